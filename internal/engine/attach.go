@@ -42,26 +42,21 @@ func (e *Engine) AttachGroup(ctx context.Context, all []Detached) (*GroupLease, 
 }
 
 func (e *Engine) attach(ctx context.Context, all []Detached) (leases []*Lease, err error) {
-	if err := e.begin(); err != nil {
-		return nil, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return nil, err
-	}
-	limit := limitOf(all)
-	a, err := e.adoptAll(ctx, limit, all)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).attached); err != nil {
-		return nil, err
-	}
-	leases, err = a.begin(ctx)
-	for _, lease := range leases {
-		call := lease.tenure.hold.lock.newCall(ctx, a.began)
-		call.tell(lease, false, nil)
-	}
+	err = e.do(ctx, nil, func() error {
+		limit := limitOf(all)
+		a, err := e.adoptAll(ctx, limit, all)
+		if err != nil {
+			return err
+		}
+		if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).attached); err != nil {
+			return err
+		}
+		leases, err = a.begin(ctx)
+		for _, lease := range leases {
+			lease.tenure.hold.lock.began(ctx, a.began, lease)
+		}
+		return err
+	})
 	return leases, err
 }
 
@@ -89,33 +84,25 @@ func limitOf(all []Detached) time.Duration {
 
 // CheckDetached tells whether holds that were detached are there, in one request that prolongs
 // none of them. Nil: all are. The errors are those of Attach.
-func (e *Engine) CheckDetached(ctx context.Context, all []Detached) (err error) {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return err
-	}
-	limit := limitOf(all)
-	a, err := e.adoptAll(ctx, limit, all)
-	if err != nil {
-		return err
-	}
-	return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
+func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
+	return e.do(ctx, nil, func() error {
+		limit := limitOf(all)
+		a, err := e.adoptAll(ctx, limit, all)
+		if err != nil {
+			return err
+		}
+		return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
+	})
 }
 
 // DropDetached gives back holds that were detached, or what remains of those that were broken, in
 // one request each. Its caller says that no code works under the ticket any more. Nil: all are
 // given back. The errors are those of Attach, but not for what was broken.
-func (e *Engine) DropDetached(ctx context.Context, all []Detached) (err error) {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return err
-	}
+func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
+	return e.do(ctx, nil, func() error { return e.dropAll(ctx, all) })
+}
+
+func (e *Engine) dropAll(ctx context.Context, all []Detached) error {
 	ctx, cancel := context.WithTimeout(ctx, limitOf(all))
 	defer cancel()
 	a, err := e.adoptAll(ctx, limitOf(all), all)
@@ -280,8 +267,8 @@ func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
 	if err := h.missing(r); err != nil {
 		return err
 	}
-	ttl, fixedEnd := h.lock.options.TTL, h.trustEnd
-	h.confirm(sent, ttl, renewalDelay(ttl))
+	fixedEnd := h.trustEnd
+	h.confirm(sent, h.lock.options.TTL)
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
 	if past(h.end(), h.heldSince) {
@@ -300,7 +287,7 @@ func (a *attachment) begin(ctx context.Context) ([]*Lease, error) {
 	}
 	leases := make([]*Lease, len(a.holds))
 	for i, h := range a.holds {
-		e.watchdog.add(h)
+		e.holds.add(h)
 		leases[i] = h.beginTenure(ctx)
 	}
 	return leases, nil

@@ -59,11 +59,11 @@ type attempt struct {
 	joinable *hold // a hold of this process that the last messages named; nil: none
 }
 
-// newAttempt makes an attempt whose grant is to reserve so many fencing tokens (block). It sends
-// nothing. The engine's mutex may be held.
-func (l *Lock) newAttempt(block int64) *attempt {
+// newAttempt makes an attempt for a call. Its grant is to reserve so many fencing tokens (block).
+// It sends nothing. The engine's mutex may be held.
+func (l *Lock) newAttempt(c *call, block int64) *attempt {
 	return &attempt{
-		waitLoop: waitLoop{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, since: time.Now(), pace: pace(l.options.TTL)},
+		waitLoop: waitLoop{engine: l.engine, call: c, pace: pace(l.options.TTL)},
 		lock:     l,
 		ticket:   protocol.Ticket{ID: ID(), Block: block, Weight: l.weight},
 	}
@@ -83,29 +83,15 @@ func (a *attempt) to(next attemptState) bool {
 // run asks until the attempt holds. The error is errJoin for a leader of readers that may join a
 // hold of this process. After an error the attempt must be run again, passed on or abandoned.
 func (a *attempt) run(ctx context.Context) (*hold, error) {
-	e := a.engine
-	if err := e.check(ctx); err != nil {
+	if err := a.engine.check(ctx); err != nil {
 		return nil, a.notRun(ctx, err)
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() { // the server cannot know the ticket yet
-		a.ticket.NoMessages = e.subscription.recentlyDenied()
-		a.trace(ctx)
+		a.ticket.NoMessages = a.engine.subscription.recentlyDenied()
+		a.setTrace()
 	}
-	e.mu.Lock()
-	a.mailbox.clearAskNow() // what came for an earlier leader of its pool
-	e.waits[a.ticket.ID] = &a.waitLoop
-	e.mu.Unlock()
-	next, at, err := stepAsk, time.Time{}, error(nil)
-	if a.mayAsk() { // an earlier leader of its pool may have used the pace up
-		next, at, err = a.request(ctx)
-	}
-	if next != stepDone {
-		err = a.wait(ctx, a, next, at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return a.hold, nil
+	err := a.wait(ctx, a, a.ticket.ID)
+	return a.hold, err
 }
 
 // notRun is the error of a run that sends nothing. A goroutine of a pool waited before, and another
@@ -122,7 +108,7 @@ func (a *attempt) notRun(ctx context.Context, err error) error {
 	if asked {
 		return a.ended(ctx)
 	}
-	ended.Waited = time.Since(a.since)
+	ended.Waited = time.Since(a.call.start)
 	return ended
 }
 
@@ -137,7 +123,7 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	}
 	a.permitsAccepted = true
 	if answer.Status == protocol.Held {
-		next, err := a.wonAnswer(answer, sent)
+		next, err := a.won(answer, sent, a.lock.options.TTL)
 		if next == stepAsk {
 			a.record(answer) // for the error of a caller that gives up before the next answer
 		}
@@ -183,19 +169,10 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 	return answer, sent, nil
 }
 
-// wonAnswer is won for the answer to a request that was sent at a moment.
-func (a *attempt) wonAnswer(answer protocol.Answer, sent time.Time) (step, error) {
-	ttl := a.lock.options.TTL
-	return a.won(grantNotice{
-		token: answer.Token, block: answer.Block, serverTime: answer.Server,
-		from: sent, ttl: ttl, renewAfter: renewalDelay(ttl),
-	})
-}
-
-// won makes the hold of an answer or a hand-over, and gives it to the watchdog. The engine's mutex
-// is not held.
-func (a *attempt) won(n grantNotice) (step, error) {
-	e, h := a.engine, a.newHold(n)
+// won makes the hold of an answer or a hand-over, which lasts for ttl from a local moment on, and
+// gives it to the watchdog. The engine's mutex is not held.
+func (a *attempt) won(answer protocol.Answer, from time.Time, ttl time.Duration) (step, error) {
+	e, h := a.engine, a.newHold(answer, from, ttl)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// If this hold is of no use, the server has it all the same. A queued attempt is one of which
@@ -210,7 +187,7 @@ func (a *attempt) won(n grantNotice) (step, error) {
 	}
 	a.to(attemptHeld)
 	delete(e.waits, a.ticket.ID)
-	e.watchdog.add(h)
+	e.holds.add(h)
 	a.hold = h
 	if a.mailbox.messages.gap { // a message about the hold may have come before it, or been missed
 		e.queryInBackground(h)
@@ -226,7 +203,7 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	case errors.As(err, &evicted):
 		a.to(attemptQueued) // the server remembers the ticket
 		return stepDone, time.Time{}, a.endedBy(err)
-	case a.adoptResize(ctx, err), a.dropBroken(err):
+	case a.adoptResize(err), a.dropBroken(err):
 		return stepAsk, time.Time{}, nil
 	}
 	if ctx.Err() != nil {
@@ -260,7 +237,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	//
 	// The observer learns only now that the caller waits: a hand-over before the subscription would
 	// have let it in with the next request.
-	a.reportWaiting(ctx, Waiting)
+	a.call.wait(Waiting)
 	next := sent.Add(a.askAfter(answer, subscribed))
 	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
 		next = earlier(next, last)
@@ -289,10 +266,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 	if !trusted {
 		return stepAsk, nil
 	}
-	return a.won(grantNotice{
-		token: g.Token, block: g.Block, serverTime: g.At,
-		from: from, ttl: g.Claim, renewAfter: claimRenewalDelay(g.Claim),
-	})
+	return a.won(protocol.Answer{Token: g.Token, Block: g.Block, Server: g.At}, from, g.Claim)
 }
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
@@ -300,7 +274,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 func (a *attempt) try(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
-		a.trace(ctx)
+		a.setTrace()
 	}
 	for {
 		e.awaitPace(ctx, &a.pace)
@@ -317,7 +291,7 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 		if answer.Status != protocol.Held {
 			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
-		if next, err := a.wonAnswer(answer, sent); next == stepDone {
+		if next, err := a.won(answer, sent, a.lock.options.TTL); next == stepDone {
 			return a.hold, err // nil if the engine is closed
 		}
 	}
@@ -325,12 +299,12 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 
 // lease ends an attempt without a pool, after run or try: it makes the first lease of the hold, or
 // abandons the attempt.
-func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
+func (a *attempt) lease(h *hold, err error) (*Lease, error) {
 	a.engine.mu.Lock()
 	defer a.engine.mu.Unlock()
 	if err != nil {
 		a.abandon()
 		return nil, err
 	}
-	return a.lock.firstLease(ctx, h, nil)
+	return a.lock.firstLease(a.call, h, nil)
 }

@@ -3,91 +3,166 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A call is one call of a caller that wants a lease, as the observer sees it.
-type call struct {
-	lock  *Lock
-	ctx   context.Context
-	start time.Time
-	stack callStack   // empty if nothing slow is reported
-	slow  *slowReport // of its wait; nil: none is reported
+// begin counts a call in, so that Close can wait for what it leaves behind. The caller must call
+// e.busy.Done. An error that says why the call is refused is returned, unless the engine is closed.
+func (e *Engine) begin(refused error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return e.config.Closed
+	}
+	if refused == nil {
+		e.busy.Add(1)
+	}
+	return refused
 }
 
-// newCall is a call that began at a moment.
-func (l *Lock) newCall(ctx context.Context, start time.Time) call {
-	c := call{lock: l, ctx: ctx, start: start}
-	c.stack.take(l.engine.reportsSlow)
+// do makes a call of a few requests, which send sends, unless it is refused. If the call got no
+// answer and its ctx is over, it was ctx that ended it.
+func (e *Engine) do(ctx context.Context, refused error, send func() error) error {
+	if err := e.begin(refused); err != nil {
+		return err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	since := time.Now()
+	return e.orEnded(ctx, since, send())
+}
+
+// check refuses a call on a closed engine, or under a ctx that is over.
+func (e *Engine) check(ctx context.Context) error {
+	select {
+	case <-e.closing:
+		return e.config.Closed
+	default:
+	}
+	if ctx.Err() != nil {
+		return notSent(ctx)
+	}
+	return nil
+}
+
+// notSent is the error of a call whose ctx is over before anything is sent, which says nothing of
+// the server. If only the time to wait is over, the caller knows no more than without an answer.
+func notSent(ctx context.Context) *WaitEnded {
+	end := protocol.EndOf(ctx)
+	return &WaitEnded{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
+}
+
+// A call is one call of a caller that wants a lease, or waits for a state of a name. It is passed
+// down to all that happens for the caller, and tells the observer of that. Only the goroutine of
+// the caller uses it, but for the fields that never change.
+type call struct {
+	engine    *Engine
+	kind      protocol.Kind
+	name      string
+	ctx       context.Context // of the caller
+	start     time.Time
+	contended bool        // the observer knows that the caller waits
+	slow      *slowReport // of its wait, and then of its lease; nil: none is reported
+}
+
+// silentCall is a call that is part of another one: the observer is not told how it ends.
+func (l *Lock) silentCall(ctx context.Context) *call {
+	return &call{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, ctx: ctx, start: time.Now()}
+}
+
+// newCall begins a call. It must end with call.end.
+func (l *Lock) newCall(ctx context.Context) *call {
+	e, c := l.engine, l.silentCall(ctx)
+	if e.reportsSlow && !l.lastsByDesign() {
+		e.mu.Lock()
+		c.slow = e.slow.begin(c, l)
+		e.mu.Unlock()
+		c.slow.depth = runtime.Callers(2, c.slow.frames[:])
+	}
 	return c
 }
 
-// ended tells the observer how the call ended, and returns that.
-func (c *call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
-	c.tell(lease, contended, err)
+// wait tells the observer, once, that the caller has to wait.
+func (c *call) wait(kind EventKind) {
+	if !c.contended {
+		c.contended = true
+		c.engine.observe(c.event(kind))
+	}
+}
+
+// retry tells the observer that a request failed and will be tried again.
+func (c *call) retry(err error) {
+	event := c.event(Retried)
+	event.Took, event.Err = 0, err
+	c.engine.observe(event)
+}
+
+// event is one of the call.
+func (c *call) event(kind EventKind) Event {
+	return Event{Kind: kind, Lock: c.kind, Name: c.name, Context: c.ctx, Contended: c.contended}
+}
+
+// end tells the observer how the call ended, and returns that. A reentry is no news.
+func (c *call) end(lease *Lease, err error) (*Lease, error) {
+	if !c.engine.observed {
+		return lease, err
+	}
+	c.slow.endWait() // what the observer does is no wait for the lock
+	switch {
+	case err == nil && lease.family == nil:
+		c.observeLease(lease)
+		return lease, nil
+	case err != nil && c.engine.config.Observe != nil:
+		c.observeFailure(err)
+	}
+	c.slow.end()
 	return lease, err
 }
 
-// tell tells the observer how the call ended. A reentry is no news.
-func (c *call) tell(lease *Lease, contended bool, err error) {
-	if err == nil && lease.family == nil {
-		c.began(lease, contended)
-		return
-	}
-	c.forgetWait()
-	if err != nil && c.lock.engine.config.Observe != nil {
-		c.failed(contended, err)
-	}
-}
-
-// event is one of the call that happens at a moment.
-func (c *call) event(kind EventKind, contended bool, now time.Time) Event {
-	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: now.Sub(c.start)}
-}
-
-// failed tells that the call ended without a lease.
-func (c *call) failed(contended bool, err error) {
-	e, event := c.lock.engine, c.event(Refused, contended, time.Now())
+// observeFailure tells the observer that the call ended without a lease.
+func (c *call) observeFailure(err error) {
+	event := c.event(Refused)
+	event.Took, event.Err = time.Since(c.start), err
 	var waited *WaitEnded
 	var busy *Busy
 	switch {
 	case errors.As(err, &waited):
 		event.Kind = GaveUp
-		e.tellHolder(&event, predecessor{waited.Answer, waited.local})
-	case contended:
+		c.engine.addHolder(&event, predecessor{waited.Answer, waited.local})
+	case c.contended:
 		event.Kind = GaveUp
 	}
 	if errors.As(err, &busy) {
-		e.tellHolder(&event, predecessor{answer: busy.Answer})
+		c.engine.addHolder(&event, predecessor{answer: busy.Answer})
 	}
-	event.Err = err
-	e.observe(event)
+	c.engine.observe(event)
 }
 
-// began tells that a lease began. If the lease ended meanwhile, that is told after it.
-func (c *call) began(lease *Lease, contended bool) {
-	e, t := c.lock.engine, lease.tenure
-	if c.slow == nil && !e.tells() {
-		return
-	}
-	kind, now := Granted, t.since // the clock is read once for a grant
+// observeLease tells the observer that a lease began. If the lease ended meanwhile, that is told
+// after it.
+func (c *call) observeLease(lease *Lease) {
+	e, t := c.engine, lease.tenure
+	event, now := c.event(Granted), t.since // the clock is read once for a grant
 	if t != &t.hold.firstTenure || lease != &t.firstLease {
-		kind, now = Passed, time.Now()
+		event.Kind, now = Passed, time.Now()
 	}
 	if e.config.Observe != nil {
-		c.forgetWait() // what the observer does is no wait for the lock
-		event := c.event(kind, contended, now)
-		event.Token = t.token
+		event.Token, event.Took = t.token, now.Sub(c.start)
 		if before := lease.before; before != nil {
 			lease.before = nil
-			e.tellHolder(&event, *before)
+			e.addHolder(&event, *before)
 		}
 		e.observe(event)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lease.toldAt, lease.contended = now, contended
-	lease.slow = c.slowHold(lease)
+	lease.toldAt, lease.contended = now, c.contended
+	lease.slow = c.slow.follow(lease)
 	if t.lossCause != nil {
 		e.reportEnd(lease, t.lossCause)
 	}

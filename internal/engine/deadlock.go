@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,7 +15,7 @@ func (a *attempt) watchDeadlocks(ctx context.Context) (waiting context.Context, 
 	waiting, cancel := context.WithCancelCause(ctx)
 	first := min(a.lock.options.TTL, walkEvery)
 	timer := time.AfterFunc(jitter(first), func() {
-		if a.engine.begin() != nil {
+		if a.engine.begin(nil) != nil {
 			return
 		}
 		defer a.engine.busy.Done()
@@ -37,9 +38,9 @@ func (a *attempt) findDeadlock(ctx context.Context, pause time.Duration) *deadlo
 		e.mu.Lock()
 		id := a.ticket.ID // another after the end of a lease
 		e.mu.Unlock()
-		found, err := deadlock.Walk(ctx, e.protocol, a.name, id)
+		found, err := deadlock.Walk(ctx, e.protocol, a.call.name, id)
 		if err != nil && ctx.Err() == nil {
-			e.config.Logger.Warn("holdfast: looking for a deadlock", "name", a.name, "error", err)
+			e.config.Logger.Warn("holdfast: looking for a deadlock", "name", a.call.name, "error", err)
 		}
 		if confirmed := suspicion.Confirm(found); confirmed != nil {
 			return confirmed
@@ -58,16 +59,9 @@ func (a *attempt) findDeadlock(ctx context.Context, pause time.Duration) *deadlo
 // Deadlocks returns the cycles of all names that deadlock.Search can confirm while their members
 // ask. It ends no wait. The error is as Inspect's.
 func (e *Engine) Deadlocks(ctx context.Context) (found []*deadlock.Cycle, err error) {
-	if err := e.begin(); err != nil {
-		return nil, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return nil, err
-	}
-	found, err = deadlock.Search(ctx, e.protocol, 2*askEvery, e.pause)
-	if err == nil {
-		err = e.check(ctx)
-	}
+	err = e.do(ctx, nil, func() error {
+		found, err = deadlock.Search(ctx, e.protocol, 2*askEvery, e.pause)
+		return cmp.Or(err, e.check(ctx))
+	})
 	return found, err
 }

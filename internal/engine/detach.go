@@ -44,7 +44,7 @@ func (g *GroupLease) Detach() ([]Detached, error) {
 }
 
 func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
-	if err := e.begin(); err != nil {
+	if err := e.begin(nil); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()
@@ -106,7 +106,7 @@ func (l *Lease) detachable() error {
 func (l *Lease) detach() Detached {
 	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.serverModes.current
 	h.to(holdDetached)
-	e.watchdog.remove(h)
+	e.holds.remove(h)
 	l.leave()
 	if h.pool != nil {
 		e.promoteNext(h)

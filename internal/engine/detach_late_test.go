@@ -94,6 +94,6 @@ func (p *process) prolong(lease *Lease) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.confirm(now, ttl, 0)
-	p.watchdog.reschedule(h)
+	h.confirm(now, ttl)
+	p.holds.update(h)
 }

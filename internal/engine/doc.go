@@ -304,7 +304,7 @@
 // # Events
 //
 // A call is told of by one goroutine, that of its caller: that it waits, once, and how it ended
-// (call.ended), after the hold of its lease is watched. So an observer that is slow, or panics,
+// (call.end), after the hold of its lease is watched. So an observer that is slow, or panics,
 // delays its own caller alone. The end of a lease is told by the release of its last entry, or in
 // the background if it is lost or Close gives it back. The observer is told of the end only if it
 // was told that the lease began (Lease.toldAt). A lease that was handed to a caller that gave up is

@@ -16,7 +16,7 @@ import (
 // trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	e, t := l.engine(), l.tenure
-	if err := e.begin(); err != nil {
+	if err := e.begin(nil); err != nil {
 		return err
 	}
 	defer e.busy.Done()
@@ -40,7 +40,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 // downgradeForReaders downgrades the hold of a lease that was released, the last that excluded
 // others, for the readers that are still in.
 func (e *Engine) downgradeForReaders(l *Lease) error {
-	if err := e.begin(); err != nil {
+	if err := e.begin(nil); err != nil {
 		return nil // closed: all of it is given back
 	}
 	defer e.busy.Done()
@@ -124,7 +124,7 @@ func (d *downgrade) begin() bool {
 		return false
 	}
 	h.serverModes.downgraded, h.renewing, h.renewAt = d.sharedLock, make(chan struct{}), time.Time{}
-	e.watchdog.reschedule(h)
+	e.holds.update(h)
 	return true
 }
 
@@ -191,18 +191,14 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	h.to(holdSharing)
 	h.serverModes = serverModes{current: d.sharedLock}
 	if !h.lock.options.Fixed {
-		after := renewalDelay(ttl)
-		if ttl < h.lock.options.TTL { // little of the max hold is left
-			after = claimRenewalDelay(ttl)
-		}
-		h.confirm(sent, ttl, after)
+		h.confirm(sent, ttl)
 	}
-	e.watchdog.reschedule(h)
+	e.holds.update(h)
 	if h.pool != nil { // writers of this process ask behind it
 		e.promoteNext(h)
 	}
 	if d.sharedLock.joinable {
-		e.openToReaders(h, d.sharedLock.poolKey())
+		e.openToReaders(h, d.sharedLock.key)
 	}
 	d.end(nil)
 }
@@ -216,7 +212,7 @@ func (d *downgrade) refused(err error) {
 	if !h.lock.options.Fixed {
 		h.renewAt = time.Now()
 	}
-	e.watchdog.reschedule(h)
+	e.holds.update(h)
 	if d.detached {
 		e.warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
 	} else if !d.lease.released {

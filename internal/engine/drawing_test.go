@@ -77,7 +77,7 @@ func drawLease(ttl time.Duration) string {
 
 // silent: the holder is cut off after its second renewal.
 func (d *drawing) silent(ttl time.Duration) {
-	step := renewalDelay(ttl)
+	step := renewalDelay(ttl, ttl)
 	lastSent := 2 * step
 	trustEnds, expiry := lastSent+ttl-margin(ttl), lastSent+ttl
 	cut, joined, end := lastSent+step*3/5, step*3/5, expiry+step
@@ -112,7 +112,7 @@ func (d *drawing) silent(ttl time.Duration) {
 // handOver: the holder releases while another waits.
 func (d *drawing) handOver(ttl time.Duration) {
 	c := claim(ttl)
-	first := claimRenewalDelay(c)
+	first := renewalDelay(c, ttl)
 	begin, end := -c*2/5, c*6/5
 	arrives := first / 5 // anything: a message has no promised time
 	d.scale = func(t time.Duration) float64 {

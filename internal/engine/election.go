@@ -10,18 +10,18 @@ import (
 // Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign
 // or a *protocol.Failure.
 func (l *Lock) Standing(ctx context.Context) (s protocol.Standing, err error) {
-	if err := l.engine.begin(); err != nil {
-		return s, err
-	}
-	defer l.engine.end(ctx, time.Now(), &err)
-	return l.engine.query(ctx, l.subject(), nil)
+	err = l.engine.do(ctx, nil, func() error {
+		s, err = l.engine.query(ctx, l.subject(), nil)
+		return err
+	})
+	return s, err
 }
 
 // Await waits until the standing of the name is a wanted one. Looks is the pace of a caller that
 // awaits one standing after the other; zero at first. The error is a *WaitEnded, the Closed error,
 // a *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Lock) Await(ctx context.Context, looks *protocol.Pace, wanted func(protocol.Standing) bool) (standing protocol.Standing, err error) {
-	if err := l.engine.begin(); err != nil {
+	if err := l.engine.begin(nil); err != nil {
 		return standing, err
 	}
 	defer l.engine.busy.Done()
@@ -41,7 +41,7 @@ func (l *Lock) Trouble() (trouble error) {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, h := range e.watchdog.all() {
+	for _, h := range e.allHolds() {
 		if !l.sameName(h) {
 			continue
 		}

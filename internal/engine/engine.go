@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -36,6 +35,7 @@ type Engine struct {
 	features     protocol.Features
 	config       Config
 	reportsSlow  bool           // waits or holds that last long
+	observed     bool           // anything of calls and leases is told
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
@@ -48,7 +48,7 @@ type Engine struct {
 	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
-	watchdog  watchdog
+	holds     schedule[*hold]               // of this process, for the watchdog
 	slow      slowReports
 
 	holdListener holdListener
@@ -61,6 +61,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		features:    p.Features(),
 		config:      config,
 		reportsSlow: config.SlowWait > 0 || config.SlowHold > 0,
+		observed:    config.Observe != nil || config.SlowWait > 0 || config.SlowHold > 0,
 		closing:     make(chan struct{}),
 		pools:       make(map[poolKey]*pool),
 		waits:       make(map[protocol.ID]*waitLoop),
@@ -69,8 +70,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		witnesses:   make(map[*attempt]bool),
 	}
 	e.subscription.engine = e
-	e.watchdog.engine = e
-	e.watchdog.holds.whenIsUp = e.watchdog.runDue
+	e.holds.whenIsUp = e.watch
 	e.slow.schedule.whenIsUp = e.tellSlow
 	return e
 }
@@ -91,18 +91,18 @@ func (e *Engine) Close() error {
 	e.closed = true
 	close(e.closing)
 	var holds []*hold
-	for _, h := range e.watchdog.all() {
+	for _, h := range e.allHolds() {
 		if past(h.end(), time.Now()) { // and the watchdog is late
 			e.lose(h, h.lossReason())
 			continue
 		}
-		e.watchdog.remove(h)
+		e.holds.remove(h)
 		h.to(holdReleasing)
 		e.endTenure(h.tenure, e.config.Closed)
 		holds = append(holds, h)
 	}
 	clear(e.pools)
-	e.watchdog.holds.stop()
+	e.holds.stop()
 	e.slow.schedule.stop()
 	if timer := e.holdListener.timer; timer != nil {
 		timer.Stop()
@@ -132,45 +132,6 @@ func (e *Engine) Close() error {
 	e.subscription.close()
 	e.await(&e.busy, until)
 	return first
-}
-
-// begin counts a call in, so that Close can wait for what it leaves behind. The caller must call
-// e.busy.Done, or end.
-func (e *Engine) begin() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return e.config.Closed
-	}
-	e.busy.Add(1)
-	return nil
-}
-
-// end ends a call of a few requests, which began at a moment. If it got no answer and its ctx is
-// over, it was ctx that ended it.
-func (e *Engine) end(ctx context.Context, since time.Time, err *error) {
-	*err = e.orEnded(ctx, since, *err)
-	e.busy.Done()
-}
-
-// check refuses a call on a closed engine, or under a ctx that is over.
-func (e *Engine) check(ctx context.Context) error {
-	select {
-	case <-e.closing:
-		return e.config.Closed
-	default:
-	}
-	if ctx.Err() != nil {
-		return notSent(ctx)
-	}
-	return nil
-}
-
-// notSent is the error of a call whose ctx is over before anything is sent, which says nothing of
-// the server. If only the time to wait is over, the caller knows no more than without an answer.
-func notSent(ctx context.Context) *WaitEnded {
-	end := protocol.EndOf(ctx)
-	return &WaitEnded{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
 }
 
 // await waits for a group, but not past a moment.
@@ -214,7 +175,7 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 func (e *Engine) Broken(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.watchdog.find(id); h != nil {
+	if h := e.holdOf(id); h != nil {
 		e.queryInBackground(h)
 	} else if w := e.waits[id]; w != nil {
 		w.mailbox.askNow()
@@ -251,7 +212,7 @@ func (e *Engine) Gap() {
 	for _, w := range e.waits {
 		w.mailbox.askNow()
 	}
-	for _, h := range e.watchdog.holds.entries {
+	for _, h := range e.holds.entries {
 		if !h.heardSince.IsZero() {
 			e.queryInBackground(h)
 		}

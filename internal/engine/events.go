@@ -136,14 +136,6 @@ func (r *reports) pop() *report {
 	return first
 }
 
-// observeWaiting tells the observer that a caller has to wait for a name, or watches it.
-func (e *Engine) observeWaiting(ctx context.Context, kind EventKind, lock protocol.Kind, name string) {
-	e.observe(Event{Kind: kind, Lock: lock, Name: name, Context: ctx, Contended: true})
-}
-
-// tells tells whether anything is told of leases.
-func (e *Engine) tells() bool { return e.config.Observe != nil || e.config.SlowHold > 0 }
-
 // reportEnd tells the observer in the background that a lease is lost, or was given back by Close.
 // It does nothing if the observer was not told that the lease began, or was told of its end. The
 // engine's mutex is held, as in all functions below.
@@ -160,7 +152,7 @@ func (e *Engine) reportEnd(lease *Lease, cause error) {
 
 // reportEnds is reportEnd for all leases of a tenure; nil has none.
 func (e *Engine) reportEnds(t *localTenure, cause error) {
-	if t == nil || !e.tells() {
+	if t == nil || !e.observed {
 		return
 	}
 	for _, entry := range t.entries {
@@ -180,7 +172,7 @@ func (l *Lease) head() *Lease {
 // tellEnd ends the report of a lease, and makes the event that the lease ended. Told is false if no
 // observer waits for it.
 func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
-	l.slow.end()
+	l.slow.recycle()
 	l.slow = nil
 	if l.toldAt.IsZero() || l.engine().config.Observe == nil {
 		return event, false

@@ -18,13 +18,10 @@ type evidence struct {
 	stale  bool // one of them ended, and its hold did not
 }
 
-// waitsUnder returns the leases under which a caller waits, if it is to be checked for deadlocks:
-// those of ctx and those that its group has already (beside, nil for none of them), of each hold
-// one. Semaphores keep nobody out by themselves. The holds are not passed on from now on.
-func (l *Lock) waitsUnder(ctx context.Context, beside []*Lease) (under []*Lease) {
-	if !l.options.DeadlockCheck {
-		return nil
-	}
+// waitsUnder returns the leases under which a caller waits: those of ctx and those that its group
+// has already, of each hold one. Semaphores keep nobody out by themselves. The holds are not passed
+// on from now on.
+func (l *Lock) waitsUnder(ctx context.Context) (under []*Lease) {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -36,7 +33,7 @@ func (l *Lock) waitsUnder(ctx context.Context, beside []*Lease) (under []*Lease)
 		under = append(under, lease)
 		return false
 	}
-	for _, lease := range beside {
+	for _, lease := range l.beside {
 		add(lease)
 	}
 	findLease(ctx, add)
@@ -60,9 +57,8 @@ func (a *attempt) setEvidence(under []*Lease) {
 }
 
 // acquireChecked waits under leases with a ticket of its own, and looks for deadlocks meanwhile.
-func (l *Lock) acquireChecked(ctx context.Context, under []*Lease, slow *slowReport) (lease *Lease, contended bool, err error) {
-	e, a := l.engine, l.newAttempt(1)
-	slow.follow(&a.waitLoop)
+func (l *Lock) acquireChecked(ctx context.Context, c *call, under []*Lease) (*Lease, error) {
+	e, a := l.engine, l.newAttempt(c, 1)
 	e.mu.Lock()
 	a.setEvidence(slices.DeleteFunc(under, func(lease *Lease) bool { return !lease.keepsOthersOut(e) }))
 	e.witnesses[a] = true
@@ -73,8 +69,7 @@ func (l *Lock) acquireChecked(ctx context.Context, under []*Lease, slow *slowRep
 	e.mu.Lock()
 	delete(e.witnesses, a)
 	e.mu.Unlock()
-	lease, err = a.lease(ctx, h, err)
-	return lease, a.reported, err
+	return a.lease(h, err)
 }
 
 // leftHold tells the attempts whose evidence names a lease that the lease ended and its hold did

@@ -45,7 +45,7 @@ type extension struct {
 // extend prolongs the holds of leases. The errors are those of each lease. If err is not nil,
 // nothing was sent.
 func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err error) {
-	if err := e.begin(); err != nil {
+	if err := e.begin(nil); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()
@@ -182,11 +182,11 @@ func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time) {
 		e.lose(h, h.lossReason())
 	default:
 		before := h.trustEnd
-		h.confirm(sent, h.lock.options.TTL, 0)
+		h.confirm(sent, h.lock.options.TTL)
 		if before.After(h.trustEnd) { // no answer takes trust away
 			h.trustEnd = before
 		}
-		e.watchdog.reschedule(h)
+		e.holds.update(h)
 		e.report(event, h)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -42,7 +41,7 @@ func (e *Engine) Group(names []string, spec protocol.Spec, options Options) *Gro
 // Acquire waits until all are held. The error is a *PartError with one of Lock.Acquire's, about the
 // name that was waited for or refused. After an error nothing is held.
 func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
-	if err := g.engine.begin(); err != nil {
+	if err := g.engine.begin(nil); err != nil {
 		return nil, err
 	}
 	defer g.engine.busy.Done()
@@ -55,9 +54,9 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 	for losses := pace(g.options.TTL); ; losses.Sent(time.Now()) {
 		g.engine.awaitPace(ctx, &losses)
 		p := g.parts(ctx)
-		err := p.takeAll(ctx)
+		err := p.takeAll()
 		if err != nil {
-			p.release(ctx)
+			p.release()
 			if ended := (*WaitEnded)(nil); errors.As(err, &ended) {
 				ended.Waited = time.Since(start) // for all names, not for the last alone
 			}
@@ -66,67 +65,62 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		if lease := p.lease(); lease.Err() == nil {
 			return lease, nil
 		}
-		p.release(ctx) // one was lost meanwhile: all wait in order, so it begins anew
+		p.release() // one was lost meanwhile: all wait in order, so it begins anew
 	}
 }
 
 // Try asks once, in one request where the protocol can. The error is a *PartError with one of
 // Lock.Try's. After an error nothing is held.
 func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
-	if err := g.engine.begin(); err != nil {
+	if err := g.engine.begin(nil); err != nil {
 		return nil, err
 	}
 	defer g.engine.busy.Done()
-	start := time.Now()
-	lease, err := g.once(ctx)
-	err = g.engine.orEnded(ctx, start, err)
-	g.ended(ctx, start, lease, false, err)
-	return lease, err
+	c := g.locks[0].newCall(ctx)
+	lease, err := g.try(ctx)
+	return g.end(c, lease, g.engine.orEnded(ctx, c.start, err))
 }
 
 // poll asks for all again and again. The observer knows the waiting as that for the first name.
 func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
-	wait := g.locks[0].newCall(ctx, time.Now())
-	wait.slowWait()
-	lease, contended, err := poll(ctx, g.locks[0], g.options, wait.slow, g.once)
-	wait.forgetWait()
-	g.ended(ctx, wait.start, lease, contended, err)
-	return lease, err
+	c := g.locks[0].newCall(ctx)
+	c.slow.beginWait()
+	lease, err := poll(ctx, c, g.options, g.try)
+	return g.end(c, lease, err)
 }
 
-// ended tells the observer how a call ended that takes all names or none.
-func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, contended bool, err error) {
-	if err == nil {
-		for i, part := range lease.parts {
-			call := g.locks[i].newCall(ctx, start)
-			call.tell(part, contended && i == 0, nil)
+// end ends a call that takes all names or none, and that is about the first name.
+func (g *Group) end(c *call, lease *GroupLease, err error) (*GroupLease, error) {
+	if err != nil {
+		if part := (*PartError)(nil); errors.As(err, &part) && !c.contended {
+			c.name = part.Name
 		}
-		return
+		_, _ = c.end(nil, err)
+		return nil, err
 	}
-	about := g.locks[0]
-	var part *PartError
-	if errors.As(err, &part) && !contended {
-		about = g.lock(part.Name)
+	_, _ = c.end(lease.parts[0], nil)
+	for i, part := range lease.parts[1:] {
+		g.locks[i+1].began(c.ctx, c.start, part)
 	}
-	call := about.newCall(ctx, start)
-	call.tell(nil, contended, err)
+	return lease, nil
 }
 
-// lock is the lock of a name of the group.
-func (g *Group) lock(name string) *Lock {
-	i := slices.IndexFunc(g.locks, func(l *Lock) bool { return l.spec.Name == name })
-	return g.locks[max(i, 0)]
+// began tells the observer of a lease that a call got together with others, without waiting.
+func (l *Lock) began(ctx context.Context, start time.Time, lease *Lease) {
+	c := l.newCall(ctx)
+	c.start = start
+	_, _ = c.end(lease, nil)
 }
 
-// once asks for all. The observer is not told.
-func (g *Group) once(ctx context.Context) (*GroupLease, error) {
+// try asks for all. The observer is not told.
+func (g *Group) try(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
-	_, err := p.takeAtOnce(ctx, p.notHeld())
+	_, err := p.takeAtOnce(p.notHeld())
 	if errors.Is(err, protocol.ErrApart) {
-		err = p.takeEach(func(l *Lock) (*Lease, error) { return l.try(ctx) })
+		err = p.tryEach()
 	}
 	if err != nil {
-		p.release(ctx)
+		p.release()
 		return nil, err
 	}
 	return p.lease(), nil
@@ -135,12 +129,13 @@ func (g *Group) once(ctx context.Context) (*GroupLease, error) {
 // parts are what is held of a group so far, by the order of its locks; nil: not yet.
 type parts struct {
 	group  *Group
+	ctx    context.Context // of the call
 	leases []*Lease
 }
 
 // parts begins with what ctx's lease holds already.
 func (g *Group) parts(ctx context.Context) *parts {
-	p := &parts{group: g, leases: make([]*Lease, len(g.locks))}
+	p := &parts{group: g, ctx: ctx, leases: make([]*Lease, len(g.locks))}
 	for i, l := range g.locks {
 		p.leases[i], _ = l.enter(ctx) // only a reader could be refused, and a mutex has none
 	}
@@ -157,11 +152,11 @@ func (p *parts) notHeld() (missing []int) {
 	return missing
 }
 
-// takeEach takes what is missing, one after the other.
-func (p *parts) takeEach(take func(*Lock) (*Lease, error)) (err error) {
+// tryEach asks for what is missing, one after the other.
+func (p *parts) tryEach() (err error) {
 	for _, i := range p.notHeld() {
 		l := p.group.locks[i]
-		if p.leases[i], err = take(l); err != nil {
+		if p.leases[i], err = l.try(l.silentCall(p.ctx)); err != nil {
 			return &PartError{l.spec.Name, err}
 		}
 	}
@@ -170,33 +165,36 @@ func (p *parts) takeEach(take func(*Lock) (*Lease, error)) (err error) {
 
 // takeAll waits for what is missing, in order. Names that are free before the first one that is
 // taken are taken at once.
-func (p *parts) takeAll(ctx context.Context) error {
+func (p *parts) takeAll() error {
 	start := time.Now()
 	for apart := false; ; {
 		missing := p.notHeld()
 		if !apart {
-			taken, err := p.takeAtOnce(ctx, missing)
-			err = p.group.engine.orEnded(ctx, start, err)
+			taken, err := p.takeAtOnce(missing)
+			err = p.group.engine.orEnded(p.ctx, start, err)
 			var busy *Busy
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
-				p.began(ctx, start, missing)
+				p.began(start, missing)
 				return nil
 			case errors.As(err, &busy):
-				_, _ = p.takeAtOnce(ctx, missing[:taken]) // what comes before it; if not, it is waited for
+				_, _ = p.takeAtOnce(missing[:taken]) // what comes before it; if not, it is waited for
 			case !apart && !(errors.As(err, &failure) && failure.Reason.Passing()):
-				p.group.ended(ctx, start, nil, false, err)
+				c := p.group.locks[0].newCall(p.ctx)
+				c.start = start
+				_, err = p.group.end(c, nil, err)
 				return err
 			}
-			p.began(ctx, start, missing)
+			p.began(start, missing)
 			missing = p.notHeld()
 		}
 		if len(missing) == 0 {
 			return nil
 		}
-		l := p.group.locks[missing[0]]
-		lease, err := l.acquireBeside(ctx, p.leases)
+		l := *p.group.locks[missing[0]]
+		l.beside = p.leases
+		lease, err := l.Acquire(p.ctx)
 		if err != nil {
 			return &PartError{l.spec.Name, err}
 		}
@@ -205,33 +203,32 @@ func (p *parts) takeAll(ctx context.Context) error {
 }
 
 // began tells the observer of the leases that began of those that were missing.
-func (p *parts) began(ctx context.Context, start time.Time, missing []int) {
+func (p *parts) began(start time.Time, missing []int) {
 	for _, i := range missing {
 		if part := p.leases[i]; part != nil {
-			call := p.group.locks[i].newCall(ctx, start)
-			call.tell(part, false, nil)
+			p.group.locks[i].began(p.ctx, start, part)
 		}
 	}
 }
 
 // takeAtOnce asks for what is missing in one request. A Busy is about the first name that is taken.
 // Apart: the names cannot be, or need not be, asked for so.
-func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err error) {
+func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 	if len(missing) < 2 {
 		return 0, protocol.ErrApart
 	}
 	e := p.group.engine
 	first := p.group.locks[missing[0]].spec.Name
-	if err := e.check(ctx); err != nil {
+	if err := e.check(p.ctx); err != nil {
 		return 0, &PartError{first, err}
 	}
-	if err := e.protocol.Ready(ctx, first); err != nil {
+	if err := e.protocol.Ready(p.ctx, first); err != nil {
 		return 0, &PartError{first, err}
 	}
 	sent := time.Now()
 	until := sent.Add(timeout(p.group.options.TTL))
-	attempts, asks := p.prepare(ctx, missing, until)
-	answers, err := e.protocol.AskAll(ctx, asks)
+	attempts, asks := p.prepare(missing, until)
+	answers, err := e.protocol.AskAll(p.ctx, asks)
 	switch {
 	case errors.Is(err, protocol.ErrApart):
 		return 0, err
@@ -249,16 +246,16 @@ func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err e
 		blocked := &p.group.locks[missing[n]].spec
 		return n, &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
 	}
-	return 0, p.fill(ctx, missing, attempts, answers, sent)
+	return 0, p.fill(missing, attempts, answers, sent)
 }
 
 // prepare makes the attempts and the asks for what is missing.
-func (p *parts) prepare(ctx context.Context, missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
-	o, trace := &p.group.options, p.group.engine.traceOf(ctx)
+func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
+	o, trace := &p.group.options, p.group.engine.traceOf(p.ctx)
 	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
 	for n, i := range missing {
 		l := p.group.locks[i]
-		attempts[n] = l.newAttempt(1)
+		attempts[n] = l.newAttempt(l.silentCall(p.ctx), 1)
 		attempts[n].ticket.Trace = trace
 		asks[n] = protocol.Asking{
 			Resource: l.resource,
@@ -270,14 +267,14 @@ func (p *parts) prepare(ctx context.Context, missing []int, until time.Time) ([]
 
 // fill makes leases of what was granted at once. The error is about the first name for which that
 // fails.
-func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, answers []protocol.Answer, sent time.Time) (err error) {
+func (p *parts) fill(missing []int, attempts []*attempt, answers []protocol.Answer, sent time.Time) (err error) {
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
 		a.clock = clockSample{sent, answer.Server}
-		next, failed := a.wonAnswer(answer, sent)
+		next, failed := a.won(answer, sent, p.group.options.TTL)
 		switch {
 		case next == stepDone && failed == nil:
-			p.leases[i], failed = a.lease(ctx, a.hold, nil)
+			p.leases[i], failed = a.lease(a.hold, nil)
 		case failed == nil:
 			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}
@@ -318,7 +315,7 @@ func nameOf(err error, other string) string {
 }
 
 // release gives back what is held, in the background when the caller has given up.
-func (p *parts) release(ctx context.Context) {
+func (p *parts) release() {
 	e, held := p.group.engine, &GroupLease{}
 	for _, part := range p.leases {
 		if part != nil {
@@ -332,7 +329,7 @@ func (p *parts) release(ctx context.Context) {
 			e.config.Logger.Warn("holdfast: giving back parts of a group", "error", err)
 		}
 	}
-	if ctx.Err() != nil {
+	if p.ctx.Err() != nil {
 		go release()
 		return
 	}

@@ -147,49 +147,41 @@ func (h *hold) live() bool {
 }
 
 // confirm notes that the server keeps the hold for ttl, counted from the moment at which the
-// request was sent, as the answer does not say when the server got it. The next renewal is due
-// renewAfter after that moment. There is none if the lock forbids it, or if trust ends with the max
-// hold anyway. The engine's mutex is held, or the hold is new.
-func (h *hold) confirm(sent time.Time, ttl, renewAfter time.Duration) {
+// request was sent, as the answer does not say when the server got it. There is no renewal if the
+// lock forbids it, or if trust ends with the max hold anyway. The engine's mutex is held, or the
+// hold is new.
+func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	h.trustEnd = sent.Add(ttl - margin(ttl))
 	h.promised = ttl
 	h.failure, h.late = nil, 0
 	h.renewAt = time.Time{}
 	prolongable := h.maxHoldEnd.IsZero() || h.trustEnd.Before(h.maxHoldEnd)
 	if prolongable && !h.lock.options.Fixed {
-		h.renewAt = sent.Add(renewAfter)
+		h.renewAt = sent.Add(renewalDelay(ttl, h.lock.options.TTL))
 	}
 }
 
-// A grantNotice is what an answer, or the message of a hand-over, says about a hold that was won.
-type grantNotice struct {
-	token      int64 // the first token
-	block      int64 // how many tokens the grant reserved
-	serverTime int64 // of the grant
-
-	from       time.Time     // a local moment that is certainly before the grant
-	ttl        time.Duration // how long the hold lasts, counted from there
-	renewAfter time.Duration // when the first renewal is due, counted from there
-}
-
-// newHold makes the hold that an attempt won. It returns nil if trust in the hold is over already.
-func (a *attempt) newHold(n grantNotice) *hold {
+// newHold makes the hold that an attempt won, which lasts for ttl. That counts from a local moment
+// that is certainly before the grant. It returns nil if trust in the hold is over already.
+func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) *hold {
 	h := &hold{
 		grant: grant{
 			lock: a.lock, ticket: a.ticket,
-			grantToken: n.token, lastToken: n.token + n.block - 1,
-			grantedAt: n.serverTime, heldSince: time.Now(), serverSince: n.serverTime,
-			before: a.predecessor(),
+			grantToken: n.Token, lastToken: n.Token + n.Block - 1,
+			grantedAt: n.Server, heldSince: time.Now(), serverSince: n.Server,
 		},
-		token:       n.token,
+		token:       n.Token,
 		serverModes: serverModes{current: a.lock},
 
 		mayApplyUntil: a.mayApplyUntil,
 	}
 	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
-		h.maxHoldEnd = n.from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
+		h.maxHoldEnd = from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
 	}
-	h.confirm(n.from, n.ttl, n.renewAfter)
+	if a.call.contended {
+		h.before = a.predecessor()
+	}
+	h.confirm(from, ttl)
 	if past(h.end(), h.heldSince) {
 		return nil
 	}

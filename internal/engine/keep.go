@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -12,15 +13,15 @@ import (
 // process that goes on with the ticket does not know when an earlier one was granted the hold.
 var ErrOwnTimes = errors.New("a kept place is for leases that are renewed without an end")
 
-// noPlaces says why a protocol without a queue keeps no places.
-const noPlaces = "the servers have no common queue, so there is no place in one that could be kept between two waits"
+// errNoPlaces says why a protocol without a queue keeps no places.
+var errNoPlaces = errors.New("the servers have no common queue, so there is no place in one that could be kept between two waits")
 
-// keepsPlaces refuses a protocol that keeps no places.
-func (e *Engine) keepsPlaces(name string) error {
+// noPlaces is why a protocol keeps no places; nil: it does.
+func (e *Engine) noPlaces(name string) error {
 	if e.features.Queue {
 		return nil
 	}
-	return &protocol.Failure{Op: "ask", Name: name, Reason: protocol.Unsupported, Err: errors.New(noPlaces)}
+	return &protocol.Failure{Op: "ask", Name: name, Reason: protocol.Unsupported, Err: errNoPlaces}
 }
 
 // Place joins the queue with a ticket whose place is kept for so long after each ask, in one
@@ -28,29 +29,20 @@ func (e *Engine) keepsPlaces(name string) error {
 // Try, but for a *Busy, and ErrOwnTimes. After an error no place is left.
 func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, err error) {
 	e, o := l.engine, &l.options
-	if err := e.begin(); err != nil {
-		return place, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := l.unsupported(); err != nil {
-		return Detached{}, err
-	}
-	if err := e.keepsPlaces(l.spec.Name); err != nil {
-		return Detached{}, err
-	}
 	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
 		return Detached{}, ErrOwnTimes
 	}
-	if err := e.check(ctx); err != nil {
-		return Detached{}, err
-	}
-	a := l.newAttempt(1)
-	a.ticket.Keep = keep
-	if _, _, err := a.ask(ctx, true); err != nil {
-		e.abandon([]*attempt{a})
-		return Detached{}, err
-	}
-	return Detached{Prefix: e.config.Prefix, Spec: l.spec, Options: Options{TTL: o.TTL}, Ticket: a.ticket}, nil
+	err = e.do(ctx, cmp.Or(l.unsupported, e.noPlaces(l.spec.Name)), func() error {
+		a := l.newAttempt(l.silentCall(ctx), 1)
+		a.ticket.Keep = keep
+		if _, _, err := a.ask(ctx, true); err != nil {
+			e.abandon([]*attempt{a})
+			return err
+		}
+		place = Detached{Prefix: e.config.Prefix, Spec: l.spec, Options: Options{TTL: o.TTL}, Ticket: a.ticket}
+		return nil
+	})
+	return place, err
 }
 
 // AttachWait waits with the ticket of a kept place until it holds. It never joins the queue. The
@@ -58,13 +50,10 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 // has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure that
 // waiting does not cure. See the package document.
 func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
-	if err := e.begin(); err != nil {
+	if err := e.begin(e.noPlaces(d.Spec.Name)); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()
-	if err := e.keepsPlaces(d.Spec.Name); err != nil {
-		return nil, err
-	}
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
@@ -72,39 +61,29 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	options.Strict = true // no goroutine of this process gets the hold without a request
 	l := e.Lock(d.Spec, options)
 	l.weight = d.Ticket.Weight
-	k := keptAttempt{l.newAttempt(1)}
+	c := l.newCall(ctx)
+	c.slow.beginWait()
+	k := keptAttempt{l.newAttempt(c, 1)}
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
 	k.to(attemptQueued) // an ask that says so never joins
-	call := l.newCall(ctx, time.Now())
-	call.slowWait()
-	call.slow.follow(&k.waitLoop)
-	lease, err := k.lease(ctx)
-	return call.ended(lease, k.reported, err)
+	return c.end(k.lease(ctx))
 }
 
 // DropPlace gives a kept place back, and the hold that it may have come to, in one request. An
 // *AttachError: the server had neither. A *protocol.Failure or a *protocol.Foreign: the place may
 // be there. A *WaitEnded: ctx was over. The Closed error.
-func (e *Engine) DropPlace(ctx context.Context, d Detached) (err error) {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.keepsPlaces(d.Spec.Name); err != nil {
-		return err
-	}
-	if err := e.check(ctx); err != nil {
-		return err
-	}
-	if err := e.protocol.Ready(ctx, d.Spec.Name); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
-	defer cancel()
-	was, err := e.Lock(d.Spec, d.Options).resource.Free(ctx, protocol.Free{Ticket: d.Ticket})
-	e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
-	return dropped(d.Spec.Name, was, err)
+func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
+	return e.do(ctx, e.noPlaces(d.Spec.Name), func() error {
+		if err := e.protocol.Ready(ctx, d.Spec.Name); err != nil {
+			return err
+		}
+		bounded, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
+		defer cancel()
+		was, err := e.Lock(d.Spec, d.Options).resource.Free(bounded, protocol.Free{Ticket: d.Ticket})
+		e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
+		return dropped(d.Spec.Name, was, err)
+	})
 }
 
 // A keptAttempt is an attempt whose ticket has a kept place. It is the requester of its waitLoop.
@@ -124,7 +103,7 @@ func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.lock.firstLease(ctx, h, nil)
+	return k.lock.firstLease(k.call, h, nil)
 }
 
 // run asks until the attempt holds, or the wait ends. Then the last request says that nobody waits
@@ -132,10 +111,7 @@ func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
 // ended.
 func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	e := k.engine
-	e.mu.Lock()
-	e.waits[k.ticket.ID] = &k.waitLoop
-	e.mu.Unlock()
-	err := k.wait(ctx, k, stepAsk, time.Time{})
+	err := k.wait(ctx, k, k.ticket.ID)
 	var ended *WaitEnded
 	var evicted *protocol.Evicted
 	if !errors.As(err, &evicted) && (errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed)) {
@@ -168,7 +144,7 @@ func (k keptAttempt) leave() error {
 	case answer.Status != protocol.Held:
 		return nil
 	}
-	next, err := k.wonAnswer(answer, sent)
+	next, err := k.won(answer, sent, k.lock.options.TTL)
 	if next == stepDone && err == nil {
 		return nil
 	}
@@ -179,7 +155,7 @@ func (k keptAttempt) leave() error {
 	return k.gone() // the answer came too late to be of use
 }
 
-func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }
+func (k keptAttempt) gone() error { return &AttachError{Name: k.call.name, Why: Gone} }
 
 // refusedPlace is the error of a wait whose answer says that an operator evicted the ticket, or
 // broke its hold before this process took it up. The remainder of the hold is given back. The
@@ -193,7 +169,7 @@ func (k keptAttempt) refusedPlace(err error) error {
 		return k.endedBy(err)
 	case errors.As(err, &broken):
 		k.engine.abandon([]*attempt{k.attempt})
-		return &AttachError{Name: k.name, Why: Broken, By: broken.By}
+		return &AttachError{Name: k.call.name, Why: Broken, By: broken.By}
 	}
 	return nil
 }
@@ -211,7 +187,7 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 		}
 		return stepDone, time.Time{}, err
 	case answer.Status == protocol.Held:
-		next, err := k.wonAnswer(answer, sent)
+		next, err := k.won(answer, sent, k.lock.options.TTL)
 		return next, time.Time{}, err
 	case answer.Status == protocol.Busy:
 		return stepDone, time.Time{}, k.gone()
@@ -225,7 +201,7 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	if missed {
 		return stepAsk, time.Time{}, nil
 	}
-	k.reportWaiting(ctx, Waiting)
+	k.call.wait(Waiting)
 	return stepWait, sent.Add(min(k.askAfter(answer, subscribed), k.ticket.Keep/3)), nil
 }
 

@@ -16,6 +16,8 @@ type Latch struct {
 	ttl      time.Duration
 	wait     time.Duration // of Wait; 0: none
 	resource protocol.LatchResource
+
+	unsupported error // why the protocol has no latches
 }
 
 // Latch binds a latch, whose Wait waits for at most so long; 0: as long as its context lasts. It
@@ -23,7 +25,11 @@ type Latch struct {
 func (e *Engine) Latch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
 	spec.Kind = protocol.Latch
 	spec.Claim = claim(ttl)
-	return &Latch{engine: e, name: spec.Name, ttl: ttl, wait: wait, resource: e.protocol.BindLatch(spec)}
+	l := &Latch{engine: e, name: spec.Name, ttl: ttl, wait: wait, resource: e.protocol.BindLatch(spec)}
+	if why := e.features.NoLatches; why != "" {
+		l.unsupported = &protocol.Failure{Op: "latch", Name: l.name, Reason: protocol.Unsupported, Err: errors.New(why)}
+	}
+	return l
 }
 
 // Set sets the count. False: the latch is set already, and is left as its standing says. The error
@@ -61,7 +67,7 @@ func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error
 // Wait waits until the latch is open. The error is a *WaitEnded, the Closed error, a
 // *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Latch) Wait(ctx context.Context) error {
-	if err := l.begin(); err != nil {
+	if err := l.engine.begin(l.unsupported); err != nil {
 		return err
 	}
 	defer l.engine.busy.Done()
@@ -73,19 +79,11 @@ func (l *Latch) Wait(ctx context.Context) error {
 	})
 }
 
-// begin refuses what this protocol cannot do, and counts a call in.
-func (l *Latch) begin() error {
-	if why := l.engine.features.NoLatches; why != "" {
-		return &protocol.Failure{Op: "latch", Name: l.name, Reason: protocol.Unsupported, Err: errors.New(why)}
-	}
-	return l.engine.begin()
-}
-
 // call sends a request until an answer comes or the call's time is over. Send gets the deadline of
 // the request and the end of that time. If the outcome of one request is unknown, that of the call
 // is, whatever failed after it.
 func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline, last time.Time) error) error {
-	if err := l.begin(); err != nil {
+	if err := l.engine.begin(l.unsupported); err != nil {
 		return err
 	}
 	e := l.engine

@@ -40,7 +40,7 @@ func (e *Engine) listenForHolds() {
 	l := &e.holdListener
 	l.armed = false
 	var lasting []*hold
-	for _, h := range e.watchdog.holds.entries {
+	for _, h := range e.holds.entries {
 		if p := h.pool; p == nil || p.waiters.Len() == 0 {
 			continue
 		}

@@ -30,13 +30,16 @@ func (o *Options) grantTTL() time.Duration { return max(o.TTL, o.MinHold) }
 
 // A Lock is a name and how it is held. It has no state and is safe to share.
 type Lock struct {
-	engine   *Engine
-	spec     protocol.Spec
-	options  Options
-	resource protocol.Resource
-	weight   int64 // of a semaphore: how many permits
-	pooled   bool  // its callers wait in a pool
-	joinable bool  // its holds are joined by other goroutines, and not passed on to them
+	engine      *Engine
+	spec        protocol.Spec
+	options     Options
+	resource    protocol.Resource
+	weight      int64 // of a semaphore: how many permits
+	key         poolKey
+	pooled      bool     // its callers wait in a pool
+	joinable    bool     // its holds are joined by other goroutines, and not passed on to them
+	unsupported error    // why the protocol has no such locks
+	beside      []*Lease // of a part of a group: the parts that the group holds already
 }
 
 // Lock binds a name. It sends nothing.
@@ -49,6 +52,10 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	// a holder.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
 	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
+	if why := e.features.NoPermits; why != "" && spec.Kind == protocol.Semaphore {
+		l.unsupported = &protocol.Failure{Op: "ask", Name: spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
+	}
+	l.setKey()
 	return l
 }
 
@@ -59,6 +66,7 @@ func (l *Lock) Spec() protocol.Spec { return l.spec }
 func (l *Lock) Weigh(n int64) *Lock {
 	weighed := *l
 	weighed.weight = n
+	weighed.setKey()
 	return &weighed
 }
 
@@ -69,90 +77,68 @@ func (l *Lock) Endless() *Lock {
 	return &endless
 }
 
-// unsupported tells why the protocol has no such locks.
-func (l *Lock) unsupported() error {
-	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {
-		return &protocol.Failure{Op: "ask", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
-	}
-	return nil
-}
-
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
 // out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
 // *protocol.Failure that waiting does not cure. The cause of a *WaitEnded is a *deadlock.Cycle if
 // the caller is the victim of one. After an error nothing is held, and what was queued or won is
 // taken back.
-func (l *Lock) Acquire(ctx context.Context) (*Lease, error) { return l.acquireBeside(ctx, nil) }
-
-// acquireBeside is Acquire for a part of a group that holds other parts already; nil for none.
-func (l *Lock) acquireBeside(ctx context.Context, parts []*Lease) (*Lease, error) {
-	if err := l.engine.begin(); err != nil {
+func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
+	if err := l.engine.begin(l.unsupported); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if err := l.unsupported(); err != nil {
-		return nil, err
-	}
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
-	call := call{lock: l, ctx: ctx, start: time.Now()}
-	call.stack.take(l.engine.reportsSlow) // not in newCall, which would be one more frame
-	call.slowWait()
-	lease, contended, err := l.acquire(ctx, parts, call.slow)
-	return call.ended(lease, contended, err)
+	c := l.newCall(ctx)
+	c.slow.beginWait()
+	return c.end(l.acquire(c))
 }
 
-// acquire waits for a lock that ctx's lease does not hold. Contended: the observer knows that the
-// caller waited.
-func (l *Lock) acquire(ctx context.Context, parts []*Lease, slow *slowReport) (lease *Lease, contended bool, err error) {
-	ctx, cancel := boundedWait(ctx, l.options.Wait)
-	defer cancel()
-	if l.options.Interval > 0 {
-		return l.poll(ctx, slow)
+// acquire waits for a lock that no lease of the caller holds, in the way of its options.
+func (l *Lock) acquire(c *call) (*Lease, error) {
+	ctx := c.ctx
+	if l.options.Wait > 0 {
+		bounded, cancel := boundedWait(ctx, l.options.Wait)
+		defer cancel()
+		ctx = bounded
 	}
-	under := l.waitsUnder(ctx, parts)
+	var under []*Lease
+	if l.options.DeadlockCheck {
+		under = l.waitsUnder(ctx)
+	}
 	switch {
+	case l.options.Interval > 0:
+		return l.poll(ctx, c)
 	case len(under) > 0:
-		return l.acquireChecked(ctx, under, slow)
+		return l.acquireChecked(ctx, c, under)
 	case l.pooled:
-		return l.acquirePooled(ctx)
+		return l.acquirePooled(ctx, c)
 	}
-	a := l.newAttempt(1)
-	slow.follow(&a.waitLoop)
-	h, err := a.run(ctx)
-	lease, err = a.lease(ctx, h, err)
-	return lease, a.reported, err
+	a := l.newAttempt(c, 1)
+	return a.lease(a.run(ctx))
 }
 
 // Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
 // a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
-	if err := l.engine.begin(); err != nil {
+	if err := l.engine.begin(l.unsupported); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if err := l.unsupported(); err != nil {
-		return nil, err
-	}
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
-	call := l.newCall(ctx, time.Now())
-	lease, err := l.try(ctx)
-	return call.ended(lease, false, l.engine.orEnded(ctx, call.start, err))
+	c := l.newCall(ctx)
+	lease, err := l.try(c)
+	return c.end(lease, l.engine.orEnded(ctx, c.start, err))
 }
 
-// try asks once for a lock that ctx's lease does not hold. The observer is not told.
-func (l *Lock) try(ctx context.Context) (*Lease, error) {
-	if lease := l.join(ctx); lease != nil {
+// try asks once for a lock that no lease of the caller holds. The observer is not told.
+func (l *Lock) try(c *call) (*Lease, error) {
+	if lease := l.join(c.ctx); lease != nil {
 		return lease, nil
 	}
-	return l.tryOnce(ctx, l.newAttempt(1))
-}
-
-// tryOnce makes an attempt of one request.
-func (l *Lock) tryOnce(ctx context.Context, a *attempt) (*Lease, error) {
-	h, err := a.try(ctx)
-	return a.lease(ctx, h, err)
+	a := l.newAttempt(c, 1)
+	return a.lease(a.try(c.ctx))
 }

@@ -12,7 +12,7 @@ func (e *Engine) lose(h *hold, why Why) {
 	if !h.to(next) {
 		return
 	}
-	e.watchdog.remove(h)
+	e.holds.remove(h)
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure}
 	if why == Expired {
 		if h.noteLate(time.Now()); h.late >= timeout(h.lock.options.TTL) {

@@ -12,21 +12,18 @@ import (
 // Inspect tells what the servers know of a name. The error is a *WaitEnded, the Closed error or
 // a *protocol.Failure.
 func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (in protocol.Inspection, err error) {
-	if err := e.begin(); err != nil {
-		return in, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return in, err
-	}
-	return e.protocol.Inspect(ctx, name, page)
+	err = e.do(ctx, nil, func() error {
+		in, err = e.protocol.Inspect(ctx, name, page)
+		return err
+	})
+	return in, err
 }
 
 // Names streams the names that match a glob pattern of the servers. The error is as Inspect's. A
 // name may take the caller its time, and the caller may close the engine meanwhile.
 func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
-		if err := e.begin(); err != nil {
+		if err := e.begin(nil); err != nil {
 			yield(protocol.Found{}, err)
 			return
 		}
@@ -52,7 +49,7 @@ func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 			if !yield(found, err) || err != nil {
 				return false
 			}
-			if err := e.begin(); err != nil {
+			if err := e.begin(nil); err != nil {
 				yield(protocol.Found{}, err)
 				return false
 			}
@@ -92,17 +89,13 @@ func (e *Engine) isClosing() bool {
 // Break ends the hold of another caller, or of one of this client, which needs no message to learn
 // of it. False: the name has no such hold. The error is as Inspect's, or a *protocol.Foreign.
 func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (done bool, err error) {
-	if err := e.begin(); err != nil {
-		return false, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return false, err
-	}
-	done, err = e.protocol.Break(ctx, name, b)
-	if done || err != nil {
-		e.broken(name, b, done)
-	}
+	err = e.do(ctx, nil, func() error {
+		done, err = e.protocol.Break(ctx, name, b)
+		if done || err != nil {
+			e.broken(name, b, done)
+		}
+		return err
+	})
 	return done, err
 }
 
@@ -111,7 +104,7 @@ func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (done
 func (e *Engine) broken(name string, b protocol.Break, done bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, h := range e.watchdog.all() {
+	for _, h := range e.allHolds() {
 		switch {
 		case h.lock.spec.Name != name || b.Token < h.grantToken || b.Token > h.lastToken:
 		case !done:
@@ -127,14 +120,10 @@ func (e *Engine) broken(name string, b protocol.Break, done bool) {
 
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
 func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (done bool, err error) {
-	if err := e.begin(); err != nil {
-		return false, err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return false, err
-	}
-	done, err = e.protocol.Evict(ctx, name, kind, id, by)
-	e.Nudge(id, 0) // it may be a ticket of this client, which needs no message
+	err = e.do(ctx, nil, func() error {
+		done, err = e.protocol.Evict(ctx, name, kind, id, by)
+		e.Nudge(id, 0) // it may be a ticket of this client, which needs no message
+		return err
+	})
 	return done, err
 }

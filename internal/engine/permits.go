@@ -10,23 +10,15 @@ import (
 
 // Resize sets how many permits a name has while it is in use, also while they are held. The error
 // is as Try's. If the error's outcome is unknown, the request may have taken effect.
-func (l *Lock) Resize(ctx context.Context, permits int64) (err error) {
-	if err := l.engine.begin(); err != nil {
+func (l *Lock) Resize(ctx context.Context, permits int64) error {
+	return l.engine.do(ctx, l.unsupported, func() error {
+		until := time.Now().Add(timeout(l.options.TTL))
+		bounded, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		err := l.resource.Resize(bounded, permits, until)
+		l.engine.askAgain(l.spec.Name)
 		return err
-	}
-	defer l.engine.end(ctx, time.Now(), &err)
-	if err := l.unsupported(); err != nil {
-		return err
-	}
-	if err := l.engine.check(ctx); err != nil {
-		return err
-	}
-	until := time.Now().Add(timeout(l.options.TTL))
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	err = l.resource.Resize(ctx, permits, until)
-	l.engine.askAgain(l.spec.Name)
-	return err
+	})
 }
 
 // askAgain has the goroutines of this process that wait for a name ask at once.
@@ -34,7 +26,7 @@ func (e *Engine) askAgain(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.waits {
-		if w.name == name {
+		if w.call.name == name {
 			w.mailbox.askNow()
 		}
 	}
@@ -49,6 +41,7 @@ func (l *Lock) resized(err error) *Lock {
 	}
 	other := *l
 	other.spec.Permits = mismatch.Have
+	other.setKey()
 	other.resource = l.engine.protocol.Bind(other.spec)
 	return &other
 }

@@ -9,34 +9,30 @@ import (
 )
 
 // poll asks for a lock, or for the first of a group, again and again. It does not join the queue.
-// Contended: the observer knows that the caller waited. Slow is the report of the wait, if any.
-func poll[L any](ctx context.Context, l *Lock, o Options, slow *slowReport, once func(context.Context) (L, error)) (lease L, contended bool, err error) {
-	e, ended := l.engine, &WaitEnded{Kind: l.spec.Kind}
+func poll[L any](ctx context.Context, c *call, o Options, once func(context.Context) (L, error)) (lease L, err error) {
+	e, ended := c.engine, &WaitEnded{Kind: c.kind}
 	var none L
-	for start, n := time.Now(), 1; ; n++ {
+	for n := 1; ; n++ {
 		lease, err = once(ctx)
 		held, again := ended.polled(ctx, err, n == 1)
 		if !again {
-			return lease, contended, err
+			return lease, err
 		}
 		if n == o.Attempts && (held || !isOver(ctx)) {
-			return none, contended, e.orEnded(ctx, start, err)
+			return none, e.orEnded(ctx, c.start, err)
 		}
 		if held {
-			slow.note(ended.Answer)
-		}
-		if held && !contended {
-			contended = true
-			e.observeWaiting(ctx, Waiting, l.spec.Kind, l.spec.Name)
+			c.slow.notePolled(ended.Answer)
+			c.wait(Waiting)
 		}
 		if ctx.Err() == nil && e.pause(ctx, o.Interval) {
 			continue
 		}
 		if ctx.Err() == nil {
-			return none, contended, e.config.Closed
+			return none, e.config.Closed
 		}
-		ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
-		return none, contended, ended
+		ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(c.start)
+		return none, ended
 	}
 }
 
@@ -62,13 +58,13 @@ func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, ag
 
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
-func (l *Lock) poll(ctx context.Context, slow *slowReport) (lease *Lease, contended bool, err error) {
+func (l *Lock) poll(ctx context.Context, c *call) (*Lease, error) {
 	accepted, last := false, (*Busy)(nil)
-	return poll(ctx, l, l.options, slow, func(ctx context.Context) (*Lease, error) {
+	return poll(ctx, c, l.options, func(ctx context.Context) (*Lease, error) {
 		for resizes := pace(l.options.TTL); ; {
-			a := l.newAttempt(1)
+			a := l.newAttempt(c, 1)
 			a.pace = resizes
-			lease, err := l.tryOnce(ctx, a)
+			lease, err := a.lease(a.try(ctx))
 			resizes = a.pace
 			var busy *Busy
 			if errors.As(err, &busy) {

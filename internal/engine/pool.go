@@ -20,8 +20,9 @@ type poolKey struct {
 	ttl         time.Duration
 }
 
-func (l *Lock) poolKey() poolKey {
-	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
+// setKey sets the key of the pool in which callers of the lock wait.
+func (l *Lock) setKey() {
+	l.key = poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
 }
 
 // A pool is the queue of this process's goroutines for one lock. The goroutine that finds no pool
@@ -48,8 +49,7 @@ type pool struct {
 // A poolWaiter is a goroutine that waits in a pool. The engine's mutex guards place; the rest never
 // changes.
 type poolWaiter struct {
-	ctx     context.Context
-	since   time.Time
+	call    *call
 	handoff chan handoff  // gets one handoff; it has room for it, so that sending never blocks
 	place   *list.Element // nil: it is out of the queue
 }
@@ -62,8 +62,8 @@ type handoff struct {
 }
 
 // push makes a waiter the last of the pool. The engine's mutex is held, as in all methods of pool.
-func (p *pool) push(ctx context.Context) *poolWaiter {
-	w := &poolWaiter{ctx: ctx, since: time.Now(), handoff: make(chan handoff, 1)}
+func (p *pool) push(c *call) *poolWaiter {
+	w := &poolWaiter{call: c, handoff: make(chan handoff, 1)}
 	w.place = p.waiters.PushBack(w)
 	return w
 }
@@ -105,9 +105,10 @@ func (p *pool) tokenBlock() int64 {
 // runs right after the next Unlock, so that the waiter does not wake up into a locked mutex.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
-// handLead makes a waiter that was popped the leader of its pool. The engine's mutex is held.
+// handLead makes a waiter that was popped the leader of its pool, with an attempt that becomes its
+// own. The engine's mutex is held.
 func (e *Engine) handLead(p *pool, w *poolWaiter, a *attempt) {
-	p.leader = a
+	p.leader, a.call = a, w.call
 	e.handOff(w, handoff{attempt: a})
 }
 
@@ -120,52 +121,50 @@ func (e *Engine) dropPool(p *pool) {
 }
 
 // acquirePooled takes the lock through the pool of its key: the goroutine joins a hold of readers,
-// leads, or waits for a handoff. Contended: the observer knows that it waited.
-func (l *Lock) acquirePooled(ctx context.Context) (lease *Lease, contended bool, err error) {
-	p, atOnce, w := l.enterPool(ctx)
+// leads, or waits for a handoff.
+func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
+	p, atOnce, w := l.enterPool(ctx, c)
 	switch {
 	case atOnce.lease != nil:
-		return atOnce.lease, false, nil
+		return atOnce.lease, nil
 	case atOnce.attempt != nil:
 		return l.lead(ctx, p, atOnce.attempt)
 	case w == nil: // ctx was over when the goroutine came
-		return nil, false, notSent(ctx)
+		return nil, notSent(ctx)
 	}
-	l.engine.observeWaiting(ctx, Waiting, l.spec.Kind, l.spec.Name)
-	lease, err = l.awaitHandoff(ctx, p, w)
-	return lease, true, err
+	c.wait(Waiting)
+	return l.awaitHandoff(ctx, p, w)
 }
 
 // enterPool finds or makes the pool of a lock. It returns what the goroutine gets at once, or else
 // the waiter that it becomes; neither if it would have to wait and ctx is over.
-func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolWaiter) {
-	e, key := l.engine, l.poolKey()
+func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce handoff, w *poolWaiter) {
+	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p = e.pools[key]
+	p = e.pools[l.key]
 	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
 	// passes to its waiters.
 	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
-		p = &pool{key: key}
-		e.pools[key] = p
+		p = &pool{key: l.key}
+		e.pools[l.key] = p
 	}
 	if p.hold != nil {
-		if lease := p.join(ctx); lease != nil {
-			return p, handoff{lease: lease}, nil
+		atOnce.lease = p.join(ctx)
+	}
+	switch {
+	case atOnce.lease != nil:
+	case leads: // the attempt looks at ctx itself
+		p.leader = l.newAttempt(c, 1)
+		atOnce.attempt = p.leader
+	case ctx.Err() == nil:
+		if p.leader == nil {
+			e.listenSoon()
 		}
+		w = p.push(c)
 	}
-	if leads { // the attempt looks at ctx itself
-		p.leader = l.newAttempt(1)
-		return p, handoff{attempt: p.leader}, nil
-	}
-	if ctx.Err() != nil {
-		return p, handoff{}, nil
-	}
-	if p.leader == nil {
-		e.listenSoon()
-	}
-	return p, handoff{}, p.push(ctx)
+	return p, atOnce, w
 }
 
 // awaitHandoff waits in a pool for a lease or for the lead.
@@ -174,9 +173,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	select {
 	case h := <-w.handoff:
 		if h.attempt != nil {
-			h.attempt.since, h.attempt.reported = w.since, true // it was made for, or run by, another caller
-			lease, _, err := l.lead(ctx, p, h.attempt)
-			return lease, err
+			return l.lead(ctx, p, h.attempt)
 		}
 		return h.lease, nil
 	case <-e.closing:
@@ -202,8 +199,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended error) error {
 	if h.attempt != nil {
 		var err error
-		h.attempt.reported = true
-		h.lease, _, err = l.lead(ctx, p, h.attempt)
+		h.lease, err = l.lead(ctx, p, h.attempt)
 		if own := (*WaitEnded)(nil); errors.As(err, &own) {
 			return ended // it tells how long this goroutine waited, and not an earlier leader
 		} else if err != nil {
@@ -219,10 +215,10 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 // waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
 // mutex is held.
 func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
-	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
+	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local
-	} else if h := l.engine.watchdog.ofPool(p); h != nil { // no goroutine asks, as one of this process holds
+	} else if h := l.engine.holdOfPool(p); h != nil { // no goroutine asks, as one of this process holds
 		ended.Answer, ended.local = h.asAnswer(), h.tenure.firstLease.parent
 	} else {
 		ended.Answer.Status, ended.Answer.Holder.Label = protocol.Busy, p.key.label
@@ -240,30 +236,25 @@ func (h *hold) asAnswer() protocol.Answer {
 	return answer
 }
 
-// lead asks the server on behalf of the pool, until the leader holds or gives up. Contended: the
-// observer knows that it waited.
-func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, contended bool, err error) {
-	e := l.engine
-	for {
+// lead asks the server on behalf of the pool, until the leader holds or gives up.
+func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, err error) {
+	e, c := l.engine, a.call
+	for lease == nil && err == nil { // neither: the hold to join ended meanwhile, or ctx did
 		var h *hold
 		h, err = a.run(ctx)
-		contended = a.reported // before another goroutine runs it
 		e.mu.Lock()
 		switch {
 		case err == nil:
 			p.leader = nil // from here on the hold passes on in the pool, or firstLease has the next one lead
-			lease, err = l.firstLease(ctx, h, p)
+			lease, err = l.firstLease(c, h, p)
 		case errors.Is(err, errJoin):
 			lease, err = p.leaderJoins(ctx, a), nil
 		default:
 			e.passLead(p, a, err)
 		}
 		e.mu.Unlock()
-		if lease != nil || err != nil {
-			return lease, contended, err
-		}
-		// Neither: the hold to join ended meanwhile, or ctx did. The attempt asks on, or tells.
 	}
+	return lease, err
 }
 
 // leaderJoins ends the lead of a reader that enters a hold of this process instead. It returns nil,
@@ -278,7 +269,7 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	lease.before = a.predecessor()
 	p.leader = nil
 	if w := p.pop(); w != nil {
-		a.engine.handLead(p, w, a.lock.newAttempt(p.tokenBlock()))
+		a.engine.handLead(p, w, a.lock.newAttempt(w.call, p.tokenBlock()))
 	}
 	if a.answered {
 		// Even a server without a queue may remember the ticket. Only of a queued attempt does
@@ -305,7 +296,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 	var evicted *protocol.Evicted
 	callerGaveUp := errors.As(err, &ended) && !errors.As(err, &evicted)
 	if !callerGaveUp {
-		next = a.lock.newAttempt(p.tokenBlock()) // not of the pool's lock: a.lock knows the number of permits
+		next = a.lock.newAttempt(w.call, p.tokenBlock()) // not of the pool's lock: a.lock knows the number of permits
 		next.permitsAccepted = a.permitsAccepted
 		a.abandon()
 	}
@@ -330,7 +321,7 @@ func (e *Engine) promoteNext(h *hold) {
 		e.dropPool(p)
 		return
 	}
-	lead := h.lock.newAttempt(p.tokenBlock())
+	lead := h.lock.newAttempt(w.call, p.tokenBlock())
 	// The server granted h with this number of permits. If it refuses the number now, the name was
 	// resized.
 	lead.permitsAccepted = true

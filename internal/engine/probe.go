@@ -16,14 +16,11 @@ const (
 // Probe asks the servers whether they can serve. It returns when they have answered, when ctx is
 // cancelled, or at the deadline. The error is a *WaitEnded, the Closed error, or
 // a *protocol.Failure.
-func (e *Engine) Probe(ctx context.Context) (err error) {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end(ctx, time.Now(), &err)
-	if err := e.check(ctx); err != nil {
-		return err
-	}
+func (e *Engine) Probe(ctx context.Context) error {
+	return e.do(ctx, nil, func() error { return e.probe(ctx) })
+}
+
+func (e *Engine) probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	done := make(chan error, 1)

@@ -33,7 +33,7 @@ func (l *Lock) join(ctx context.Context) *Lease {
 	}
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	if p := l.engine.pools[l.poolKey()]; p != nil {
+	if p := l.engine.pools[l.key]; p != nil {
 		return p.join(ctx)
 	}
 	return nil
@@ -53,7 +53,7 @@ func (e *Engine) openToReaders(h *hold, key poolKey) {
 		a.mailbox.wake()
 	}
 	for w := p.pop(); w != nil; w = p.pop() {
-		lease := h.tenure.addLease(w.ctx, true)
+		lease := h.tenure.addLease(w.call.ctx, true)
 		lease.before = h.before // they waited for the same holder
 		e.handOff(w, handoff{lease: lease})
 	}

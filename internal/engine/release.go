@@ -20,13 +20,13 @@ func (e *Engine) releaseHold(h *hold) bool {
 			if h.mayPassOn(time.Now()) {
 				before := h.predecessor()
 				h.token++
-				lease := h.beginTenure(w.ctx)
+				lease := h.beginTenure(w.call.ctx)
 				lease.before = before
 				e.handOff(w, handoff{lease: lease})
 			} else {
 				h.to(holdReleasing)
-				e.watchdog.remove(h)
-				lead := h.lock.newAttempt(passBlock)
+				e.holds.remove(h)
+				lead := h.lock.newAttempt(w.call, passBlock)
 				lead.release = &h.ticket
 				lead.answer, lead.answered, lead.local = h.asAnswer(), true, h.tenure.firstLease.parent // until another answer comes
 				e.cleanupLateAsk(h)
@@ -37,7 +37,7 @@ func (e *Engine) releaseHold(h *hold) bool {
 		e.dropPool(p)
 	}
 	h.to(holdReleasing)
-	e.watchdog.remove(h)
+	e.holds.remove(h)
 	e.busy.Add(1)
 	return false
 }

@@ -16,29 +16,39 @@ type schedule[T scheduled] struct {
 }
 
 // A scheduled is an entry of a schedule.
-type scheduled interface{ due() *dueTime }
+type scheduled interface {
+	dueAt() time.Time // when it is due now
+	entry() *dueTime  // where the schedule keeps it
+}
 
-// A dueTime is when an entry is due, and where it is.
+// A dueTime is when an entry is due, as the schedule last heard, and where it is.
 type dueTime struct {
 	at    time.Time
 	place int // in the heap, from 1 on; 0: in none
 }
 
-// add takes an entry in that is due at a moment, or puts one that is in where that belongs.
-func (s *schedule[T]) add(entry T, at time.Time) {
-	due := entry.due()
-	due.at = at
+// add takes one in, or puts one that is in where its time belongs.
+func (s *schedule[T]) add(t T) {
+	due := t.entry()
+	due.at = t.dueAt()
 	if due.place == 0 {
-		heap.Push(&s.entries, entry)
+		heap.Push(&s.entries, t)
 	} else {
 		heap.Fix(&s.entries, due.place-1)
 	}
 	s.arm()
 }
 
-// remove takes an entry out, if it is in.
-func (s *schedule[T]) remove(entry T) {
-	if place := entry.due().place; place > 0 {
+// update puts one where its new time belongs, if it is in.
+func (s *schedule[T]) update(t T) {
+	if t.entry().place > 0 {
+		s.add(t)
+	}
+}
+
+// remove takes one out, if it is in.
+func (s *schedule[T]) remove(t T) {
+	if place := t.entry().place; place > 0 {
 		heap.Remove(&s.entries, place-1)
 	}
 }
@@ -54,7 +64,7 @@ func (s *schedule[T]) arm() {
 	if len(s.entries) == 0 {
 		return
 	}
-	first := s.entries[0].due().at
+	first := s.entries[0].entry().at
 	if !s.firesAt.IsZero() && !first.Before(s.firesAt) {
 		return
 	}
@@ -77,26 +87,26 @@ func (s *schedule[T]) stop() {
 type dueHeap[T scheduled] []T
 
 func (h dueHeap[T]) Len() int           { return len(h) }
-func (h dueHeap[T]) Less(i, j int) bool { return h[i].due().at.Before(h[j].due().at) }
+func (h dueHeap[T]) Less(i, j int) bool { return h[i].entry().at.Before(h[j].entry().at) }
 
 func (h dueHeap[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].due().place, h[j].due().place = i+1, j+1
+	h[i].entry().place, h[j].entry().place = i+1, j+1
 }
 
 // Push implements heap.Interface.
 func (h *dueHeap[T]) Push(x any) {
-	entry := x.(T)
-	*h = append(*h, entry)
-	entry.due().place = len(*h)
+	t := x.(T)
+	*h = append(*h, t)
+	t.entry().place = len(*h)
 }
 
 // Pop implements heap.Interface.
 func (h *dueHeap[T]) Pop() any {
 	last := len(*h) - 1
-	entry := (*h)[last]
+	t := (*h)[last]
 	clear((*h)[last:])
 	*h = (*h)[:last]
-	entry.due().place = 0
-	return entry
+	t.entry().place = 0
+	return t
 }

@@ -11,10 +11,13 @@ import (
 // An alarm is an entry of a schedule.
 type alarm struct {
 	name string
+	at   time.Time
 	when dueTime
 }
 
-func (a *alarm) due() *dueTime { return &a.when }
+func (a *alarm) dueAt() time.Time { return a.at }
+
+func (a *alarm) entry() *dueTime { return &a.when }
 
 // A bell is a schedule that notes which alarms rang, and after how long.
 type bell struct {
@@ -47,7 +50,8 @@ func (b *bell) ring() {
 func (b *bell) after(a *alarm, d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.schedule.add(a, b.began.Add(d))
+	a.at = b.began.Add(d)
+	b.schedule.add(a)
 }
 
 func (b *bell) remove(a *alarm) {

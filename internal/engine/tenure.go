@@ -71,13 +71,13 @@ func (t *localTenure) removeWriter() bool {
 
 // firstLease begins the first tenure of a hold, unless the engine was closed meanwhile. The pool is
 // nil where none waited for the hold. The engine's mutex is held.
-func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error) {
+func (l *Lock) firstLease(c *call, h *hold, p *pool) (*Lease, error) {
 	e := l.engine
 	if e.closed {
 		return nil, e.config.Closed
 	}
 	h.pool = p
-	lease := h.beginTenure(ctx)
+	lease := h.beginTenure(c.ctx)
 	lease.before = h.before
 	live := h.live() // it may have been lost since it was won
 	passable := live && l.spec.Kind != protocol.Semaphore
@@ -85,7 +85,7 @@ func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error)
 	case p != nil && !passable: // the next goroutine of the pool needs a hold of its own
 		e.promoteNext(h)
 	case l.joinable && live:
-		e.openToReaders(h, l.poolKey())
+		e.openToReaders(h, l.key)
 	case p != nil && p.waiters.Len() > 0:
 		e.listenSoon()
 	}

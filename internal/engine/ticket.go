@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -25,7 +24,7 @@ func (a *attempt) switchToNoMessages(err error) bool {
 	if a.ticket.NoMessages || !isDenied(err) {
 		return false
 	}
-	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
+	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.call.name, "error", err)
 	a.replace(a.lock, true)
 	return true
 }
@@ -33,7 +32,7 @@ func (a *attempt) switchToNoMessages(err error) bool {
 // adoptResize changes to the number of permits that the server named in err, if it accepted another
 // before. The payload of a ticket says the number and never changes, so the ticket is new as well.
 // No place is given up for that: the server does not refuse a ticket that holds or is queued.
-func (a *attempt) adoptResize(ctx context.Context, err error) bool {
+func (a *attempt) adoptResize(err error) bool {
 	l := a.lock.resized(err)
 	if l == nil || !a.permitsAccepted {
 		return false
@@ -43,10 +42,10 @@ func (a *attempt) adoptResize(ctx context.Context, err error) bool {
 	a.answered, a.failure = true, nil
 	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
 	// the server must see that number to refuse it.
-	delete(e.pools, a.lock.poolKey())
+	delete(e.pools, a.lock.key)
 	e.mu.Unlock()
 	a.replace(l, a.ticket.NoMessages)
-	a.reportRetry(ctx, err)
+	a.call.retry(err)
 	return true
 }
 
@@ -57,7 +56,7 @@ func (a *attempt) dropBroken(err error) bool {
 	if !errors.As(err, &broken) {
 		return false
 	}
-	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", broken.By)
+	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.call.name, "by", broken.By)
 	a.to(attemptQueued) // the server has something of the ticket
 	a.replace(a.lock, a.ticket.NoMessages)
 	return true

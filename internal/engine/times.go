@@ -36,12 +36,14 @@ func pace(ttl time.Duration) protocol.Pace {
 // timeout is how long one request may take.
 func timeout(ttl time.Duration) time.Duration { return min(ttl/6, time.Second) }
 
-// renewalDelay is how long after a confirmation a hold is renewed.
-func renewalDelay(ttl time.Duration) time.Duration { return ttl / 3 }
-
-// claimRenewalDelay is renewalDelay for the claim of a hand-over, and for a hold with less than a
-// TTL left. A holder that stays needs more soon.
-func claimRenewalDelay(claim time.Duration) time.Duration { return claim / 10 }
+// renewalDelay is how long after a confirmation a hold is renewed that was promised for a time. A
+// holder that was promised less than a TTL, such as the claim of a hand-over, needs more soon.
+func renewalDelay(promised, ttl time.Duration) time.Duration {
+	if promised < ttl {
+		return promised / 10
+	}
+	return ttl / 3
+}
 
 // retry is how soon a renewal that failed is tried again.
 func retry(ttl time.Duration) time.Duration { return jitter(min(ttl/30, 250*time.Millisecond)) }

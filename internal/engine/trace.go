@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// trace makes the ticket of an attempt tell where a caller belongs in a trace. It is called before
-// the first request of the ticket.
-func (a *attempt) trace(ctx context.Context) { a.ticket.Trace = a.engine.traceOf(ctx) }
+// setTrace makes the ticket of an attempt tell where its caller belongs in a trace. It is called
+// before the first request of the ticket.
+func (a *attempt) setTrace() { a.ticket.Trace = a.engine.traceOf(a.call.ctx) }
 
 // A predecessor is the holder that a caller waited for, as the caller last knew it.
 type predecessor struct {
@@ -19,7 +19,7 @@ type predecessor struct {
 // predecessor is the holder that the attempt waited for. Nil: it did not wait, or nothing is told.
 // Only the goroutine that runs the attempt calls it.
 func (a *attempt) predecessor() *predecessor {
-	if a.engine.config.Observe == nil || !a.reported {
+	if a.engine.config.Observe == nil || !a.call.contended || !a.answered {
 		return nil
 	}
 	return &predecessor{a.answer, a.local}
@@ -36,9 +36,9 @@ func (h *hold) predecessor() *predecessor {
 	return &predecessor{answer, h.tenure.firstLease.parent}
 }
 
-// tellHolder adds to an event the holder that its caller was last told of. The engine's mutex is
-// not held.
-func (e *Engine) tellHolder(event *Event, last predecessor) {
+// addHolder adds to an event the holder that its caller was last told of. The engine's mutex is not
+// held.
+func (e *Engine) addHolder(event *Event, last predecessor) {
 	holder := &last.answer.Holder
 	event.Holder, event.HolderToken, event.HolderTrace = holder.Label, last.answer.Token, holder.Trace
 	if last.caller != nil {

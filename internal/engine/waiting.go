@@ -72,12 +72,8 @@ type requester interface {
 // requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex
 // is never held while that goroutine sleeps or sends.
 type waitLoop struct {
-	// Set when it is made. A goroutine of a pool that takes an attempt over sets since and reported
-	// anew, before it runs the attempt.
 	engine *Engine
-	kind   protocol.Kind
-	name   string
-	since  time.Time // when the caller began to wait
+	call   *call // for which it waits; with the lead of a pool, that of the next leader
 
 	ownSubscription *subscription // of a kept place; nil: the one of the engine
 
@@ -85,7 +81,6 @@ type waitLoop struct {
 	pace            protocol.Pace
 	failures        int       // requests in a row without an answer
 	counted         bool      // it counts among the waiters of the subscription
-	reported        bool      // the observer knows that it waits
 	subscribedSince time.Time // since when messages come, as last told; zero: they do not
 
 	// Guarded by the engine's mutex. Waiters of a pool read the answer of their leader.
@@ -96,23 +91,27 @@ type waitLoop struct {
 	failure  error           // of the request after it; nil: none failed
 }
 
-// wait does the next step, again and again, until the requester is done, ctx ends or the engine is
-// closed. The caller has sent the first request, or says stepAsk. Whatever asks for a request, its
-// pace bounds how soon it is sent.
-func (w *waitLoop) wait(ctx context.Context, r requester, next step, due time.Time) (err error) {
+// wait asks, and does the next step again and again, until the requester is done, ctx ends or the
+// engine is closed. Messages for its ticket come from now on. Whatever asks for a request, its pace
+// bounds how soon it is sent: an earlier leader of its pool may have used the pace up.
+func (w *waitLoop) wait(ctx context.Context, r requester, ticket protocol.ID) (err error) {
 	defer w.endWaiting()
-	for next != stepDone && err == nil {
-		if next == stepAsk && !w.mayAsk() {
+	e := w.engine
+	e.mu.Lock()
+	e.waits[ticket] = w
+	e.mu.Unlock()
+	for next, due := stepAsk, (time.Time{}); next != stepDone && err == nil; {
+		switch {
+		case next == stepAsk && !w.mayAsk():
 			next, due = stepWait, w.pace.Next()
-		}
-		if next == stepWait {
+		case next == stepWait:
 			next, err = w.sleep(ctx, r, due)
-			continue
+		default:
+			e.mu.Lock()
+			w.mailbox.clearAskNow()
+			e.mu.Unlock()
+			next, due, err = r.request(ctx)
 		}
-		w.engine.mu.Lock()
-		w.mailbox.clearAskNow()
-		w.engine.mu.Unlock()
-		next, due, err = r.request(ctx)
 	}
 	return err
 }
@@ -205,8 +204,8 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 		w.engine.mu.Unlock()
 	}
 	w.failures++
-	w.engine.config.Logger.Warn(message, "name", w.name, "error", err)
-	w.reportRetry(ctx, err)
+	w.engine.config.Logger.Warn(message, "name", w.call.name, "error", err)
+	w.call.retry(err)
 	return sent.Add(backoff(w.failures))
 }
 
@@ -236,19 +235,6 @@ func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent
 	return !since.IsZero(), missed, err
 }
 
-// reportRetry tells the observer that a request failed and will be tried again.
-func (w *waitLoop) reportRetry(ctx context.Context, err error) {
-	w.engine.observe(Event{Kind: Retried, Lock: w.kind, Name: w.name, Context: ctx, Contended: w.reported, Err: err})
-}
-
-// reportWaiting tells the observer, once for each caller, that the caller has to wait.
-func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
-	if !w.reported {
-		w.reported = true
-		w.engine.observeWaiting(ctx, kind, w.kind, w.name)
-	}
-}
-
 // ended is the error of a wait that its caller's context ended, or that is the victim of
 // a deadlock.
 func (w *waitLoop) ended(ctx context.Context) error {
@@ -263,7 +249,7 @@ func (w *waitLoop) endedBy(err error) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
-		Kind: w.kind, Err: err, Waited: time.Since(w.since),
+		Kind: w.call.kind, Err: err, Waited: time.Since(w.call.start),
 		Answer: w.answer, Answered: w.answered, Failure: w.failure, local: w.local,
 	}
 }

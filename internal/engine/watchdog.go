@@ -9,32 +9,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A watchdog has all holds of a client, each scheduled for its next renewal or the end of trust. It
-// has no goroutine while none is due.
-type watchdog struct {
-	engine *Engine
-	holds  schedule[*hold]
-}
+// This file is the watchdog: it looks at each hold of the client when it is due, for its renewal or
+// for the end of trust. It has no goroutine while none is due.
 
-// due implements scheduled.
-func (h *hold) due() *dueTime { return &h.watched }
+// entry implements scheduled.
+func (h *hold) entry() *dueTime { return &h.watched }
 
-// add takes a hold in. The engine's mutex is held in all methods but runDue.
-func (w *watchdog) add(h *hold) { w.holds.add(h, earlier(h.renewAt, h.end())) }
+// dueAt implements scheduled.
+func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }
 
-// remove takes a hold out, if it is in.
-func (w *watchdog) remove(h *hold) { w.holds.remove(h) }
-
-// reschedule puts a hold where its new times belong, if it is in.
-func (w *watchdog) reschedule(h *hold) {
-	if h.watched.place > 0 {
-		w.add(h)
-	}
-}
-
-// find is the hold of a ticket; nil when there is none.
-func (w *watchdog) find(id protocol.ID) *hold {
-	for _, h := range w.holds.entries {
+// holdOf is the hold of a ticket; nil when there is none. The engine's mutex is held, as in the two
+// functions below.
+func (e *Engine) holdOf(id protocol.ID) *hold {
+	for _, h := range e.holds.entries {
 		if h.ticket.ID == id {
 			return h
 		}
@@ -42,9 +29,9 @@ func (w *watchdog) find(id protocol.ID) *hold {
 	return nil
 }
 
-// ofPool is a hold that passes from goroutine to goroutine of a pool; nil when there is none.
-func (w *watchdog) ofPool(p *pool) *hold {
-	for _, h := range w.holds.entries {
+// holdOfPool is a hold that passes from goroutine to goroutine of a pool; nil when there is none.
+func (e *Engine) holdOfPool(p *pool) *hold {
+	for _, h := range e.holds.entries {
 		if h.pool == p {
 			return h
 		}
@@ -52,13 +39,12 @@ func (w *watchdog) ofPool(p *pool) *hold {
 	return nil
 }
 
-// all are the holds.
-func (w *watchdog) all() []*hold { return slices.Clone(w.holds.entries) }
+// allHolds are the holds, for a loop in which some go.
+func (e *Engine) allHolds() []*hold { return slices.Clone(e.holds.entries) }
 
-// runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due
-// soon goes along.
-func (w *watchdog) runDue() {
-	e := w.engine
+// watch does what is due: it ends holds whose trust is over, and renews. A renewal that is due soon
+// goes along.
+func (e *Engine) watch() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -66,8 +52,8 @@ func (w *watchdog) runDue() {
 	}
 	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
 	now := time.Now()
-	for len(w.holds.entries) > 0 {
-		h := w.holds.entries[0]
+	for len(e.holds.entries) > 0 {
+		h := e.holds.entries[0]
 		if past(h.end(), now) {
 			e.lose(h, h.lossReason())
 			continue
@@ -80,9 +66,9 @@ func (w *watchdog) runDue() {
 		h.renewAt = time.Time{}
 		h.renewing = make(chan struct{})
 		due[ttl] = append(due[ttl], h)
-		w.reschedule(h)
+		e.holds.update(h)
 	}
-	w.holds.fired()
+	e.holds.fired()
 	for ttl, holds := range due { // after the losses: telling comes first
 		e.mu.after(func() { go e.renew(holds, ttl, time.Now()) })
 	}
@@ -131,7 +117,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 	case r.Err != nil:
 		h.failure = r.Err
 		h.renewAt = now.Add(retry(ttl))
-		e.watchdog.reschedule(h)
+		e.holds.update(h)
 		event.Kind, event.Err, renewed = Retried, r.Err, nil
 		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
 	case past(h.end(), now): // too late: nothing brings it back
@@ -141,8 +127,8 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		if h.promised < ttl { // little is left of a claim, however well all is
 			event.Kind, event.Left, renewed = Confirmed, 0, nil
 		}
-		h.confirm(sent, ttl, renewalDelay(ttl))
-		e.watchdog.reschedule(h)
+		h.confirm(sent, ttl)
+		e.holds.update(h)
 	}
 	e.report(event, renewed)
 }

@@ -34,18 +34,15 @@ func (e *Engine) watchFor(ctx context.Context, s subject, looks *protocol.Pace, 
 		return err
 	}
 	w := &watcher{
-		waitLoop: waitLoop{engine: e, kind: s.kind, name: s.name, since: time.Now(), pace: *looks},
+		waitLoop: waitLoop{engine: e, call: &call{engine: e, kind: s.kind, name: s.name, ctx: ctx, start: time.Now()}, pace: *looks},
 		subject:  s,
 		enough:   enough,
 		ticket:   protocol.Ticket{ID: ID(), Block: 1},
 	}
 	w.pace.Every = pace(s.ttl).Every
-	e.mu.Lock()
-	e.waits[w.ticket.ID] = &w.waitLoop
-	e.mu.Unlock()
 	defer w.forget()
 	defer func() { *looks = w.pace }()
-	return w.wait(ctx, w, stepAsk, time.Time{})
+	return w.wait(ctx, w, w.ticket.ID)
 }
 
 // query looks once.
@@ -83,7 +80,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 
 // mustWait makes messages come after a look that did not see enough, and tells when to look again.
 func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
-	w.reportWaiting(ctx, Watching)
+	w.call.wait(Watching)
 	before := w.subscribed
 	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Watched, protocol.Answer{}, sent)
 	switch {
