@@ -90,7 +90,7 @@ func infoOf(name string, in protocol.Inspection) lockinfo.Info {
 		out.Queue = append(out.Queue, waiterOf(p, in, &place))
 	}
 	for _, n := range in.Nodes {
-		master := masterOf(n.Node, n.Counts, n.Why, n.SameAs, public("inspect", name, n.Err))
+		master := masterOf(n, public("inspect", name, n.Err))
 		master.Holds, master.Foreign = holdsOf(n.Inspection), foreignText(n.Inspection)
 		out.Masters = append(out.Masters, master)
 	}
@@ -105,15 +105,15 @@ func foreignText(in protocol.Inspection) string {
 	return in.Foreign.Text()
 }
 
-// masterOf returns what a master says of itself. Err is why it did not answer.
-func masterOf(node string, counts bool, why, sameAs string, err error) lockinfo.Master {
+// masterOf returns what a master says of itself. Err is the documented form of its error.
+func masterOf(n protocol.Node, err error) lockinfo.Master {
 	if err != nil {
-		counts, why = false, inner(err)
+		n.Counts, n.Why = false, inner(err)
 		if failed, ok := err.(*StoreError); ok {
-			why = failed.why()
+			n.Why = failed.why()
 		}
 	}
-	return lockinfo.Master{Node: node, Counts: counts, Why: why, SameAs: sameAs, Err: err}
+	return lockinfo.Master{Node: n.Name, Counts: n.Counts, Why: n.Why, SameAs: n.SameAs, Err: err}
 }
 
 func holdsOf(in protocol.Inspection) []lockinfo.Hold {

@@ -121,10 +121,10 @@ func (c *Client) Quorum(ctx context.Context) ([]lockinfo.Master, error) {
 	return mastersOf(nodes), nil
 }
 
-func mastersOf(nodes []quorum.Node) []lockinfo.Master {
+func mastersOf(nodes []protocol.Node) []lockinfo.Master {
 	out := make([]lockinfo.Master, len(nodes))
 	for i, n := range nodes {
-		out[i] = masterOf(n.Name, n.Counts, n.Why, n.SameAs, public("ask", "", n.Err))
+		out[i] = masterOf(n, public("ask", "", n.Err))
 		out[i].Age, out[i].Answer = n.Age, n.Answer
 	}
 	return out

@@ -22,7 +22,7 @@ func TestTexts(t *testing.T) {
 	failure := &protocol.Failure{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Reason: protocol.OutOfMemory, Err: refused}
 	unknown := &protocol.Failure{Op: "release", Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
 	lost := lostError(engine.Lost{Name: "n", Token: 7, Why: engine.Expired, Err: failure})
-	none := &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.OutOfMemory, Err: &quorum.NoMajority{Need: 2, Nodes: []quorum.Node{
+	none := &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.OutOfMemory, Err: &quorum.NoMajority{Need: 2, Nodes: []protocol.Node{
 		{Name: "node 1", Err: &protocol.Failure{Op: "lock", Name: "n", Node: "node 1", Reason: protocol.OutOfMemory, Err: refused}},
 		{Name: "node 2", Err: ErrClosed}, {Name: "node 3", Counts: true, Answer: "free"},
 	}}}
@@ -124,7 +124,7 @@ func TestTexts(t *testing.T) {
 			if again := public("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
 				t.Errorf("made public twice: %s", again)
 			}
-			if status := masterOf("node 1", false, "", "", err).String(); strings.Contains(status, prefix) {
+			if status := masterOf(protocol.Node{Name: "node 1"}, err).String(); strings.Contains(status, prefix) {
 				t.Errorf("of a node: %s", status)
 			}
 		})

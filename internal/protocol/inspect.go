@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -50,20 +51,40 @@ type Inspection struct {
 	Permits    int64 // of a semaphore: how many there are
 	Taken      int64 // of a semaphore: how many are held
 	Latch      LatchState
-	Count      int64         // of a latch: how many are still to count down
-	Until      int64         // of a latch: server time at which it is gone, microseconds
-	Foreign    *Foreign      // what stands at the key and is none of ours; nil: nothing does
-	Nodes      []NodeInspect // of a quorum: what each master says; else nil
+	Count      int64    // of a latch: how many are still to count down
+	Until      int64    // of a latch: server time at which it is gone, microseconds
+	Foreign    *Foreign // what stands at the key and is none of ours; nil: nothing does
+	Nodes      []Node   // of a quorum: what each master says; else nil
 }
 
-// A NodeInspect is the Inspection of one master of a quorum.
-type NodeInspect struct {
-	Node       string
-	Counts     bool   // it counts towards a majority
-	Why        string // why it does not
-	SameAs     string // the node that is the same server, which is why; empty: none
-	Inspection Inspection
-	Err        error // a *Failure: it did not answer; then the Inspection is empty
+// A Node is one master of a quorum, and what it said.
+type Node struct {
+	Name   string        // such as "node 1"
+	Counts bool          // it counts towards a majority; false if it did not answer
+	Why    string        // it does not count; empty when it does, or did not answer
+	SameAs string        // the node that is the same server, which is why it does not count; empty: none
+	Age    time.Duration // since its memory began, by its own clock; 0: not asked
+	Answer string        // to a request about a name that failed, in words
+	Err    error         // why it did not answer
+
+	Inspection Inspection // of a name; empty if it did not answer, or was not asked
+}
+
+// String is the node and what it said, in one line.
+func (n Node) String() string {
+	switch {
+	case n.Err != nil:
+		var failure *Failure
+		if errors.As(n.Err, &failure) {
+			return fmt.Sprintf("%s: %s: %v", n.Name, failure.Reason, failure.Err)
+		}
+		return fmt.Sprintf("%s: %v", n.Name, n.Err)
+	case !n.Counts:
+		return fmt.Sprintf("%s does not count: %s", n.Name, n.Why)
+	case n.Answer != "":
+		return n.Name + ": " + n.Answer
+	}
+	return n.Name + ": answers"
 }
 
 // A HoldState is what a hold of an Inspection is.

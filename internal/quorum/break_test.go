@@ -170,8 +170,8 @@ func TestBrokenIsNoHold(t *testing.T) {
 		},
 		"renewal": func(t *testing.T, h *atOne) {
 			for _, ttl := range []time.Duration{0, time.Hour} {
-				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0] != "breaker" {
-					t.Errorf("for %v: %q by %v", ttl, a.text, a.by)
+				if a := h.renews(t, 1, ttl); a.letters != "R" || a.brokeBy[0] != "breaker" {
+					t.Errorf("for %v: %q by %v", ttl, a.letters, a.brokeBy)
 				}
 			}
 		},
@@ -181,7 +181,7 @@ func TestBrokenIsNoHold(t *testing.T) {
 		},
 		"look": func(t *testing.T, h *atOne) {
 			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
-			if s.err != nil || s.Holders != 1 || s.state != nameRemaindersOnly || s.id != "" || s.Token != 0 || s.Holder != (protocol.Party{}) {
+			if s.err != nil || s.standing() != (protocol.Standing{Server: s.facts.now, Holders: 1}) || s.holder != nobody {
 				t.Errorf("got %+v", s)
 			}
 		},
@@ -236,8 +236,8 @@ func TestBreakIsTakenBack(t *testing.T) {
 			if ttl := do(t, h.server, "PTTL", "q:{%quorum}:x").(int64); ttl <= 0 {
 				t.Errorf("the key lives for %d ms", ttl)
 			}
-			if a := h.renews(t, 1, time.Minute); a.text != "1" {
-				t.Errorf("a renewal is told %q", a.text)
+			if a := h.renews(t, 1, time.Minute); a.letters != "1" {
+				t.Errorf("a renewal is told %q", a.letters)
 			}
 		})
 	}
@@ -292,7 +292,7 @@ func TestBreaksOfTwoHolds(t *testing.T) {
 	h.breaks(t, 9)
 	h.frees(t, 9, 'b', endless, 0)
 	h.frees(t, 7, 'b', endless, 0)
-	if a := h.asks(t, h.r, 2, nil); !a.won() {
+	if a := h.asks(t, h.r, 2, nil); !a.holds() {
 		t.Fatalf("beside its owner: %c", a.status)
 	}
 	two := value(t, h.server, 2)

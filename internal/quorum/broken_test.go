@@ -298,11 +298,11 @@ func TestTokenIsKnownByAMajority(t *testing.T) {
 		tokens []int64 // what masters name, in the order of their answers
 		want   int64
 	}{{[]int64{7, 7}, 7}, {[]int64{7, 0}, 0}, {[]int64{0, 7}, 0}, {[]int64{5, 7}, 0}, {[]int64{0, 7, 7}, 7}, {[]int64{7, 0, 7}, 7}, {[]int64{0, 0, 7}, 0}} {
-		out := &tally{need: 2, nodes: 3, replies: []*reply{{status: 'B', holder: id(2), token: 7}, {status: 'T'}}}
+		out := &round{tally: tally{p: &Protocol{need: 2}, replies: []*reply{{status: 'B', holder: id(2), token: 7}, {status: 'T'}}}}
 		for _, token := range c.tokens {
-			out.replies = append(out.replies, &reply{status: 'B', holder: id(1), token: token})
+			out.add(&reply{status: 'B', holder: id(1), token: token})
 		}
-		if got := out.token(id(1)); got != c.want {
+		if got := out.tokenOf(id(1)); got != c.want {
 			t.Errorf("%d: got %d, want %d", c.tokens, got, c.want)
 		}
 	}

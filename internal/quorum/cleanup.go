@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -134,28 +135,21 @@ func (n *node) cleanUp(due []cleanup, silent, last bool) bool {
 		due = due[1:]
 	}
 	deadline := time.Now().Add(time.Second)
-	failed := make(chan *cleanup, len(due))
+	failed := make([]bool, len(due))
+	var all sync.WaitGroup
 	for i := range due {
-		go func() {
-			if _, _, err := n.freeHold(&due[i], deadline); err != nil && passing(err) {
-				failed <- &due[i]
-				return
-			}
-			failed <- nil
-		}()
+		all.Go(func() {
+			_, _, err := n.freeHold(&due[i], deadline)
+			failed[i] = passing(err)
+		})
 	}
-	fine := true
-	for range due {
-		c := <-failed
-		if c == nil {
-			continue
-		}
-		fine = false
-		if !last {
-			n.keepCleanups(*c)
+	all.Wait()
+	for i := range due {
+		if failed[i] && !last {
+			n.keepCleanups(due[i])
 		}
 	}
-	return fine
+	return !slices.Contains(failed, true)
 }
 
 func (n *node) keepCleanups(c ...cleanup) {

@@ -1,6 +1,8 @@
 package quorum
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -60,25 +62,18 @@ func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockChe
 // that is slewed, one node is found ahead first, and the others nearly are.
 func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 	deadline := time.Now().Add(time.Second)
+	others := slices.DeleteFunc(slices.Clone(p.nodes), func(n *node) bool { return n == first })
 	const silent = -1
-	findings := make(chan time.Duration, len(p.nodes))
-	for _, n := range p.nodes {
-		if n == first {
-			continue
+	leads, inTime, ahead, left := []time.Duration{by}, 0, 1, len(others)
+	_ = askNodes(p, others, func(n *node) time.Duration {
+		f, sent, err := n.introduce(deadline, "", "", "")
+		if err != nil || f.same != nil {
+			return silent
 		}
-		p.run(func() {
-			f, sent, err := n.introduce(deadline, "", "", "")
-			if err != nil || f.same != nil {
-				findings <- silent
-				return
-			}
-			findings <- n.clock.lead(f.now, f.born, sent, time.Now(), leap/2)
-		})
-	}
-	leads, inTime, ahead := []time.Duration{by}, 0, 1
-	// Until the answers that are left can change nothing.
-	for left := len(p.nodes) - 1; left > 0 && inTime < ahead+left && (ahead <= inTime+left || len(leads)+inTime < p.need); left-- {
-		switch lead := <-findings; lead {
+		return n.clock.lead(f.now, f.born, sent, time.Now(), leap/2)
+	}).collect(context.Background(), func(lead time.Duration) progress {
+		left--
+		switch lead {
 		case silent:
 		case 0:
 			inTime++
@@ -86,7 +81,12 @@ func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 			leads = append(leads, lead)
 			ahead = explainedByOneStop(leads)
 		}
-	}
+		// Until the answers that are left can change nothing.
+		if inTime < ahead+left && (ahead <= inTime+left || len(leads)+inTime < p.need) {
+			return goOn
+		}
+		return stop
+	})
 	switch {
 	case inTime >= ahead:
 		return wrongTheirs

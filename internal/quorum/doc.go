@@ -42,6 +42,28 @@
 // A client that meets a value of another format says so and touches nothing, also if the time of
 // the value is over. It does not wake waiters of another format, and drops messages of one.
 //
+// # Questions
+//
+// Each operation is a question to all nodes, or several: Ask, Downgrade, Free, Renew, Look,
+// Unwatch, Break, Inspect, Probe, Status, and those that nodes are asked about themselves. A fanOut
+// is one question on its way: it goes to all nodes at the same time, and one goroutine collects a
+// reply of each. The replies so far are a tally, which counts them. A rule of the operation judges
+// the tally after each reply:
+//
+//	open      another reply may change the result: wait for it
+//	decided   no reply can: the caller is answered at once
+//	hopeless  there can be no majority: wait up to 50 ms for the nodes that live, as the error tells
+//	          what each node said
+//	ended     the caller's context ended, or all have replied: the last replies decide
+//
+// The caller owns a question until it is answered. What it leaves at the nodes, it hands to
+// goroutines that Close waits for: replies that come later (below, at each operation), and
+// cleanups, which each node does in turn. No goroutine waits for a caller that has left.
+//
+// Replies of nodes that do not count are read, and no yes. They are a no where the no is safe: a
+// node that knows of another's hold keeps us out though it does not count. A failure is neither. An
+// error names each node: what it said, why it does not count, or that it did not answer in time.
+//
 // # Asking
 //
 // An Ask is one or more rounds. A round sends the same script to all nodes in parallel, and returns

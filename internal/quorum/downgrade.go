@@ -12,73 +12,47 @@ import (
 // Downgrade implements protocol.Resource. A node that does not answer goes on to take the hold for
 // one that excludes. It keeps readers out there and lets nobody in.
 func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	p := r.p
-	replies := make(chan *reply, len(p.nodes))
-	for _, n := range p.nodes {
-		p.run(func() { replies <- r.downgradeAt(n, &ask) })
-	}
-	out := &downgradeTally{
-		tally: tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)},
-		named: map[int64]int{},
-	}
-	for out.pending > 0 {
-		select {
-		case a := <-replies:
-			out.take(a)
-		case <-ctx.Done():
-			return protocol.Answer{}, r.failed("downgrade", protocol.EndOf(ctx))
+	t := &tally{p: r.p}
+	var answer protocol.Answer
+	var decided bool
+	var err error
+	ended := askNodes(r.p, r.p.nodes, func(n *node) *reply { return r.downgradeAt(n, &ask) }).collect(ctx, func(a *reply) progress {
+		t.add(a)
+		if answer, decided, err = r.judgeDowngrade(t); decided {
+			return stop
 		}
-		if answer, decided, err := out.decided(); decided {
-			return answer, err
-		}
-	}
-	return protocol.Answer{}, out.noMajority("downgrade")
-}
-
-// A downgradeTally counts the answers to a downgrade.
-type downgradeTally struct {
-	tally
-	named  map[int64]int // how many nodes name a token
-	best   *reply        // with the token that most nodes name
-	broken *reply        // of a node where the hold was broken
-	none   int           // nodes without the hold
-}
-
-func (t *downgradeTally) take(a *reply) {
-	t.tally.take(a)
-	switch a.status {
-	case 'H':
-		t.named[a.first]++
-		if a.first > 0 && (t.best == nil || t.named[a.first] > t.named[t.best.first]) {
-			t.best = a
-		}
-	case 'B':
-		t.none++
-	case 'R':
-		t.broken = a
-		t.none++
-	}
-}
-
-// decided is the answer, if the answers so far allow one.
-func (t *downgradeTally) decided() (answer protocol.Answer, decided bool, err error) {
-	p, few := t.r.p, t.nodes-t.need
+		return goOn
+	})
 	switch {
-	case t.won >= t.need && t.best != nil && (t.named[t.best.first] >= t.need || t.pending == 0):
-		return protocol.Answer{Status: protocol.Held, Token: t.best.first, Block: t.best.final - t.best.first + 1, Server: p.now()}, true, nil
-	case t.none > few && t.broken != nil:
-		return answer, true, &protocol.Broken{Name: t.r.spec.Name, By: t.broken.by}
-	case t.none > few:
-		return protocol.Answer{Status: protocol.Busy, Server: p.now()}, true, nil
-	case t.foreign > few:
-		return answer, true, t.foreigner()
-	case t.won+t.pending < t.need && max(t.none, t.foreign)+t.pending <= few:
-		err := t.noMajority("downgrade")
-		var failure *protocol.Failure
-		if errors.As(err, &failure) {
-			failure.Unknown = true
+	case ended != nil:
+		return protocol.Answer{}, r.asFailure("downgrade", ended)
+	case !decided:
+		return protocol.Answer{}, t.noMajority("downgrade", r.spec.Name)
+	}
+	return answer, err
+}
+
+// judgeDowngrade decides, if the replies so far allow it. A node without the hold says so whether
+// it counts or not.
+func (r *resource) judgeDowngrade(t *tally) (answer protocol.Answer, decided bool, err error) {
+	need, spare, pending := r.p.need, r.p.spare(), t.pending()
+	won, none := t.votes("H"), t.said("BR")
+	foreign, foreignErr := t.foreign()
+	agreed, best := most(t, func(a *reply) (int64, bool) { return a.first, a.hasStatus("H") && a.first > 0 })
+	switch {
+	case won >= need && best != nil && (agreed >= need || pending == 0):
+		return protocol.Answer{Status: protocol.Held, Token: best.first, Block: best.final - best.first + 1, Server: r.p.now()}, true, nil
+	case none > spare:
+		if broken := r.brokenError(t); broken != nil {
+			return answer, true, broken
 		}
-		return answer, true, err
+		return protocol.Answer{Status: protocol.Busy, Server: r.p.now()}, true, nil
+	case foreign > spare:
+		return answer, true, foreignErr
+	case won+pending < need && max(none, foreign)+pending <= spare:
+		failure := t.noMajority("downgrade", r.spec.Name)
+		failure.Unknown = true
+		return answer, true, failure
 	}
 	return answer, false, nil
 }
@@ -90,7 +64,7 @@ func (r *resource) downgradeAt(n *node, ask *protocol.Ask) *reply {
 	switch {
 	case err != nil:
 		out.err = err
-	case !out.read(text):
+	case !out.readAsk(text):
 		out.err = n.unreadable("downgrade", r.spec.Name, text)
 	default:
 		out.counts = n.heard(&out.facts, sent, time.Now(), ask.Deadline)

@@ -159,7 +159,7 @@ func TestWaitersOfAnyTime(t *testing.T) {
 		for _, node := range other.nodes {
 			waits := &acquisition{r: mutexOf(p).(*resource), ask: ask(n), waited: waited, outcome: newOutcome()} // p listens
 			waits.ask.Join = true
-			if a := waits.askAt(node, 1, 1); a.status != 'B' {
+			if a := waits.askNode(node, 1, 1); a.status != 'B' {
 				t.Fatalf("got %+v", a)
 			}
 		}
@@ -193,9 +193,9 @@ func TestReadersOfAnyTime(t *testing.T) {
 			a := &reply{}
 			for try := 0; try < 1000 && (a.status == 0 || a.facts.now > 400_000); try++ { // this machine may stand still
 				set(0)
-				a = (&acquisition{r: reader(p, "").(*resource), ask: ask(n), outcome: newOutcome()}).askAt(node, 1, 1)
+				a = (&acquisition{r: reader(p, "").(*resource), ask: ask(n), outcome: newOutcome()}).askNode(node, 1, 1)
 			}
-			if !a.won() {
+			if !a.holds() {
 				t.Errorf("%s: %+v", what, a)
 			}
 			if _, _, err := node.freeHold(&cleanup{resource: reader(p, "").(*resource), id: id(n), round: endless, how: 'q'}, time.Now().Add(enough)); err != nil {
@@ -214,9 +214,9 @@ func TestReadersOfAnyTime(t *testing.T) {
 	a := &reply{}
 	for try := 0; try < 1000 && (a.status == 0 || a.facts.now > 400_000); try++ {
 		set(0)
-		a = (&acquisition{r: reader(p, "").(*resource), ask: ask(4), outcome: newOutcome()}).askAt(p.nodes[0], 1, 1)
+		a = (&acquisition{r: reader(p, "").(*resource), ask: ask(4), outcome: newOutcome()}).askNode(p.nodes[0], 1, 1)
 	}
-	if a.won() || a.remaining > 500*time.Millisecond {
+	if a.holds() || a.remaining > 500*time.Millisecond {
 		t.Errorf("a reader while a writer waits: %+v", a)
 	}
 }

@@ -3,7 +3,6 @@ package quorum
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -13,7 +12,7 @@ import (
 // a *protocol.Failure.
 type NoMajority struct {
 	Need  int
-	Nodes []Node // all, in their order
+	Nodes []protocol.Node // all, in their order
 }
 
 func (e *NoMajority) Error() string {
@@ -25,57 +24,22 @@ func (e *NoMajority) Error() string {
 	return out.String()
 }
 
-// String is the node and what it said, in one line.
-func (n Node) String() string {
-	switch {
-	case n.Err != nil:
-		var failure *protocol.Failure
-		if errors.As(n.Err, &failure) {
-			return fmt.Sprintf("%s: %s: %v", n.Name, failure.Reason, failure.Err)
-		}
-		return fmt.Sprintf("%s: %v", n.Name, n.Err)
-	case !n.Counts:
-		return fmt.Sprintf("%s does not count: %s", n.Name, n.Why)
-	case n.Answer != "":
-		return n.Name + ": " + n.Answer
-	}
-	return n.Name + ": answers"
-}
-
 var errNotYet = errors.New("no answer yet, and none could have made a majority")
 
-// answerOf is what one node's answer comes to.
-func (p *Protocol) answerOf(n *node, f facts, counts bool, err error) Node {
-	out := Node{Name: nodeName(n.index), Counts: counts, Err: err}
-	if err == nil && !counts {
-		out.Why, out.SameAs, out.Age = p.whyNot(f), f.sameAs(), f.age()
-	}
-	return out
-}
-
-// noAnswers are the nodes before any of them has answered.
-func (p *Protocol) noAnswers() []Node {
-	answers := make([]Node, len(p.nodes))
-	for i := range answers {
-		answers[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
-	return answers
-}
-
-// noMajority makes the error. Waiting cures it, unless so many nodes refuse for another reason that
-// there can be no majority.
-func (p *Protocol) noMajority(op, name string, answers []Node) error {
-	reasons := map[protocol.Reason]int{}
-	answers = slices.Clone(answers)
-	for i := range answers { // a question for many names, or for none, becomes one for this name
-		if failure, ok := answers[i].Err.(*protocol.Failure); ok && failure.Name == "" {
+// noMajority returns the error that too few nodes of those that count have answered. Waiting cures
+// it, unless so many nodes refuse for another reason that there can be no majority.
+func (t *tally) noMajority(op, name string) *protocol.Failure {
+	nodes := t.nodes()
+	for i := range nodes { // a question for many names, or for none, becomes one for this name
+		if failure, ok := nodes[i].Err.(*protocol.Failure); ok && failure.Name == "" {
 			own := *failure
 			own.Op, own.Name = op, name
-			answers[i].Err = &own
+			nodes[i].Err = &own
 		}
 	}
-	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: answers}}
-	for _, n := range answers {
+	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: t.p.need, Nodes: nodes}}
+	reasons := map[protocol.Reason]int{}
+	for _, n := range nodes {
 		var failure *protocol.Failure
 		if n.SameAs != "" {
 			reasons[protocol.SameServer]++
@@ -88,7 +52,7 @@ func (p *Protocol) noMajority(op, name string, answers []Node) error {
 	if reasons[protocol.NoAnswer] > 0 {
 		out.Reason = protocol.NoAnswer
 	}
-	if refused, usual := lasting(reasons); refused > len(p.nodes)-p.need {
+	if refused, usual := lasting(reasons); refused > t.p.spare() {
 		out.Reason = usual
 	}
 	return out

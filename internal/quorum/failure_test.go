@@ -9,7 +9,10 @@ import (
 
 // A majority may come about as long as so many nodes answer, or refuse for a reason that passes.
 func TestNoMajorityPasses(t *testing.T) {
-	p := &Protocol{need: 2, nodes: make([]*node, 3)}
+	p := &Protocol{need: 2}
+	for i := range 3 {
+		p.nodes = append(p.nodes, &node{p: p, index: i})
+	}
 	for name, c := range map[string]struct {
 		reasons []protocol.Reason
 		passes  bool
@@ -22,12 +25,11 @@ func TestNoMajorityPasses(t *testing.T) {
 		"two refuse for ever":   {[]protocol.Reason{protocol.Other, protocol.Unsupported, protocol.Misconfigured}, false},
 		"one refuses, one away": {[]protocol.Reason{protocol.Other, protocol.Unreachable}, true},
 	} {
-		answers := make([]Node, 3)
+		answers := &tally{p: p}
 		for i, reason := range c.reasons {
-			answers[i].Err = &protocol.Failure{Reason: reason, Err: errors.New("no")}
+			answers.add(&reply{node: p.nodes[i], err: &protocol.Failure{Reason: reason, Err: errors.New("no")}})
 		}
-		var failure *protocol.Failure
-		if err := p.noMajority("lock", "n", answers); !errors.As(err, &failure) || failure.Reason.Passing() != c.passes {
+		if err := answers.noMajority("lock", "n"); err.Reason.Passing() != c.passes {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -18,109 +17,86 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	p := r.p
 	p.done(free.Ticket.ID)
-	replies := r.sendFree(free, deadline)
-	out := &freeTally{r: r, answers: p.noAnswers()}
-	var late <-chan time.Time
-	for range p.nodes {
-		select {
-		case a := <-replies:
-			out.take(a)
-		case <-late:
-			return false, out.noMajority()
-		case <-ctx.Done():
-			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
+	t := &tally{p: p}
+	var was, decided bool
+	var err error
+	ended := r.sendFree(free, deadline).collect(ctx, func(a *reply) progress {
+		t.add(a)
+		was, decided, err = r.judgeFree(t)
+		switch {
+		case decided:
+			return stop
+		case t.silent() > p.spare(): // a node that lives may say that it was broken
+			return goOnBriefly
 		}
-		if decided, was, err := out.decided(); decided {
-			return was, err
-		}
-		if out.failures > len(p.nodes)-p.need && late == nil { // a node that lives may say that it was broken
-			late = time.After(lateAnswers)
-		}
-	}
-	if out.failures > len(p.nodes)-p.need {
-		return false, out.noMajority()
+		return goOn
+	})
+	switch {
+	case ended != nil:
+		return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: ended}
+	case decided:
+		return was, err
+	case t.silent() > p.spare():
+		failure := t.noMajority("release", r.spec.Name)
+		failure.Unknown = true // some have freed, and the others are asked again
+		return false, failure
 	}
 	// A majority answered, and the nodes that did not may have had the hold.
-	return out.broken == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.broken
-}
-
-// sendFree gives a ticket back at all nodes.
-func (r *resource) sendFree(free protocol.Free, deadline time.Time) <-chan *reply {
-	p := r.p
-	p.markFreed(free.Ticket.ID)
-	c := r.freeOf(free.Ticket)
-	if free.Keep > 0 {
-		c.keep = p.local(free.Keep)
+	if broken := r.brokenError(t); broken != nil {
+		return false, broken
 	}
-	replies := make(chan *reply, len(p.nodes))
-	for _, n := range p.nodes {
-		done := n.releaseSent(r.spec.Name)
-		p.run(func() {
-			a := r.freeAt(n, c, deadline)
-			done()
-			replies <- a
-		})
-	}
-	return replies
+	return t.votes("1") > 0 && t.votes("1")+t.silent() >= p.need, nil
 }
 
-// A freeTally counts the answers to a release.
-type freeTally struct {
-	r                          *resource
-	yes, no, foreign, failures int
-	broken, foreigner          error // the answer of such a node
-	answers                    []Node
+// silent returns how many nodes have failed to answer a release. A foreign key is an answer.
+func (t *tally) silent() int {
+	foreign, _ := t.foreign()
+	return t.count(func(a *reply) bool { return a.err != nil }) - foreign
 }
 
-func (f *freeTally) take(a *reply) {
-	answer := Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
-	var foreign *protocol.Foreign
+// judgeFree decides whether the hold is given back, or why not, if the replies so far allow it.
+func (r *resource) judgeFree(t *tally) (was, decided bool, err error) {
+	foreign, foreignErr := t.foreign()
+	broken := r.brokenError(t)
 	switch {
-	case errors.As(a.err, &foreign):
-		f.foreign++
-		f.foreigner = a.err
-	case a.err != nil:
-		f.failures++
-	case a.status == '1':
-		f.yes++
-		answer.Answer = "given back"
-	case a.status == 'R':
-		f.no++
-		f.broken = &protocol.Broken{Name: f.r.spec.Name, By: a.by}
-		answer.Answer = "broken"
-	default:
-		f.no++
-		answer.Answer = "not held"
-	}
-	f.answers[a.node.index] = answer
-}
-
-// decided tells whether the answers so far decide: whether the hold is given back, or why not.
-func (f *freeTally) decided() (decided, was bool, err error) {
-	p := f.r.p
-	few := len(p.nodes) - p.need
-	switch {
-	case f.yes >= p.need:
+	case t.votes("1") >= r.p.need:
 		return true, true, nil
-	case f.foreign > few:
-		return true, false, f.foreigner
-	case f.no > few, f.failures > few && f.broken != nil:
-		return true, false, f.broken
+	case foreign > r.p.spare():
+		return false, true, foreignErr
+	case t.votes("0R") > r.p.spare(), t.silent() > r.p.spare() && broken != nil:
+		return false, true, broken
 	}
 	return false, false, nil
 }
 
-func (f *freeTally) noMajority() error {
-	err := f.r.p.noMajority("release", f.r.spec.Name, f.answers)
-	var failure *protocol.Failure
-	if errors.As(err, &failure) {
-		failure.Unknown = true // some have freed, and the others are asked again
+// brokenError returns the error that a node says that the hold was broken, or nil if none says so.
+func (r *resource) brokenError(t *tally) error {
+	for _, a := range t.replies {
+		if a.hasStatus("R") {
+			return &protocol.Broken{Name: r.spec.Name, By: a.by}
+		}
 	}
-	return err
+	return nil
+}
+
+// sendFree gives a ticket back at all nodes.
+func (r *resource) sendFree(free protocol.Free, deadline time.Time) *fanOut[*reply] {
+	r.p.markFreed(free.Ticket.ID)
+	c := r.freeOf(free.Ticket)
+	if free.Keep > 0 {
+		c.keep = r.p.local(free.Keep)
+	}
+	return prepareAndAsk(r.p, r.p.nodes, func(n *node) func() *reply {
+		done := n.releaseSent(r.spec.Name)
+		return func() *reply {
+			defer done()
+			return r.freeAt(n, c, deadline)
+		}
+	})
 }
 
 // freeAt frees at one node, and sees to it that it is free in the end: a node that did not answer
-// is asked again.
+// is asked again. The answer says nothing of the node, so each counts.
 func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
 	n.dropPlaceCleanup(c.id)
 	status, by, err := n.freeHold(&c, deadline)
@@ -128,13 +104,14 @@ func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
 		c.notBefore = time.Now().Add(50 * time.Millisecond)
 		n.addCleanup(c)
 	}
-	return &reply{node: n, err: err, status: status, by: by}
+	return &reply{node: n, counts: err == nil, err: err, status: status, by: by}
 }
 
-// freeOf is the cleanup of a holder that frees its ticket.
+// freeOf returns the cleanup of a holder that frees its ticket.
 func (r *resource) freeOf(ticket protocol.Ticket) cleanup {
 	now := time.Now()
-	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now, until: now.Add(r.spec.Life)}
+	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now,
+		until: now.Add(r.spec.Life)}
 }
 
 // release gives a ticket back everywhere, in the background.

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// nobody waits until no master keeps a hold. It would be there for a minute.
-func nobody(t *testing.T, servers []wire.Store, n int) {
+// untilFree waits until no master keeps a hold. It would be there for a minute.
+func untilFree(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
 	eventually(t, "all is given back", func() bool {
 		for _, s := range servers {
@@ -40,7 +40,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "ask", answer, protocol.Busy)
-		nobody(t, servers, 1)
+		untilFree(t, servers, 1)
 	})
 	t.Run("no majority", func(t *testing.T) {
 		servers := start(t)
@@ -66,7 +66,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		<-won.came // the error may be known before
-		nobody(t, servers, 1)
+		untilFree(t, servers, 1)
 	})
 	t.Run("its context ends, and the answers come later", func(t *testing.T) {
 		servers := start(t)
@@ -104,7 +104,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		for _, o := range late {
 			close(o.goes)
 		}
-		nobody(t, servers, 1)
+		untilFree(t, servers, 1)
 	})
 	t.Run("an answer is lost", func(t *testing.T) {
 		servers := start(t)
@@ -131,7 +131,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 			t.Fatal("one master of three is no majority")
 		}
 		<-late.came // the error may be known before
-		nobody(t, servers, 1)
+		untilFree(t, servers, 1)
 	})
 }
 

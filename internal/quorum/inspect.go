@@ -24,12 +24,10 @@ var errSilent = errors.New("no answer in time")
 
 // An inspectReply is what one node says of a name and of itself.
 type inspectReply struct {
-	node  *node
-	facts facts
-	seen  bool          // some client has looked at its memory since the server was started
-	lead  time.Duration // how much more its clock shows than it can, if that is more than a leap
-	told  protocol.Inspection
-	err   error
+	reply
+	seen bool          // some client has looked at its memory since the server was started
+	lead time.Duration // how much more its clock shows than it can, if that is more than a leap
+	told protocol.Inspection
 }
 
 // Inspect implements protocol.Operators. It asks all nodes at the same time, and waits for those
@@ -38,59 +36,30 @@ type inspectReply struct {
 // to be done about it.
 func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
 	deadline := within(ctx, inspectTimeout)
-	replies := make(chan *inspectReply, len(p.nodes))
-	for _, n := range p.nodes {
-		p.run(func() { replies <- n.inspect(name, deadline) })
-	}
 	all := make([]*inspectReply, len(p.nodes))
 	for i, n := range p.nodes {
-		all[i] = &inspectReply{node: n, err: &protocol.Failure{Op: "inspect", Name: name, Node: nodeName(i),
-			Reason: protocol.NoAnswer, Err: errSilent}}
+		silent := &protocol.Failure{Op: "inspect", Name: name, Node: nodeName(i), Reason: protocol.NoAnswer, Err: errSilent}
+		all[i] = &inspectReply{reply: reply{node: n, err: silent}}
 	}
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	answered, over := 0, false
-	for pending := len(all); pending > 0 && !over; pending-- {
-		select {
-		case reply := <-replies:
-			all[reply.node.index] = reply
-			if reply.err == nil {
-				answered++
-			}
-		case <-ctx.Done():
-			over = true
-		case <-timer.C:
-			over = true
+	limited, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	answered := 0
+	_ = askNodes(p, p.nodes, func(n *node) *inspectReply { return n.inspect(name, deadline) }).collect(limited, func(a *inspectReply) progress {
+		if all[a.node.index] = a; a.err == nil {
+			answered++
 		}
-	}
+		return goOn
+	})
 	if late := isLate(ctx); late && answered == 0 || !late && ctx.Err() != nil { // what was answered in time is told
 		return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Name: name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 	}
-	return p.inspection(name, all, page)
-}
-
-// isLate tells whether the deadline of ctx is over.
-func isLate(ctx context.Context) bool {
-	end, ok := ctx.Deadline()
-	return ok && !time.Now().Before(end)
-}
-
-// inspection is what the answers of all nodes come to.
-func (p *Protocol) inspection(name string, all []*inspectReply, page protocol.Page) (protocol.Inspection, error) {
-	setForward := wereSetForward(all)
-	nodes, answers, answered := make([]protocol.NodeInspect, len(all)), p.noAnswers(), 0
-	for i, reply := range all {
-		counts, why := false, ""
-		if reply.err == nil {
-			answered++
-			reply.facts.ahead = setForward && reply.lead > 0 || reply.node.isRevoked(reply.facts.born)
-			counts, why = p.standing(reply)
-		}
-		nodes[i] = protocol.NodeInspect{Node: nodeName(i), Counts: counts, Why: why, SameAs: reply.facts.sameAs(), Inspection: reply.told, Err: reply.err}
-		answers[i] = Node{Name: nodeName(i), Counts: counts, Why: why, Err: reply.err}
-	}
+	t := p.tallyInspections(all)
 	if answered == 0 {
-		return protocol.Inspection{}, p.noMajority("inspect", name, answers)
+		return protocol.Inspection{}, t.noMajority("inspect", name)
+	}
+	nodes := t.nodes()
+	for i, a := range all {
+		nodes[i].Inspection = a.told
 	}
 	out := agreed(nodes, p.need)
 	out.Holds = out.Holds[:min(len(out.Holds), max(page.Holds, 0))]
@@ -100,6 +69,26 @@ func (p *Protocol) inspection(name string, all []*inspectReply, page protocol.Pa
 	}
 	out.Nodes = nodes
 	return out, nil
+}
+
+// isLate tells whether the deadline of ctx is over.
+func isLate(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && !time.Now().Before(end)
+}
+
+// tallyInspections decides which nodes count, once all have answered or are too late.
+func (p *Protocol) tallyInspections(all []*inspectReply) *tally {
+	setForward := wereSetForward(all)
+	t := &tally{p: p}
+	for _, a := range all {
+		if a.err == nil {
+			a.facts.ahead = setForward && a.lead > 0 || a.node.isRevoked(a.facts.born)
+			a.counts, a.why = p.standing(a)
+		}
+		t.add(&a.reply)
+	}
+	return t
 }
 
 // wereSetForward tells whether the nodes whose clocks seem to be set forward are taken for that. If
@@ -148,7 +137,7 @@ func (p *Protocol) standing(reply *inspectReply) (counts bool, why string) {
 // inspect asks one node.
 func (n *node) inspect(name string, deadline time.Time) *inspectReply {
 	p := n.p
-	out, sent := &inspectReply{node: n}, time.Now()
+	out, sent := &inspectReply{reply: reply{node: n}}, time.Now()
 	state := p.config.Prefix + ":{%quorum}:" + name
 	text, err := n.ask(&p.scripts.inspect, name, deadline, []any{nil, nil, 2, state, p.factsKey(), toldByNode})
 	switch {
@@ -277,7 +266,7 @@ func sinceOf(token, now int64) int64 {
 // agreed is the verdict: the holds that a majority knows, of the nodes that count. Nodes that do
 // not count or do not answer may know a hold. So a hold is told as well if a majority knows it with
 // them.
-func agreed(nodes []protocol.NodeInspect, need int) protocol.Inspection {
+func agreed(nodes []protocol.Node, need int) protocol.Inspection {
 	v := verdictOf{need: need, uncounted: len(nodes), of: map[protocol.ID][]sighting{}}
 	var clocks []int64
 	for i := range nodes {

@@ -69,7 +69,7 @@ func TestInspectAgrees(t *testing.T) {
 					knows = 2
 				}
 				dead := masters[i] == 'd'
-				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows || n.Node != nodeName(i) {
+				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows || n.Name != nodeName(i) {
 					t.Errorf("master %d (%c): %+v", i+1, masters[i], n)
 				}
 			}
@@ -144,7 +144,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	stranger := client(t, servers, false, id(9))
 	for i, n := range inspect(t, stranger, "x").Nodes {
 		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") || do(t, servers[i], "DBSIZE") != int64(0) {
-			t.Errorf("%s: %+v, and keeps %v keys", n.Node, n, do(t, servers[i], "DBSIZE"))
+			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, do(t, servers[i], "DBSIZE"))
 		}
 	}
 	p := client(t, servers, true, id(0))
@@ -172,10 +172,10 @@ func TestInspectChangesNothing(t *testing.T) {
 		in := inspect(t, stranger, "x")
 		for i, n := range in.Nodes {
 			if n.Counts != (i > 0) || i == 0 && !strings.Contains(n.Why, "it was restarted") {
-				t.Errorf("%s: %+v", n.Node, n)
+				t.Errorf("%s: %+v", n.Name, n)
 			}
 			if got := all(servers[i]); got != before[i] {
-				t.Errorf("%s was changed", n.Node)
+				t.Errorf("%s was changed", n.Name)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	}
 	for _, n := range inspect(t, stranger, "x").Nodes {
 		if strings.Contains(n.Why, "it was restarted") {
-			t.Errorf("%s: %s", n.Node, n.Why)
+			t.Errorf("%s: %s", n.Name, n.Why)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestInspectTellsWhatIsForeign(t *testing.T) {
 				foreign := strings.ContainsRune("fok", rune(masters[i]))
 				if told := n.Inspection.Foreign; (told != nil) != foreign || n.Err != nil ||
 					foreign && (told.Node != nodeName(i) || told.Key != "q:{%quorum}:x" || told.Name != "x" || len(n.Inspection.Holds) > 0) {
-					t.Errorf("%s (%c): %+v, foreign %v", n.Node, masters[i], n, told)
+					t.Errorf("%s (%c): %+v, foreign %v", n.Name, masters[i], n, told)
 				}
 			}
 		})
@@ -241,7 +241,7 @@ func TestInspectSeesAClockSetForward(t *testing.T) {
 		}
 		for i, n := range inspect(t, p, "x").Nodes {
 			if n.Counts != (forward != 1 || i > 0) {
-				t.Errorf("%d were set forward: %s: counts %v, %s", forward, n.Node, n.Counts, n.Why)
+				t.Errorf("%d were set forward: %s: counts %v, %s", forward, n.Name, n.Counts, n.Why)
 			}
 		}
 	}
@@ -306,7 +306,7 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 			for i, n := range in.Nodes {
 				var failure *protocol.Failure
 				if errors.As(n.Err, &failure) != (i < stopped) || n.Counts != (i >= stopped) || failure != nil && failure.Node != nodeName(i) {
-					t.Errorf("%s: %+v", n.Node, n)
+					t.Errorf("%s: %+v", n.Name, n)
 				}
 			}
 		})

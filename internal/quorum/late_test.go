@@ -158,7 +158,7 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	})
 	close(late.goes)
 	<-freed.came
-	nobody(t, servers, 1)
+	untilFree(t, servers, 1)
 }
 
 // A ticket keeps its place if its first goroutine gave up and another one goes on with it late.
@@ -321,10 +321,10 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 // is trusted.
 func TestAGiveBackComesTooLate(t *testing.T) {
 	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s wire.Store, held protocol.Answer) protocol.Resource{
-		"renewed": renewedHold,
+		"renewed": renewWriter,
 		"set again": func(t *testing.T, p *Protocol, s wire.Store, held protocol.Answer) protocol.Resource {
 			do(t, s, "DEL", "q:{%quorum}:x")
-			return renewedHold(t, p, s, held)
+			return renewWriter(t, p, s, held)
 		},
 		"downgraded": func(t *testing.T, p *Protocol, s wire.Store, _ protocol.Answer) protocol.Resource {
 			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Life: time.Minute})
@@ -353,7 +353,7 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			if !free(t, r, 1) {
 				t.Error("there was no hold")
 			}
-			nobody(t, servers, 1) // a majority has answered
+			untilFree(t, servers, 1) // a majority has answered
 		})
 	}
 }
@@ -367,8 +367,8 @@ func accepts(t *testing.T, s wire.Store, held protocol.Answer) {
 	do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:])
 }
 
-// renewedHold renews the hold of a writer.
-func renewedHold(t *testing.T, p *Protocol, _ wire.Store, held protocol.Answer) protocol.Resource {
+// renewWriter renews the hold of a writer.
+func renewWriter(t *testing.T, p *Protocol, _ wire.Store, held protocol.Answer) protocol.Resource {
 	t.Helper()
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute})
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})

@@ -16,35 +16,33 @@ import (
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	until, cancel := context.WithCancel(context.Background())
 	l := &listening{p: p, sink: sink, ending: until.Done(), cancel: cancel}
-	tries := make(chan firstTry, len(p.nodes))
+	tries := &fanOut[*reply]{replies: make(chan *reply, len(p.nodes)), pending: len(p.nodes)}
 	for _, n := range p.nodes {
 		l.all.Add(1)
 		p.run(func() {
 			defer l.all.Done()
-			wire.Subscribe(until, n.store, p.channel, messageReader{l, n.index}, func(err error) {
-				tries <- firstTry{n.index, wire.At(nodeName(n.index), err)}
+			wire.Subscribe(until, n.store, p.channel, messageReader{l, n.index}, func(err error) { // after the first try
+				tries.replies <- &reply{node: n, counts: err == nil, err: wire.At(nodeName(n.index), err)}
 			})
 		})
 	}
-	good, answers := 0, p.noAnswers()
-	for bad := 0; good < p.need; {
-		select {
-		case try := <-tries:
-			answers[try.node].Counts, answers[try.node].Err = true, try.err
-			if try.err == nil {
-				good++
-				continue
-			}
-			if bad++; bad > len(p.nodes)-p.need {
-				l.Close()
-				return nil, p.noMajority("subscribe", p.channel, answers)
-			}
-		case <-ctx.Done():
-			l.Close()
-			return nil, &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+	t := &tally{p: p}
+	ended := tries.collect(ctx, func(a *reply) progress {
+		if t.add(a); t.counting() >= p.need || len(t.replies)-t.counting() > p.spare() {
+			return stop
 		}
+		return goOn
+	})
+	switch {
+	case t.counting() >= p.need:
+		return l, nil
+	case ended != nil:
+		ended = &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.NoAnswer, Err: ended}
+	default:
+		ended = t.noMajority("subscribe", p.channel)
 	}
-	return l, nil
+	l.Close()
+	return nil, ended
 }
 
 // A listening is the subscriptions at all nodes.
@@ -77,12 +75,6 @@ func (l *listening) Close() {
 	l.mu.Unlock()
 	l.cancel()
 	l.all.Wait()
-}
-
-// A firstTry is the outcome of the first try at a node.
-type firstTry struct {
-	node int
-	err  error
 }
 
 // Gap tells the sink that messages may have been missed.

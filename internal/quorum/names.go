@@ -153,12 +153,12 @@ func (l *listing) err() error {
 	if l.ctx.Err() != nil {
 		return &protocol.Failure{Op: "list", Reason: protocol.NoAnswer, Err: protocol.EndOf(l.ctx)}
 	}
-	answers, failed := l.p.noAnswers(), 0
+	t, failed := &tally{p: l.p}, 0
 	var nodes []string // of those whose failure does not pass
 	var causes []error
 	out := protocol.Failure{Op: "list"}
 	for i, err := range l.failed {
-		answers[i].Counts, answers[i].Err = true, err
+		t.add(&reply{node: l.p.nodes[i], counts: err == nil, err: err})
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {
 			continue
@@ -170,8 +170,8 @@ func (l *listing) err() error {
 		}
 	}
 	switch {
-	case failed > len(l.p.nodes)-l.p.need:
-		return l.p.noMajority("list", "", answers)
+	case failed > l.p.spare():
+		return t.noMajority("list", "")
 	case len(nodes) == 0:
 		return nil
 	}

@@ -49,7 +49,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 		deadline = time.Now().Add(time.Second)
 	}
 	if err := r.ready(ctx, deadline); err != nil {
-		return protocol.Adopted{}, r.failed("attach", err)
+		return protocol.Adopted{}, r.asFailure("attach", err)
 	}
 	out.Sent = time.Now()
 	out.Server = p.micros(out.Sent)
@@ -64,7 +64,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 		}
 	}
 	if len(ages) == 0 {
-		return protocol.Adopted{}, r.failed("attach", errNoTime)
+		return protocol.Adopted{}, r.asFailure("attach", errNoTime)
 	}
 	slices.Sort(ages)
 	out.Granted = out.Server - ages[len(ages)/2]

@@ -95,6 +95,3 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 	token, ok = wire.Number(text[idSize:head])
 	return id, token, partyOf(id, text[head:]), ok && token >= 0
 }
-
-// onlyRemainders tells whether an id is that of nobody, where only remainders are left (state.lua).
-func onlyRemainders(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }

@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -13,66 +12,56 @@ import (
 // probeTimeout bounds a Probe whose context has no earlier deadline.
 const probeTimeout = time.Second
 
-// A probeReply is what one node said to a Probe.
-type probeReply struct {
-	index int
-	node  Node
-}
-
 // Probe implements protocol.Protocol: a majority of the nodes counts, and can serve. It then waits
 // a little for the others: one that evicts keys forgets holds, and counts all the same.
 func (p *Protocol) Probe(ctx context.Context) error {
 	deadline := within(ctx, probeTimeout)
-	replies := make(chan probeReply, len(p.nodes)) // has room for all: nobody waits for a reader that has left
-	for i, n := range p.nodes {
-		p.run(func() { replies <- probeReply{i, n.probe(deadline)} })
+	t := &tally{p: p}
+	var refused error // by a node, of a quorum that would be ready without it
+	_ = askNodes(p, p.nodes, func(n *node) *reply { return n.probe(deadline) }).collect(context.Background(), func(a *reply) progress {
+		t.add(a)
+		if t.counting() < p.need {
+			return goOn
+		}
+		if refused = t.probeError(); refused != nil {
+			return stop
+		}
+		return goOnBriefly
+	})
+	if t.counting() < p.need {
+		return t.noMajority("ready", "")
 	}
-	answers, ready := p.noAnswers(), 0
-	var late <-chan time.Time // set once a majority is ready
-	for range p.nodes {
-		select {
-		case reply := <-replies:
-			answers[reply.index] = reply.node
-			if reply.node.Err == nil && reply.node.Counts {
-				ready++
-			}
-		case <-late:
-			return nil
-		}
-		if ready < p.need {
-			continue
-		}
-		if at := slices.IndexFunc(answers, evicts); at >= 0 {
-			return answers[at].Err
-		}
-		if at := slices.IndexFunc(answers, func(n Node) bool { return n.SameAs != "" }); at >= 0 {
-			return &protocol.Failure{Op: "ready", Node: nodeName(at), Reason: protocol.SameServer, Err: errors.New(answers[at].Why)}
-		}
-		if late == nil {
-			timer := time.NewTimer(lateAnswers)
-			defer timer.Stop()
-			late = timer.C
-		}
-	}
-	if ready >= p.need {
-		return nil
-	}
-	return p.noMajority("ready", "", answers)
+	return refused
 }
 
-// evicts tells whether a node said that it may evict keys.
-func evicts(n Node) bool {
+// probeError returns what is wrong with a node although a majority is ready, or nil.
+func (t *tally) probeError() error {
+	for _, a := range t.replies {
+		if evicts(a.err) {
+			return a.err
+		}
+	}
+	for _, n := range t.nodes() {
+		if n.SameAs != "" {
+			return &protocol.Failure{Op: "ready", Node: n.Name, Reason: protocol.SameServer, Err: errors.New(n.Why)}
+		}
+	}
+	return nil
+}
+
+// evicts reports whether the error of a node says that it may evict keys.
+func evicts(err error) bool {
 	var failure *protocol.Failure
-	return errors.As(n.Err, &failure) && failure.Reason == protocol.Evicts
+	return errors.As(err, &failure) && failure.Reason == protocol.Evicts
 }
 
 // probe asks one node whether it counts, and whether it can serve.
-func (n *node) probe(deadline time.Time) Node {
+func (n *node) probe(deadline time.Time) *reply {
 	f, err := n.meet(deadline, "", "")
 	if err == nil {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
 		err = wire.At(nodeName(n.index), wire.Probe(ctx, n.store, func(int) string { return n.p.config.Prefix + ":{%quorum}ready" }))
 	}
-	return n.p.answerOf(n, f, err == nil && n.p.counts(f), err)
+	return &reply{node: n, facts: f, counts: err == nil && n.p.counts(f), err: err}
 }

@@ -166,6 +166,9 @@ func (p *Protocol) local(micros int64) time.Time {
 	return p.start.Add(time.Duration(micros-p.start.UnixMicro()) * time.Microsecond)
 }
 
+// spare is how many nodes may fail while the others are a majority.
+func (p *Protocol) spare() int { return len(p.nodes) - p.need }
+
 // buckets is how many clocks of tokens a node keeps. Names share them, so names that no client uses
 // cost nothing.
 const buckets = 1024

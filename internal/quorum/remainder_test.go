@@ -63,7 +63,7 @@ func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)
 		change(next)
 	}
 	h.later++
-	a := next.askAt(h.n, int64(n), h.next+h.later)
+	a := next.askNode(h.n, int64(n), h.next+h.later)
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
@@ -85,11 +85,11 @@ func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Dura
 }
 
 // renews renews a hold at the master alone.
-func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *renewalReply {
+func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	t.Helper()
-	all := &renewalRound{p: h.p, deadline: time.Now().Add(enough),
+	all := &renewalRound{tally: tally{p: h.p}, deadline: time.Now().Add(enough),
 		renewals: []protocol.Renewal{{Resource: h.r, Ticket: ask(n).Ticket, Token: h.token, TTL: ttl}}}
-	a := all.ask(h.n)
+	a := all.askNode(h.n)
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
@@ -156,7 +156,7 @@ func TestRemainderExcludes(t *testing.T) {
 			h.breaks(t, 7)
 			a := h.asks(t, h.of(c.asks), 3, nil)
 			switch {
-			case a.won() != c.enters:
+			case a.holds() != c.enters:
 				t.Fatalf("got %c, want to enter: %v", a.status, c.enters)
 			case c.enters:
 				return
@@ -168,7 +168,7 @@ func TestRemainderExcludes(t *testing.T) {
 				t.Errorf("%d hold for %v, want %v or more", a.holders, a.remaining, least)
 			}
 			h.frees(t, 1, 'f', endless, 0)
-			if a := h.asks(t, h.of(c.asks), 3, nil); a.won() == c.beside {
+			if a := h.asks(t, h.of(c.asks), 3, nil); a.holds() == c.beside {
 				t.Errorf("once the holder has stopped: got %c", a.status)
 			}
 		})
@@ -180,16 +180,16 @@ func TestRemainderExcludes(t *testing.T) {
 func TestMinHoldOfAnOwner(t *testing.T) {
 	for _, other := range []string{"o", "p"} {
 		h := heldAtOne(t, "o", time.Minute)
-		if !h.asks(t, h.of("o"), 3, nil).won() {
+		if !h.asks(t, h.of("o"), 3, nil).holds() {
 			t.Fatal("not beside its owner")
 		}
 		h.frees(t, 1, 'f', endless, 30*time.Second)
-		if a := h.asks(t, h.of(other), 4, nil); a.won() != (other == "o") {
+		if a := h.asks(t, h.of(other), 4, nil); a.holds() != (other == "o") {
 			t.Errorf("%q, beside a hold of \"o\": %c", other, a.status)
 		}
 		h.frees(t, 3, 'f', endless, 10*time.Second)
 		h.frees(t, 4, 'f', endless, 0)
-		if a := h.asks(t, h.of(other), 4, nil); a.won() || !onlyRemainders(a.holder) || a.remaining < 15*time.Second {
+		if a := h.asks(t, h.of(other), 4, nil); a.holds() || !onlyRemainders(a.holder) || a.remaining < 15*time.Second {
 			t.Errorf("%q, beside what is left: %+v", other, a)
 		}
 	}
@@ -211,10 +211,10 @@ func TestRemainderIsGivenBack(t *testing.T) {
 		if ends[0] >= before || ends[0] < before-35_000 || ends[1] != ends[0] && ends[1] > ends[0] || ends[2] != ends[1] {
 			t.Errorf("it ends at %d, was %d", ends, before)
 		}
-		if a := h.renews(t, 1, time.Hour); a.text != "R" {
-			t.Errorf("renewed: %q", a.text)
+		if a := h.renews(t, 1, time.Hour); a.letters != "R" {
+			t.Errorf("renewed: %q", a.letters)
 		}
-		if a := h.asks(t, h.of("p"), 3, nil); a.won() || a.remaining > 30*time.Second {
+		if a := h.asks(t, h.of("p"), 3, nil); a.holds() || a.remaining > 30*time.Second {
 			t.Errorf("got %c for %v", a.status, a.remaining)
 		}
 	})
@@ -222,7 +222,7 @@ func TestRemainderIsGivenBack(t *testing.T) {
 		h := broken(t)
 		for range 2 {
 			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: id(1), Block: 1} })
-			if !a.won() || len(h.all(t)) != 1 {
+			if !a.holds() || len(h.all(t)) != 1 {
 				t.Errorf("got %c, %q", a.status, h.all(t))
 			}
 		}
@@ -248,8 +248,8 @@ func TestRemainderOfAnyName(t *testing.T) {
 	for _, odd := range []string{"", "a:1:b", "by:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "of:22:" + string(id(7))} {
 		h := heldAtOne(t, odd, time.Minute)
 		h.breaksBy(t, 7, odd)
-		if a := h.renews(t, 1, time.Second); a.text != "R" || a.by[0] != odd {
-			t.Errorf("%q: got %q by %q", odd, a.text, a.by)
+		if a := h.renews(t, 1, time.Second); a.letters != "R" || a.brokeBy[0] != odd {
+			t.Errorf("%q: got %q by %q", odd, a.letters, a.brokeBy)
 		}
 		if was, by := h.frees(t, 7, 'b', endless, 0); was != '1' || by != "" {
 			t.Errorf("%q: taken back: %c, %q", odd, was, by)
@@ -285,7 +285,7 @@ func TestRemainderIsNotRepaired(t *testing.T) {
 	<-late.came
 	other := client(t, servers, true, id(7)).Bind(spec).(*resource)
 	beside := &acquisition{r: other, ask: ask(2), outcome: newOutcome()}
-	if a := beside.askAt(other.p.nodes[0], 1, held.Token+1); !a.won() {
+	if a := beside.askNode(other.p.nodes[0], 1, held.Token+1); !a.holds() {
 		t.Errorf("beside its owner: %+v", a)
 	}
 	if a := other.breakAt(other.p.nodes[0], id(8), breaks(5), time.Now().Add(enough)); a.err != nil {

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,167 +23,131 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	if !ok {
 		deadline = time.Now().Add(time.Second)
 	}
-	parts := 0
-	finished := make(chan struct{}, len(renewals)/renewBatch+1)
+	var answered sync.WaitGroup
 	for from := 0; from < len(renewals); from += renewBatch {
-		to := min(from+renewBatch, len(renewals))
-		part := &renewalRound{p: p, renewals: renewals[from:to], deadline: deadline,
-			done: func(i int, r protocol.Renewed) { done(from+i, r) }}
-		parts++
-		p.run(func() {
-			part.run(ctx, finished)
-		})
+		part := renewals[from:min(from+renewBatch, len(renewals))]
+		answered.Add(1)
+		t := &renewalRound{tally: tally{p: p}, renewals: part, deadline: deadline, answered: answered.Done,
+			done: func(i int, r protocol.Renewed) { done(from+i, r) }, holds: make([]renewedHold, len(part)), open: len(part)}
+		p.run(func() { t.run(ctx) })
 	}
-	for range parts {
-		<-finished
-	}
+	answered.Wait()
 }
 
 // A renewalRound is the renewals of one command.
 type renewalRound struct {
-	p        *Protocol
+	tally
 	renewals []protocol.Renewal
 	deadline time.Time
 	done     func(i int, r protocol.Renewed)
+	answered func() // called once all renewals are
+
+	holds []renewedHold // one for each renewal
+	open  int           // renewals without an answer
 }
 
-// A renewalVerdict counts the answers about one hold.
-type renewalVerdict struct {
-	yes, no, foreign int
-	by               *string // the label of the caller that broke the hold, if a node says so
-	decided, held    bool
-	missing          []*node
+// A renewedHold is what became of one renewal.
+type renewedHold struct {
+	decided, held bool
+	missing       []*node // that are to be told of the hold again
 }
 
-// run asks all nodes, answers what is decided, and repairs. It says that all is answered before the
-// last nodes have.
-func (t *renewalRound) run(ctx context.Context, finished chan<- struct{}) {
-	p := t.p
+// run asks all nodes, answers what is decided, and repairs. It goes on until the last node has
+// replied, though all is answered before.
+func (t *renewalRound) run(ctx context.Context) {
 	var repairs sync.WaitGroup
-	p.beginRenewal(t.renewals)
+	t.p.beginRenewal(t.renewals)
 	defer func() {
 		repairs.Wait()
-		p.endRenewal(t.renewals)
+		t.p.endRenewal(t.renewals)
 	}()
-	replies := make(chan *renewalReply, len(p.nodes))
-	for _, n := range p.nodes {
-		p.run(func() { replies <- t.ask(n) })
+	take := func(a *reply) progress {
+		t.takeReply(a)
+		t.repair(&repairs)
+		return goOn
 	}
-	verdicts := make([]renewalVerdict, len(t.renewals))
-	answers := p.noAnswers()
-	open, cancelled := len(verdicts), ctx.Done()
-	for pending := len(p.nodes); pending > 0; {
-		select {
-		case a := <-replies:
-			pending--
-			answers[a.node.index] = p.answerOf(a.node, a.facts, a.counts, a.err)
-			if a.err == nil {
-				open -= t.count(a, verdicts, pending)
-			}
-		case <-cancelled:
-			cancelled = nil
-			open -= t.fail(verdicts, func(name string) error {
-				return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
-			})
-		}
-		if pending == 0 && open > 0 {
-			open -= t.fail(verdicts, func(name string) error { return p.noMajority("renew", name, answers) })
-		}
-		if open == 0 && finished != nil {
-			finished <- struct{}{}
-			finished = nil
-		}
-		t.repair(verdicts, &repairs)
+	asked := askNodes(t.p, t.p.nodes, t.askNode)
+	if ended := asked.collect(ctx, take); ended != nil {
+		t.failUndecided(func(name string) error {
+			return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: ended}
+		})
+		asked.collectRest(func(a *reply) { take(a) })
 	}
 }
 
-// count takes one node's answers, while others are pending, and returns how many holds they
-// decided.
-func (t *renewalRound) count(a *renewalReply, verdicts []renewalVerdict, pending int) (decided int) {
-	for i := range verdicts {
-		v := &verdicts[i]
-		v.count(a, i)
-		if v.decided {
-			continue
+// takeReply takes what a node says of all holds, and answers the renewals that are decided by it.
+func (t *renewalRound) takeReply(a *reply) {
+	t.add(a)
+	for i := range t.holds {
+		h := &t.holds[i]
+		switch a.letterOf(i) {
+		case 0, '1', 'F', 'R': // it knows the hold, or nothing is to be set there
+		default: // it does not know the hold, or refused the tokens that a majority accepted
+			h.missing = append(h.missing, a.node)
 		}
-		if t.decide(i, v, pending); v.decided {
-			decided++
+		if !h.decided {
+			t.decide(i)
 		}
 	}
-	return decided
-}
-
-// count takes what one node says of the hold.
-func (v *renewalVerdict) count(a *renewalReply, i int) {
-	switch a.text[i] {
-	case '1', 'T':
-		if a.counts {
-			v.yes++
-		}
-		if a.text[i] == 'T' { // it refused the tokens that a majority accepted
-			v.missing = append(v.missing, a.node)
-		}
-	case 'F':
-		v.foreign++
-	case 'R': // nothing is set there again
-		v.no++
-		if by := a.by[i]; v.by == nil {
-			v.by = &by
-		}
-	default:
-		v.no++
-		v.missing = append(v.missing, a.node)
+	if t.pending() == 0 {
+		t.failUndecided(func(name string) error { return t.noMajority("renew", name) })
 	}
 }
 
-// decide answers a renewal, if the answers so far allow it.
-func (t *renewalRound) decide(i int, v *renewalVerdict, pending int) {
-	p, few := t.p, len(t.p.nodes)-t.p.need
-	r := t.renewals[i].Resource.(*resource)
+// letterOf returns what the node says of a hold; 0 if it gave no answer.
+func (a *reply) letterOf(i int) byte {
+	if a.err != nil {
+		return 0
+	}
+	return a.letters[i]
+}
+
+// decide answers a renewal, if the replies so far allow it.
+func (t *renewalRound) decide(i int) {
+	r, spare := t.renewals[i].Resource.(*resource), t.p.spare()
+	say := func(letters string) func(*reply) bool {
+		return func(a *reply) bool { return a.letterOf(i) != 0 && strings.IndexByte(letters, a.letterOf(i)) >= 0 }
+	}
+	yes := t.count(func(a *reply) bool { return a.counts && say("1T")(a) })
+	foreign, no := t.count(say("F")), t.count(say("0R"))
 	switch {
-	case v.yes >= p.need:
-		v.decided, v.held = true, true
-		t.done(i, protocol.Renewed{Held: true})
-	case v.foreign > few:
-		v.decided = true
-		t.done(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
+	case yes >= t.p.need:
+		t.holds[i].held = true
+		t.answer(i, protocol.Renewed{Held: true})
+	case foreign > spare:
+		t.answer(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
 			Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
-	case v.no+v.foreign > few && v.foreign+pending <= few: // else the key may yet be of another kind
-		v.decided = true
-		if v.by != nil { // others are kept out until its holder has stopped
-			t.done(i, protocol.Renewed{Err: &protocol.Broken{Name: r.spec.Name, By: *v.by}})
+	case no+foreign > spare && foreign+t.pending() <= spare: // else the key may yet be of another kind
+		if broken := slices.IndexFunc(t.replies, say("R")); broken >= 0 { // others are kept out until its holder has stopped
+			t.answer(i, protocol.Renewed{Err: &protocol.Broken{Name: r.spec.Name, By: t.replies[broken].brokeBy[i]}})
 			return
 		}
-		t.done(i, protocol.Renewed{})
+		t.answer(i, protocol.Renewed{})
 		if t.renewals[i].TTL > 0 {
 			r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
 		}
 	}
 }
 
-// fail answers all that is not decided.
-func (t *renewalRound) fail(verdicts []renewalVerdict, because func(name string) error) (decided int) {
-	for i := range verdicts {
-		if v := &verdicts[i]; !v.decided {
-			v.decided = true
-			decided++
-			t.done(i, protocol.Renewed{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
+// answer answers a renewal.
+func (t *renewalRound) answer(i int, r protocol.Renewed) {
+	t.holds[i].decided = true
+	t.done(i, r)
+	if t.open--; t.open == 0 {
+		t.answered()
+	}
+}
+
+// failUndecided answers all renewals that are not decided.
+func (t *renewalRound) failUndecided(because func(name string) error) {
+	for i := range t.holds {
+		if !t.holds[i].decided {
+			t.answer(i, protocol.Renewed{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
 		}
 	}
-	return decided
 }
 
-// A renewalReply is one node's answer to many renewals.
-type renewalReply struct {
-	node   *node
-	facts  facts
-	counts bool
-	text   string         // a letter each
-	by     map[int]string // of holds that were broken
-	err    error
-}
-
-func (t *renewalRound) ask(n *node) *renewalReply {
+func (t *renewalRound) askNode(n *node) *reply {
 	p, now := t.p, time.Now()
 	args := make([]any, 4, 4+6*len(t.renewals))
 	args[2], args[3] = len(t.renewals)+1, p.factsKey()
@@ -207,59 +172,29 @@ func (t *renewalRound) ask(n *node) *renewalReply {
 		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
 			wire.Digits16(renewal.Token))
 	}
-	out, sent := &renewalReply{node: n}, time.Now()
+	out, sent := &reply{node: n}, time.Now()
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
-	if err != nil {
+	switch {
+	case err != nil:
 		out.err = err
-		return out
-	}
-	var ok bool
-	if out.facts, out.text, ok = head(text); ok {
-		ok = out.read(len(t.renewals))
-	}
-	if !ok {
+	case !out.readRenewal(text, len(t.renewals)):
 		out.err = n.unreadable("renew", "", text)
-		return out
+	default:
+		out.counts = n.heard(&out.facts, sent, time.Now(), t.deadline)
 	}
-	out.counts = n.heard(&out.facts, sent, time.Now(), t.deadline)
 	return out
-}
-
-// read takes the letters of so many renewals apart from what follows of each "R"; false if there
-// are none.
-func (a *renewalReply) read(renewals int) bool {
-	if len(a.text) < renewals {
-		return false
-	}
-	var rest string
-	a.text, rest = a.text[:renewals], a.text[renewals:]
-	for i := range a.text {
-		if a.text[i] != 'R' {
-			continue
-		}
-		size, tail, found := strings.Cut(rest, ":")
-		n, ok := wire.Number(size)
-		if !found || !ok || n < 0 || n > int64(len(tail)) {
-			return false
-		}
-		if a.by == nil {
-			a.by = make(map[int]string)
-		}
-		a.by[i], rest = tail[:n], tail[n:]
-	}
-	return rest == ""
 }
 
 // repair sets holds again that are ours by majority, at the nodes that do not know of them and know
 // of no other hold.
-func (t *renewalRound) repair(verdicts []renewalVerdict, under *sync.WaitGroup) {
-	for i := range verdicts {
-		v := &verdicts[i]
-		if !v.held || len(v.missing) == 0 || t.renewals[i].TTL <= 0 {
+func (t *renewalRound) repair(under *sync.WaitGroup) {
+	for i := range t.holds {
+		h := &t.holds[i]
+		if !h.held || t.renewals[i].TTL <= 0 {
 			continue
 		}
-		missing := v.missing
-		v.missing = nil
+		missing := h.missing
+		h.missing = nil
 		for _, n := range missing {
 			under.Go(func() { t.renewals[i].Resource.(*resource).set(n, &t.renewals[i], t.deadline) })
 		}
@@ -280,7 +215,7 @@ func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	}
 	defer n.askDone(id)
 	t := &acquisition{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
-	if a := t.askAt(n, endless, renewal.Token); a.won() {
+	if a := t.askNode(n, endless, renewal.Token); a.holds() {
 		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
 	}
 }

@@ -107,7 +107,7 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 		p.markFreed(t.ask.Release.ID)
 	}
 	if err := r.ready(ctx, t.ask.Deadline); err != nil {
-		return protocol.Answer{}, r.failed("lock", err)
+		return protocol.Answer{}, r.asFailure("lock", err)
 	}
 	patience := t.ask.Deadline.Sub(began) / 2
 	floor := int64(0)
@@ -116,26 +116,25 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 		if first+t.ask.Ticket.Block >= 1<<53 {
 			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: r.spec.Name, Reason: protocol.Other, Err: errTokens}
 		}
-		out := t.round(ctx, first)
+		out := t.runRound(ctx, first)
 		switch out.verdict {
 		case held:
-			return t.won(first), nil
+			return t.holdWith(first), nil
 		case tokenRefused:
-			floor = out.largest
+			floor = out.largestToken()
 			if t.pause(ctx, 0, t.ask.Deadline) {
 				continue
 			}
-			return protocol.Answer{}, r.failed("lock", out.noMajority("lock"))
+			return protocol.Answer{}, out.noMajority("lock", r.spec.Name)
 		case split:
 			t.giveUpRounds()
 			if t.pause(ctx, pauseOf(try*(1+out.contenders())), began.Add(patience)) {
 				continue
 			}
 		case failed:
-			return protocol.Answer{}, r.failed("lock", out.failure("lock"))
-		case given, busy:
+			return protocol.Answer{}, out.failure()
 		}
-		return out.busy(p.now(), t.ask.Join), nil
+		return out.busyAnswer(t.ask.Join), nil
 	}
 }
 
@@ -152,8 +151,8 @@ func (t *acquisition) end(ctx context.Context, w *wait, err error) {
 	}
 }
 
-// won is the answer that the ticket holds, with its tokens from first on.
-func (t *acquisition) won(first int64) protocol.Answer {
+// holdWith notes that the ticket holds, with its tokens from first on, and returns the answer.
+func (t *acquisition) holdWith(first int64) protocol.Answer {
 	t.outcome.held = true
 	block := t.ask.Ticket.Block
 	learn(&t.r.p.known[t.r.bucket], first+block-1)
@@ -227,45 +226,29 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 
 // meetAll meets the nodes until so many have answered.
 func (r *resource) meetAll(ctx context.Context, nodes []*node, missing int, deadline time.Time) error {
-	p := r.p
-	type met struct {
-		n *node
-		facts
-		err error
-	}
-	replies := make(chan met, len(nodes))
-	for _, n := range nodes {
-		p.run(func() {
-			f, err := n.meet(deadline, "", "")
-			replies <- met{n, f, err}
-		})
-	}
-	answers := p.noAnswers()
-	var late <-chan time.Time
-	for left := len(nodes); missing > 0; {
-		select {
-		case m := <-replies:
-			answers[m.n.index] = p.answerOf(m.n, m.facts, m.err == nil && p.counts(m.facts), m.err)
-			if left--; m.err == nil {
-				missing--
-			}
-			if missing > left && late == nil {
-				late = time.After(lateAnswers)
-			}
-			if missing > left && left == 0 {
-				return p.noMajority("lock", r.spec.Name, answers)
-			}
-		case <-late:
-			return p.noMajority("lock", r.spec.Name, answers)
-		case <-ctx.Done():
-			return protocol.EndOf(ctx)
+	t := &tally{p: r.p}
+	pending := len(nodes)
+	ended := r.p.meetNodes(nodes, deadline).collect(ctx, func(a *reply) progress {
+		t.add(a)
+		if pending--; a.err == nil {
+			missing--
 		}
+		switch {
+		case missing <= 0:
+			return stop
+		case missing > pending:
+			return goOnBriefly
+		}
+		return goOn
+	})
+	if ended == nil && missing > 0 {
+		return t.noMajority("lock", r.spec.Name)
 	}
-	return nil
+	return ended
 }
 
-// failed makes a Failure of an error that is no answer of a node.
-func (r *resource) failed(op string, err error) error {
+// asFailure returns a Failure of an error that is no answer of a node.
+func (r *resource) asFailure(op string, err error) error {
 	var failure *protocol.Failure
 	var foreign *protocol.Foreign
 	var upgrade *protocol.Upgrade

@@ -2,124 +2,220 @@ package quorum
 
 import (
 	"context"
-	"strings"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// A reply is one node's answer to one round.
-type reply struct {
-	node   *node
-	status byte // see ask.lua; 0: none
-	facts  facts
-	counts bool
-	err    error
+// A verdict is what a round came to.
+type verdict int
 
-	first, final int64 // if it holds
+const (
+	undecided    verdict = iota
+	held                 // a majority holds for us, with our token
+	tokenRefused         // a majority holds for us, and not all of it accepted the token
+	busy                 // another holds, or may
+	split                // nobody has a majority
+	leftToWaiter         // what was given back is left to a waiter
+	failed               // an error
+)
 
-	remaining        time.Duration // otherwise
-	holders, waiters int
-	holder           protocol.ID
-	token            int64 // of the holder; 0: none is accepted here
-	party            protocol.Party
-
-	by string // if the hold was broken: the label of the caller that did it
+// A round is one question of an Ask to all nodes, with one token for all.
+type round struct {
+	tally
+	r       *resource
+	verdict verdict
+	err     error // of a round that failed; nil: there is no majority
 }
 
-// won tells whether the node keeps the name for us.
-func (a *reply) won() bool { return a.status == 'H' || a.status == 'T' }
-
-// unknown tells whether the request may take effect yet.
-func (a *reply) unknown() bool {
-	failure, ok := a.err.(*protocol.Failure)
-	return ok && failure.Unknown
-}
-
-// round asks all nodes once, with one token for all, and returns as soon as it is decided. Answers
-// that come later are handled in the background: what they won is given back unless the name is
-// held.
-func (t *acquisition) round(ctx context.Context, first int64) *tally {
+// runRound runs a round, and returns as soon as it is decided. Replies that come later are handled
+// in the background: what they won is given back unless the name is held.
+func (t *acquisition) runRound(ctx context.Context, first int64) *round {
 	number := t.r.p.rounds.Add(1)
-	replies := t.sendRound(number, first)
-	out := &tally{r: t.r, need: t.r.p.need, nodes: len(t.r.p.nodes), pending: len(t.r.p.nodes)}
-	for out.judge(); out.verdict == open; {
-		select {
-		case reply := <-replies:
-			out.take(reply)
+	asked := t.sendRound(number, first)
+	out := &round{r: t.r, tally: tally{p: t.r.p}}
+	ended := asked.collect(ctx, func(a *reply) progress {
+		out.add(a)
+		if out.verdict == undecided { // else it completes the error
 			out.judge()
-		case <-ctx.Done():
-			out.verdict, out.err = failed, t.r.failed("lock", protocol.EndOf(ctx))
 		}
+		switch out.verdict {
+		case undecided:
+			return goOn
+		case failed:
+			return goOnBriefly
+		}
+		return stop
+	})
+	if out.verdict == undecided {
+		out.verdict, out.err = failed, t.r.asFailure("lock", ended)
 	}
-	if out.verdict == failed && ctx.Err() == nil {
-		out.completeAnswers(replies)
+	if n, foreign := out.foreign(); out.verdict == failed && n > out.p.spare() {
+		out.err = foreign
 	}
-	early, late, outcome := out.replies, out.pending, t.outcome
+	outcome := t.outcome
 	t.r.p.run(func() {
 		<-outcome.known
-		for _, reply := range early {
-			t.cleanUpAfter(reply, number, outcome.held)
+		for _, a := range out.replies {
+			t.cleanUpAfter(a, number, outcome.held)
 		}
-		for range late {
-			t.cleanUpAfter(<-replies, number, outcome.held)
-		}
+		asked.collectRest(func(a *reply) { t.cleanUpAfter(a, number, outcome.held) })
 	})
 	return out
 }
 
 // sendRound asks all nodes. At each node the ask waits for the releases of the name that are on
 // their way.
-func (t *acquisition) sendRound(number, first int64) chan *reply {
-	p := t.r.p
-	replies := make(chan *reply, len(p.nodes))
-	for _, n := range p.nodes {
+func (t *acquisition) sendRound(number, first int64) *fanOut[*reply] {
+	return prepareAndAsk(t.r.p, t.r.p.nodes, func(n *node) func() *reply {
 		n.askSent(t.ask.Ticket.ID)
 		before := n.releasesBefore(t.r.spec.Name)
-		p.run(func() {
-			reply := &reply{node: n}
-			if closedBy(before, t.ask.Deadline) {
-				reply = t.askAt(n, number, first)
-			} else {
-				reply.err = t.r.overtakes(n)
+		return func() *reply {
+			defer n.askDone(t.ask.Ticket.ID)
+			if !closedBy(before, t.ask.Deadline) {
+				return &reply{node: n, err: t.r.overtakeFailure(n)}
 			}
-			n.askDone(t.ask.Ticket.ID)
-			replies <- reply
-		})
-	}
-	return replies
+			return t.askNode(n, number, first)
+		}
+	})
 }
 
-// lateAnswers is how long the nodes that live are given to say so, once it is clear that there is
-// no majority.
-const lateAnswers = 50 * time.Millisecond
+// judge decides, if the replies so far allow it. What nodes that do not count say is read, and not
+// counted.
+//
+//nolint:gocyclo // one case for each verdict, in their order
+func (t *round) judge() {
+	need, pending, answered := t.p.need, t.pending(), t.counting()
+	silent := len(t.replies) - answered
+	holders, _ := t.mostHeld()
+	won, given, upgrades := t.votes("HT"), t.votes("Y"), t.votes("U")
+	foreign, foreignErr := t.foreign()
+	switch {
+	case t.votes("H") >= need:
+		t.verdict = held
+	case won >= need:
+		t.verdict = tokenRefused
+	case won+pending >= need:
+	case t.votes("R") > 0: // the ticket cannot hold any more
+		t.verdict, t.err = failed, t.r.brokenError(&t.tally)
+	case upgrades > 0 && (upgrades >= need || pending == 0):
+		t.verdict, t.err = failed, &protocol.Upgrade{Name: t.r.spec.Name}
+	case foreign > t.p.spare():
+		t.verdict, t.err = failed, foreignErr
+	case answered+pending < need:
+		t.verdict = failed
+	case answered < need:
+	case holders+given >= need:
+		t.verdict = busy
+		if given > 0 {
+			t.verdict = leftToWaiter
+		}
+	case pending > 0 && holders+pending+silent >= need:
+	case given > 0:
+		t.verdict = leftToWaiter
+	case holders+silent >= need:
+		t.verdict = busy
+	default:
+		t.verdict = split
+	}
+}
 
-// completeAnswers completes an error with the answers that were not needed for it.
-func (t *tally) completeAnswers(replies <-chan *reply) {
-	timer := time.NewTimer(lateAnswers)
-	defer timer.Stop()
-	for t.pending > 0 {
-		select {
-		case reply := <-replies:
-			t.take(reply)
-		case <-timer.C:
-			return
+// largestToken returns the largest token that any node has accepted, also one that does not count.
+func (t *round) largestToken() (largest int64) {
+	for _, a := range t.replies {
+		largest = max(largest, a.facts.last)
+	}
+	return largest
+}
+
+// mostHeld returns how many nodes name the holder that most of them name, and a reply that does.
+func (t *round) mostHeld() (n int, of *reply) {
+	return most(&t.tally, func(a *reply) (protocol.ID, bool) { return a.holder, a.hasStatus("B") })
+}
+
+// tokenOf returns the token of a hold if a majority names it, and else 0.
+func (t *round) tokenOf(holder protocol.ID) int64 {
+	n, of := most(&t.tally, func(a *reply) (int64, bool) { return a.token, a.hasStatus("B") && a.holder == holder })
+	if n < t.p.need {
+		return 0
+	}
+	return of.token
+}
+
+// contenders returns how many others seem to want the name.
+func (t *round) contenders() int {
+	var ids []protocol.ID
+	waiters := 0
+	for _, a := range t.replies {
+		if a.hasStatus("B") {
+			waiters = max(waiters, a.waiters)
+			if !slices.Contains(ids, a.holder) {
+				ids = append(ids, a.holder)
+			}
 		}
 	}
-	if t.foreign > t.nodes-t.need {
-		t.err = t.foreigner()
-	}
+	return len(ids) + waiters
 }
 
-// cleanUpAfter handles one answer once it is known what became of the Ask.
+// busyAnswer returns the answer that others hold. A waiter for the end of a hold that nobody
+// prolongs asks a little later the more others wait. If nobody is known to hold it asks soon: then
+// no message need come.
+func (t *round) busyAnswer(join bool) protocol.Answer {
+	answer := protocol.Answer{Status: protocol.Busy, Server: t.p.now()}
+	holders, of := t.mostHeld()
+	if of != nil {
+		answer.Holder, answer.Token = of.party, t.tokenOf(of.holder)
+	}
+	var ends []time.Duration
+	for _, a := range t.replies {
+		if a.hasStatus("B") {
+			ends = append(ends, a.remaining)
+			answer.Holders = max(answer.Holders, a.holders) // some nodes may not know a hold that shares
+			answer.Waiters = max(answer.Waiters, a.waiters)
+		}
+	}
+	slices.Sort(ends)
+	if at := t.p.need - t.votes("HT") - 1; len(ends) > 0 {
+		answer.Remaining = ends[min(max(at, 0), len(ends)-1)]
+	}
+	if !join {
+		return answer
+	}
+	contenders := 1 + t.contenders()
+	answer.Waiters = 0
+	if holders >= t.p.need {
+		answer.Remaining += rand.N(time.Duration(min(contenders, 256)) * 4 * time.Millisecond)
+		return answer
+	}
+	soon := 20*time.Millisecond + rand.N(time.Duration(min(contenders, 64))*5*time.Millisecond)
+	if t.verdict == busy { // a holder may hold at nodes that do not answer
+		soon *= 10
+	}
+	if len(ends) == 0 || soon < answer.Remaining {
+		answer.Remaining = soon
+	}
+	return answer
+}
+
+// failure returns the error of a round that failed.
+func (t *round) failure() error {
+	if t.err != nil {
+		return t.r.asFailure("lock", t.err)
+	}
+	return t.noMajority("lock", t.r.spec.Name)
+}
+
+// cleanUpAfter handles one reply once it is known what became of the Ask.
 func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
 		// The hold that it gave back may still be there. That hold goes when the request can take
 		// effect no more, at the latest.
 		c := t.r.freeOf(*t.ask.Release)
 		c.until = t.ask.Deadline.Add(t.ask.TTL)
-		if a.unknown() {
+		if a.mayApply() {
 			c.notBefore = t.ask.Deadline
 		}
 		a.node.addCleanup(c)
@@ -134,28 +230,29 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 		}
 		return
 	}
-	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: freeQuietly, notBefore: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
+	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: freeQuietly, notBefore: time.Now(),
+		until: t.ask.Deadline.Add(t.ask.TTL)}
 	switch {
-	case a.won():
+	case a.holds():
 		a.node.addCleanup(c)
-	case a.unknown():
+	case a.mayApply():
 		c.notBefore = t.ask.Deadline.Add(time.Millisecond)
 		a.node.addCleanup(c)
 	}
 }
 
-// overtakes is the failure of an ask that was not sent to a node, as it must not overtake what is
-// on its way there.
-func (r *resource) overtakes(n *node) error {
+// overtakeFailure returns the failure of an ask that was not sent to a node, as it must not
+// overtake what is on its way there.
+func (r *resource) overtakeFailure(n *node) error {
 	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 }
 
-// askAt asks one node.
-func (t *acquisition) askAt(n *node, round, first int64) *reply {
+// askNode asks one node.
+func (t *acquisition) askNode(n *node, round, first int64) *reply {
 	r, ask := t.r, &t.ask
 	out := &reply{node: n}
 	if ask.Release != nil && !n.awaitAsks(ask.Release.ID, ask.Deadline) {
-		out.err = r.overtakes(n)
+		out.err = r.overtakeFailure(n)
 		return out
 	}
 	if n.twin.Load() != nil { // the server is asked at another node, and takes a token from one of them alone
@@ -164,13 +261,13 @@ func (t *acquisition) askAt(n *node, round, first int64) *reply {
 		}
 	}
 	text, sent, received, err := n.askInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
-		return t.words(notAfter, round, first)
+		return t.askArgs(notAfter, round, first)
 	})
 	if err != nil {
 		out.err = err
 		return out
 	}
-	if !out.read(text) {
+	if !out.readAsk(text) {
 		out.err = n.unreadable("lock", r.spec.Name, text)
 		return out
 	}
@@ -179,8 +276,8 @@ func (t *acquisition) askAt(n *node, round, first int64) *reply {
 	return out
 }
 
-// words are the command of a round: see ask.lua.
-func (t *acquisition) words(notAfter string, round, first int64) []any {
+// askArgs returns the command of a round: see ask.lua.
+func (t *acquisition) askArgs(notAfter string, round, first int64) []any {
 	r, ask := t.r, &t.ask
 	mode, release := "t", ""
 	switch {
@@ -196,59 +293,4 @@ func (t *acquisition) words(notAfter string, round, first int64) []any {
 		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
 		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
 		t.waited.Microseconds(), r.life, r.p.config.MaxTTL.Milliseconds()}
-}
-
-// read takes a reply apart; false if it is none of ours.
-func (a *reply) read(text string) bool {
-	f, rest, ok := head(text)
-	if !ok {
-		return false
-	}
-	a.facts = f
-	switch text[0] {
-	case 'H':
-		ok = a.readTokens(rest)
-	case 'B':
-		ok = a.readBusy(rest)
-	case 'R':
-		a.by = rest
-	case 'T', 'Y', 'U':
-	default:
-		return false
-	}
-	if ok {
-		a.status = text[0]
-	}
-	return ok
-}
-
-func (a *reply) readTokens(text string) bool {
-	if len(text) != 32 {
-		return false
-	}
-	var ok1, ok2 bool
-	a.first, ok1 = wire.Number(text[:16])
-	a.final, ok2 = wire.Number(text[16:])
-	return ok1 && ok2 && 0 <= a.first && a.first <= a.final
-}
-
-func (a *reply) readBusy(text string) bool {
-	fields := strings.SplitN(text, "|", 4)
-	if len(fields) != 4 {
-		return false
-	}
-	var numbers [3]int64
-	for i := range numbers {
-		var ok bool
-		if numbers[i], ok = wire.Number(fields[i]); !ok {
-			return false
-		}
-	}
-	a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])
-	if fields[3] == "" {
-		return true
-	}
-	var ok bool
-	a.holder, a.token, a.party, ok = holderOf(fields[3])
-	return ok
 }

@@ -40,7 +40,7 @@ func isSame(t *testing.T, what string, err error) {
 }
 
 // twins is how many nodes do not count, as another is the same server.
-func twins(nodes []Node) (n int) {
+func twins(nodes []protocol.Node) (n int) {
 	for _, node := range nodes {
 		if !node.Counts && strings.HasPrefix(node.Why, same) {
 			n++
@@ -127,7 +127,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			if n := countedOf(in.Nodes); n != 1 {
 				t.Errorf("%d nodes count: %+v", n, in.Nodes)
 			}
-			if _, counting, _ := p.census(); counting != 1 {
+			if _, counting, _ := p.takeCensus(); counting != 1 {
 				t.Errorf("%d nodes count", counting)
 			}
 			if err := p.Probe(t.Context()); err == nil {
@@ -144,7 +144,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 	}
 }
 
-func countedOf(nodes []protocol.NodeInspect) (n int) {
+func countedOf(nodes []protocol.Node) (n int) {
 	for _, node := range nodes {
 		if node.Counts {
 			n++

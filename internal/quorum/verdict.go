@@ -27,7 +27,7 @@ type sighting struct {
 
 func (s sighting) remaining() int64 { return s.hold.Until - s.server }
 
-func (v *verdictOf) add(n *protocol.NodeInspect) {
+func (v *verdictOf) add(n *protocol.Node) {
 	in := &n.Inspection
 	if in.Foreign != nil {
 		if v.foreign++; v.foreigner == nil {

@@ -63,12 +63,12 @@ func quorumMutants() []Mutant {
 			Name:   "quorum: token not agreed on",
 			Caught: quorum("TestTokens"),
 			Patches: []Patch{{
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase t.accepted >= t.need:\n",
-				New:  "\tcase t.won >= t.need:\n",
+				File: "internal/quorum/round.go",
+				Old:  "\tcase t.votes(\"H\") >= need:\n",
+				New:  "\tcase won >= need:\n",
 			}, {
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase t.won >= t.need:\n\t\tt.verdict = tokenRefused\n",
+				File: "internal/quorum/round.go",
+				Old:  "\tcase won >= need:\n\t\tt.verdict = tokenRefused\n",
 				New:  "",
 			}},
 		},
@@ -77,7 +77,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestASilentMasterHasNotForgotten"),
 			Patches: []Patch{{
 				File: "internal/quorum/adopt.go",
-				Old:  "\tcase len(forgot) > len(p.nodes)-p.need, p.config.Trust && answered >= p.need:\n",
+				Old:  "\tcase len(forgot) > p.spare(), p.config.Trust && answered >= p.need:\n",
 				New:  "\tcase answered >= p.need:\n",
 			}},
 		},
@@ -104,7 +104,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskThatFailsIsGivenBack/no_majority"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\tcase a.won():\n\t\ta.node.addCleanup(c)\n",
+				Old:  "\tcase a.holds():\n\t\ta.node.addCleanup(c)\n",
 				New:  "",
 			}},
 		},
@@ -113,8 +113,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskThatFailsIsGivenBack/its_context_ends,_and_the_answers_come_later"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\t\t\tt.cleanUpAfter(<-replies, number, outcome.held)\n",
-				New:  "\t\t\t<-replies\n",
+				Old:  "collectRest(func(a *reply) { t.cleanUpAfter(a, number, outcome.held) })\n",
+				New:  "collectRest(func(*reply) {})\n",
 			}},
 		},
 		{
@@ -131,7 +131,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestRepair/the_hold"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
-				Old:  "\t\tt.repair(verdicts, &repairs)\n",
+				Old:  "\t\tt.repair(&repairs)\n",
 				New:  "",
 			}},
 		},
@@ -175,18 +175,18 @@ func quorumMutants() []Mutant {
 			Name:   "quorum: no majority is told as busy",
 			Caught: quorum("TestMajorityGone"),
 			Patches: []Patch{{
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase t.answered+t.pending < t.need:\n\t\tt.verdict = failed\n",
-				New:  "\tcase t.answered+t.pending < t.need:\n\t\tt.verdict = busy\n",
+				File: "internal/quorum/round.go",
+				Old:  "\tcase answered+pending < need:\n\t\tt.verdict = failed\n",
+				New:  "\tcase answered+pending < need:\n\t\tt.verdict = busy\n",
 			}},
 		},
 		{
 			Name:   "quorum: busy is told as no majority",
 			Caught: quorum("TestBusyIsNotGone"),
 			Patches: []Patch{{
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase most+t.given >= t.need:\n\t\tt.verdict = busy\n",
-				New:  "\tcase most+t.given >= t.need:\n\t\tt.verdict = failed\n",
+				File: "internal/quorum/round.go",
+				Old:  "\tcase holders+given >= need:\n\t\tt.verdict = busy\n",
+				New:  "\tcase holders+given >= need:\n\t\tt.verdict = failed\n",
 			}},
 		},
 		{
@@ -239,8 +239,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestRenewalOfABrokenHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
-				Old:  "\t\tif v.by != nil {",
-				New:  "\t\tif v.by != nil && t.renewals[i].TTL == 0 {",
+				Old:  "broken >= 0 {",
+				New:  "broken >= 0 && t.renewals[i].TTL == 0 {",
 			}},
 		},
 		{
@@ -257,8 +257,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestBreakIsAgreedOn"),
 			Patches: []Patch{{
 				File: "internal/quorum/break.go",
-				Old:  "\tcase most >= p.need:",
-				New:  "\tcase most > 0:",
+				Old:  "\tcase broken >= t.p.need:",
+				New:  "\tcase broken > 0:",
 			}},
 		},
 		{
@@ -329,8 +329,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
 			Patches: []Patch{{
 				File: "internal/quorum/adopt.go",
-				Old:  " || a.same != nil {",
-				New:  " {",
+				Old:  " || a.facts.same != nil:",
+				New:  ":",
 			}},
 		},
 		{
@@ -365,8 +365,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
 			Patches: []Patch{{
 				File: "internal/quorum/probe.go",
-				Old:  "return n.SameAs != \"\" })",
-				New:  "return false })",
+				Old:  "\t\tif n.SameAs != \"\" {",
+				New:  "\t\tif false {",
 			}},
 		},
 		{
