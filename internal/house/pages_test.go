@@ -149,3 +149,57 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 	}
 	return anchors
 }
+
+// The cases and rules that docs/promises.md names are there.
+func TestDocsPromisesNameTests(t *testing.T) {
+	folders := map[string]string{"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast"}
+	for _, name := range []string{"engine", "native", "quorum", "wire"} {
+		folders[name] = "internal/" + name
+	}
+	for _, name := range []string{"clock", "faults", "fence", "security", "topology", "traps"} {
+		folders[name] = "proof/" + name
+	}
+	sources := make(map[string]string)
+	for suite, folder := range folders {
+		files, err := filepath.Glob(filepath.FromSlash(folder) + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, file := range files {
+			sources[suite] += readPage(t, file)
+		}
+	}
+	page, named := readPage(t, "docs/promises.md"), 0
+	for _, span := range regexp.MustCompile("`([a-z]+): ([^`]+)`").FindAllStringSubmatch(page, -1) {
+		suite, name := span[1], span[2]
+		want := []string{"func " + name + "("}
+		script, isScript := strings.CutPrefix(name, "TestScripts/")
+		section, one, isCase := strings.Cut(name, "/")
+		switch {
+		case isScript:
+			readPage(t, "cmd/holdfast/testdata/script/"+script+".txtar")
+			want = nil
+		case isCase:
+			want = []string{`{"` + section + `", `, `{"` + one + `", `}
+		case suite == "seam":
+			want = []string{`{"` + name + `", `}
+		}
+		for _, text := range want {
+			if !strings.Contains(sources[suite], text) {
+				t.Errorf("docs/promises.md: %s has no %s", suite, name)
+			}
+		}
+		named++
+	}
+	rules := readPage(t, "proof/judge/rule.go")
+	for _, row := range regexp.MustCompile(`(?m)^\| .* \| (.*) \|$`).FindAllStringSubmatch(page, -1) {
+		for _, rule := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(row[1], -1) {
+			if !strings.Contains(rules, `= "`+rule[1]+`"`) {
+				t.Errorf("docs/promises.md: proof/judge has no rule %s", rule[1])
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("docs/promises.md names %d tests", named)
+	}
+}
