@@ -83,21 +83,6 @@ func TestLeaseBindEndsWithFirst(t *testing.T) {
 	}
 }
 
-// The deadline of ctx ends a bound context, and not the lease.
-func TestLeaseBindDeadlineEndsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lease := takes(t.Context(), t, inMemory(t), "n")
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		bound, unbind := lease.Bind(ctx)
-		defer unbind()
-		<-bound.Done()
-		if cause := context.Cause(bound); !errors.Is(cause, context.DeadlineExceeded) || lease.Err() != nil {
-			t.Errorf("ended by %v; the lease by %v", cause, lease.Err())
-		}
-	})
-}
-
 // A lease that has ended gives a context that is over, also before the watchdog has noticed the
 // end (trap 39).
 func TestLeaseBindEndedIsOver(t *testing.T) {
@@ -200,30 +185,6 @@ func TestLeaseBindLeavesNothingAtLease(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Under a bound context the holds of both sides are entered: those of the lease first.
-func TestLeaseBindEntersBoth(t *testing.T) {
-	e := inMemory(t)
-	outer := takes(t.Context(), t, e, "outer")
-	inner := takes(outer.Context(), t, e, "inner")
-	request := takes(t.Context(), t, e, "request")
-	group, err := e.Group([]string{"a", "b"}, protocol.Spec{Kind: protocol.Mutex}, Options{TTL: 15 * time.Second}).Try(request.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, unbind := inner.Bind(group.Context())
-	defer unbind()
-	for name, of := range map[string]*Lease{
-		"inner": inner, "outer": outer, "request": request, "a": group.parts[0], "b": group.parts[1],
-	} {
-		if lease := takes(bound, t, e, name); lease.tenure != of.tenure {
-			t.Errorf("%s was not entered", name)
-		}
-	}
-	if _, err := e.mutex("outer", false).Try(group.Context()); err == nil {
-		t.Error("a context without the lease enters its hold")
 	}
 }
 

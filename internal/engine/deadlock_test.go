@@ -159,27 +159,6 @@ func TestDeadlockBehindAWaiterInFront(t *testing.T) {
 	})
 }
 
-// Readers beside each other do not wait for each other, and a chain of waiters is no cycle.
-func TestDeadlockIsNotSeenWhereThereIsNone(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", reads), b.has(t.Context(), "n0", reads)
-		ofC := c.has(t.Context(), "n1", writes)
-		waiters := []*waiter{a.waitsFor(ofA.Context(), a.wants("n1", reads)), b.waitsFor(ofB.Context(), b.wants("n1", writes))}
-		sleep(10 * time.Minute)
-		for _, w := range waiters {
-			if !w.out() {
-				t.Errorf("ended with %v", w.err)
-			}
-		}
-		c.releases(ofC)
-		a.releases(waiters[0].in())
-		b.releases(waiters[1].in())
-		a.releases(ofA)
-		b.releases(ofB)
-	})
-}
-
 // A cycle without the evidence of one member is not seen: it does not set the option, or has more
 // leases than its evidence names, and the one that matters is the ninth.
 func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {

@@ -83,23 +83,6 @@ func TestDetachedHoldEndsByItself(t *testing.T) {
 	})
 }
 
-// A client that is closed leaves alone what it detached.
-func TestDetachedHoldOutlivesItsClient(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		d := a.detaches(lease)
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-		again := b.attaches(d)
-		if again.Token() != lease.Token() {
-			t.Errorf("token %d, want %d", again.Token(), lease.Token())
-		}
-		b.releases(again)
-	})
-}
-
 // Trust in an attached hold counts from the sending of the renewal, and goes on by further ones.
 func TestAttachTrustsFromItsSending(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -153,53 +136,6 @@ func TestAttachWithoutAnswer(t *testing.T) {
 	})
 }
 
-// Two that use one ticket have the same hold. When one of them releases, the other is told by its
-// next renewal.
-func TestAttachTwice(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		first := a.holds(engine.Options{})
-		d := a.detaches(first)
-		here, there := a.attaches(d), b.attaches(d)
-		if here.Token() != first.Token() || there.Token() != first.Token() || here.Err() != nil || there.Err() != nil {
-			t.Errorf("tokens %d and %d, errors %v and %v", here.Token(), there.Token(), here.Err(), there.Err())
-		}
-		b.releases(there)
-		released := time.Now()
-		if at := lost(t, here, engine.Gone); at.Sub(released) > 5*time.Second {
-			t.Errorf("told after %v", at.Sub(released))
-		}
-		_, err := b.Attach(t.Context(), d)
-		cannot(t, err, engine.Gone, "")
-	})
-}
-
-// An attached hold is never passed on inside the process: two users of a ticket would draw the same
-// tokens from its block.
-func TestAttachedHoldIsNotPassedOn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		outer := a.holds(engine.Options{})
-		w1, w2 := b.waits(ctx, engine.Options{}), b.waits(ctx, engine.Options{})
-		a.releases(outer)
-		first := w1.in() // its grant has a block of tokens, as another goroutine waits
-		d := b.detaches(first)
-		here, there := b.attaches(d), a.attaches(d)
-		if !w2.out() {
-			t.Fatal("the waiter has the detached hold")
-		}
-		b.releases(here)
-		second := w2.in()
-		if second.Token() <= first.Token() || second.Owner() == first.Owner() {
-			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(), second.Owner())
-		}
-		lost(t, there, engine.Gone)
-		b.releases(second)
-	})
-}
-
 // The next goroutine of the pool asks for itself, and is in once the hold has ended.
 func TestDetachPromotesTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -218,21 +154,6 @@ func TestDetachPromotesTheNextWaiter(t *testing.T) {
 		}
 		a.releases(a.attaches(d))
 		a.releases(next.in())
-	})
-}
-
-func TestAttachExpired(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		d := a.detaches(a.holds(engine.Options{}))
-		sleep(15*time.Second + time.Millisecond)
-		other := b.holds(engine.Options{})
-		_, err := b.Attach(t.Context(), d)
-		cannot(t, err, engine.Gone, "")
-		if err := other.Check(t.Context()); err != nil {
-			t.Errorf("the next holder: %v", err)
-		}
-		b.releases(other)
 	})
 }
 
@@ -285,31 +206,6 @@ func TestDetachAndAttachRefused(t *testing.T) {
 	})
 }
 
-// The max hold counts from the grant, whichever process has the hold.
-func TestAttachMaxHold(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const most = time.Minute
-		options := engine.Options{MaxHold: most}
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		lease := a.holds(options)
-		for range 2 {
-			sleep(10 * time.Second)
-			d := a.detaches(lease)
-			a, b = b, a
-			lease = a.attaches(d)
-		}
-		trusted := lost(t, lease, engine.MaxHold).Sub(granted)
-		if trusted > most-margin(most) || trusted < most-3*margin(most) {
-			t.Errorf("trusted for %v of %v", trusted, most)
-		}
-		sleep(time.Until(granted.Add(most + 2*time.Millisecond)))
-		if !b.free() {
-			t.Error("held after its max hold")
-		}
-	})
-}
-
 // A ticket whose max hold is over is not renewed.
 func TestAttachAfterMaxHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -326,54 +222,6 @@ func TestAttachAfterMaxHold(t *testing.T) {
 	})
 }
 
-// The min hold counts from the grant, and keeps others out after a release elsewhere.
-func TestAttachMinHold(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const least = 40 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		d := a.detaches(a.holds(engine.Options{MinHold: least}))
-		sleep(10 * time.Second)
-		b.releases(b.attaches(d))
-		sleep(time.Until(granted.Add(least - time.Millisecond)))
-		if a.free() {
-			t.Error("free before its min hold is over")
-		}
-		sleep(2 * time.Millisecond)
-		if !a.free() {
-			t.Error("held after its min hold")
-		}
-	})
-}
-
-// Attach prolongs no hold that is not renewed, however often and wherever it is attached.
-func TestAttachFixed(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const ttl = 30 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		lease := a.holds(engine.Options{TTL: ttl, Fixed: true})
-		for range 3 {
-			sleep(7 * time.Second)
-			d := a.detaches(lease)
-			a, b = b, a
-			lease = a.attaches(d)
-		}
-		trusted := lost(t, lease, engine.Expired).Sub(granted)
-		if trusted > ttl-margin(ttl) || trusted < ttl-3*margin(ttl) {
-			t.Errorf("trusted for %v of %v", trusted, ttl)
-		}
-		sleep(time.Until(granted.Add(ttl - time.Millisecond)))
-		if b.free() {
-			t.Error("free before its end")
-		}
-		sleep(2 * time.Millisecond)
-		if !b.free() {
-			t.Error("held after its end")
-		}
-	})
-}
-
 // rw is the lock that readers and writers contend for.
 func (h *host) rw(shared bool) *engine.Lock {
 	return h.Lock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared}, engine.Options{TTL: 15 * time.Second})
@@ -386,70 +234,6 @@ func (h *host) takes(l *engine.Lock) *engine.Lease {
 		h.t.Fatal(err)
 	}
 	return lease
-}
-
-// Readers that share a hold keep it. A reader alone may leave with it, and later readers of the
-// process do not join it.
-func TestDetachReaders(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		one, err := a.rw(true).Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		two := a.takes(a.rw(true)) // joins
-		if one.Token() != two.Token() {
-			t.Fatal("they do not share a hold")
-		}
-		if _, err := one.Detach(); !errors.Is(err, engine.ErrShared) || one.Err() != nil || two.Err() != nil {
-			t.Errorf("%v, then %v and %v", err, one.Err(), two.Err())
-		}
-		a.releases(one)
-		d := a.detaches(two)
-		three := a.takes(a.rw(true))
-		if three.Token() == two.Token() {
-			t.Error("a reader joined a hold that had left")
-		}
-		again := b.attaches(d)
-		if four := b.takes(b.rw(true)); four.Token() == again.Token() {
-			t.Error("a reader joined an attached hold")
-		} else {
-			b.releases(four)
-		}
-		a.releases(three)
-		if _, err := a.rw(false).Try(t.Context()); err == nil {
-			t.Error("a writer is in beside the attached reader")
-		}
-		b.releases(again)
-		a.releases(a.takes(a.rw(false)))
-	})
-}
-
-// A writer that was attached can be downgraded. No reader of the process joins it without a
-// request, and the hold that shares can be detached again.
-func TestAttachedWriterDowngraded(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := b.attaches(a.detaches(a.takes(a.rw(false))))
-		if err := lease.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		reader := b.takes(b.rw(true))
-		if reader.Token() == lease.Token() {
-			t.Error("a reader joined it")
-		}
-		again := a.attaches(b.detaches(lease))
-		sleep(time.Minute)
-		if err := again.Err(); err != nil {
-			t.Error(err)
-		}
-		if _, err := a.rw(false).Try(t.Context()); err == nil {
-			t.Error("a writer is in")
-		}
-		a.releases(again)
-		b.releases(reader)
-		a.releases(a.takes(a.rw(false)))
-	})
 }
 
 // Close while an Attach is under way: nothing is attached, and the hold is left alone.
@@ -494,6 +278,69 @@ func TestAttachMinHoldDowngraded(t *testing.T) {
 			t.Error("a writer is in before the min hold is over")
 		}
 		sleep(2 * time.Millisecond)
+		a.releases(a.takes(a.rw(false)))
+	})
+}
+
+// An attached hold is never passed on inside the process: two users of a ticket would draw the same
+// tokens from its block.
+func TestAttachedHoldIsNotPassedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		outer := a.holds(engine.Options{})
+		w1, w2 := b.waits(ctx, engine.Options{}), b.waits(ctx, engine.Options{})
+		a.releases(outer)
+		first := w1.in() // its grant has a block of tokens, as another goroutine waits
+		d := b.detaches(first)
+		here, there := b.attaches(d), a.attaches(d)
+		if !w2.out() {
+			t.Fatal("the waiter has the detached hold")
+		}
+		b.releases(here)
+		second := w2.in()
+		if second.Token() <= first.Token() || second.Owner() == first.Owner() {
+			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(), second.Owner())
+		}
+		lost(t, there, engine.Gone)
+		b.releases(second)
+	})
+}
+
+// Readers that share a hold keep it. A reader alone may leave with it, and later readers of the
+// process do not join it.
+func TestDetachReaders(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		one, err := a.rw(true).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := a.takes(a.rw(true)) // joins
+		if one.Token() != two.Token() {
+			t.Fatal("they do not share a hold")
+		}
+		if _, err := one.Detach(); !errors.Is(err, engine.ErrShared) || one.Err() != nil || two.Err() != nil {
+			t.Errorf("%v, then %v and %v", err, one.Err(), two.Err())
+		}
+		a.releases(one)
+		d := a.detaches(two)
+		three := a.takes(a.rw(true))
+		if three.Token() == two.Token() {
+			t.Error("a reader joined a hold that had left")
+		}
+		again := b.attaches(d)
+		if four := b.takes(b.rw(true)); four.Token() == again.Token() {
+			t.Error("a reader joined an attached hold")
+		} else {
+			b.releases(four)
+		}
+		a.releases(three)
+		if _, err := a.rw(false).Try(t.Context()); err == nil {
+			t.Error("a writer is in beside the attached reader")
+		}
+		b.releases(again)
 		a.releases(a.takes(a.rw(false)))
 	})
 }

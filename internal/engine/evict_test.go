@@ -148,28 +148,6 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 	}
 }
 
-// Of a pool the goroutine that leads is told. The next one joins at the end of the queue.
-func TestEvictOfLeaderPromotesNext(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		leads, follows := b.waits(t.Context(), engine.Options{}), b.waits(t.Context(), engine.Options{})
-		next := c.waits(t.Context(), engine.Options{})
-		op.evicts(protocol.Mutex, op.seen().Queue[0].ID)
-		leads.evicted()
-		if !follows.out() || op.seen().QueueCount != 2 {
-			t.Fatalf("the next goroutine does not wait: %+v", op.seen().Queue)
-		}
-		a.releases(lease)
-		second := next.in()
-		if !follows.out() {
-			t.Error("it kept the place")
-		}
-		c.releases(second)
-		b.releases(follows.in())
-	})
-}
-
 // A waiter whose first answer is late, or was lost, is evicted as well.
 func TestEvictBeforeAnswer(t *testing.T) {
 	for _, w := range []way{{back: 100 * time.Millisecond}, {noAnswers: true}} {
@@ -189,65 +167,6 @@ func TestEvictBeforeAnswer(t *testing.T) {
 	}
 }
 
-// A writer that is evicted lets the readers in that wait behind it.
-func TestEvictOfWriterLetsReadersIn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		options := engine.Options{TTL: 15 * time.Second}
-		takes := func(h *host, shared bool) chan error {
-			done := make(chan error, 1)
-			go func() {
-				lease, err := h.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: shared}, options).Acquire(t.Context())
-				if err == nil {
-					<-time.After(time.Second)
-					h.releases(lease)
-				}
-				done <- err
-			}()
-			synctest.Wait()
-			return done
-		}
-		first := takes(a, true)
-		writer, reader := takes(b, false), takes(c, true)
-		at := time.Now()
-		op.evicts(protocol.ReadWrite, op.seen().Queue[0].ID)
-		var evicted *protocol.Evicted
-		if err := <-writer; !errors.As(err, &evicted) {
-			t.Errorf("the writer: %v", err)
-		}
-		for _, done := range []chan error{first, reader} {
-			if err := <-done; err != nil || time.Since(at) > 1100*time.Millisecond {
-				t.Errorf("a reader: %v after %v", err, time.Since(at))
-			}
-		}
-	})
-}
-
-// The place of a kept ticket goes with it, whether a process waits there or not.
-func TestEvictOfKeptPlace(t *testing.T) {
-	for _, waits := range []bool{true, false} {
-		bubble(t, func(t *testing.T, server *memory.Server) {
-			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
-			place := b.place(time.Minute)
-			var out *waiter
-			if waits {
-				out = b.waitsAt(t.Context(), place)
-			}
-			if !op.evicts(protocol.Mutex, place.Ticket.ID) {
-				t.Fatal("not evicted")
-			}
-			if !waits {
-				out = b.waitsAt(t.Context(), place)
-			}
-			out.evicted()
-			a.releases(lease)
-			sleep(2 * time.Minute)
-			b.gone(place)
-		})
-	}
-}
-
 // The end of ctx at the moment of the eviction leaves no goroutine of the pool without a leader.
 func TestEvictAsContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -263,15 +182,4 @@ func TestEvictAsContextEnds(t *testing.T) {
 		follows.evicted() // it went on with the ticket
 		a.releases(lease)
 	})
-}
-
-// Without a queue there is nothing to take a ticket out of. So it is of a latch.
-func TestEvictRefused(t *testing.T) {
-	for kind, queue := range map[protocol.Kind]bool{protocol.Mutex: false, protocol.Latch: true} {
-		client := memory.New(protocol.Features{Queue: queue}).Connect("test")
-		var failure *protocol.Failure
-		if _, err := client.Evict(t.Context(), "n", kind, engine.ID(), operator); !errors.As(err, &failure) || failure.Reason != protocol.Unsupported {
-			t.Errorf("%v: %v", kind, err)
-		}
-	}
 }

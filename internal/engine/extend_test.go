@@ -44,31 +44,6 @@ func noAnswer(t *testing.T, err error) {
 	}
 }
 
-// An extended lease lasts for another TTL from now, at the server and here, and no longer.
-func TestLeaseExtendLastsAnotherTTL(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		began := time.Now()
-		lease := a.holds(fixed)
-		next := b.waits(t.Context(), engine.Options{})
-		for range 3 {
-			sleep(10 * time.Second)
-			a.extends(lease)
-			trusted(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
-		}
-		if n := a.since(began, "renew"); len(n) != 3 {
-			t.Errorf("%d requests extended it three times", len(n))
-		}
-		last := time.Now()
-		if end := lost(t, lease, engine.Expired); !end.Equal(last.Add(extendTTL - margin(extendTTL))) {
-			t.Errorf("ended %v after the last Extend", end.Sub(last))
-		}
-		if next.in(); next.at.Sub(last) < extendTTL || next.at.Sub(last) > extendTTL+100*time.Millisecond {
-			t.Errorf("the next got in %v after the last Extend", next.at.Sub(last))
-		}
-	})
-}
-
 // Trap 1: trust counts from the moment at which the request was sent, not from its answer.
 func TestLeaseExtendTrustsFromItsSending(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -130,21 +105,6 @@ func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
 	}
 }
 
-// An Extend that failed may be called again.
-func TestLeaseExtendAgainAfterFailure(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.holds(fixed)
-		sleep(10 * time.Second)
-		a.goes(silent)
-		noAnswer(t, lease.Extend(t.Context()))
-		a.goes(way{})
-		a.extends(lease)
-		trusted(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
-		a.releases(lease)
-	})
-}
-
 // An answer that comes when trust has ended does not bring the lease back. Extend returns at the
 // end of trust.
 func TestLeaseExtendAnsweredAfterTrustIsLost(t *testing.T) {
@@ -189,18 +149,6 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The watchdog extends a lease that is renewed, and nobody else does.
-func TestLeaseExtendRenewedIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
-		if err := lease.Extend(t.Context()); !errors.Is(err, engine.ErrRenewed) || len(a.since(time.Time{}, "renew")) > 0 {
-			t.Errorf("got %v", err)
-		}
-		a.releases(lease)
-	})
 }
 
 // A context that was over before sends nothing. A context that ends meanwhile leaves trust as it
@@ -276,71 +224,6 @@ func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Trap 5: the answer that the hold is not there any more ends the lease.
-func TestLeaseExtendOfGoneIsLost(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.holds(fixed)
-		operator := server.Connect("test").Bind(a.mutex(fixed).Spec())
-		if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
-			t.Fatal(err)
-		}
-		var cause *loss
-		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Gone {
-			t.Errorf("got %v", err)
-		}
-		lost(t, lease, engine.Gone)
-		sleep(time.Second)
-		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || len(a.since(time.Time{}, "renew")) != 1 {
-			t.Errorf("again: %v", err)
-		}
-	})
-}
-
-// Extend does not pass the max hold, at the server or here. Up to that it works, also where it adds
-// nothing.
-func TestLeaseExtendEndsWithMaxHold(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const most = 40 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		lease := a.holds(engine.Options{Fixed: true, MaxHold: most})
-		next := b.waits(t.Context(), engine.Options{})
-		for range 5 {
-			sleep(7 * time.Second)
-			a.extends(lease)
-			want := time.Now().Add(extendTTL - margin(extendTTL))
-			if end := granted.Add(most - margin(most)); end.Before(want) {
-				want = end
-			}
-			trusted(t, lease, want)
-		}
-		if end := lost(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
-			t.Errorf("ended after %v", end.Sub(granted))
-		}
-		if next.in(); next.at.Sub(granted) < most || next.at.Sub(granted) > most+100*time.Millisecond {
-			t.Errorf("the next got in after %v", next.at.Sub(granted))
-		}
-	})
-}
-
-// Extend does not bring the end of a longer min hold forward.
-func TestLeaseExtendKeepsMinHold(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		lease := a.holds(engine.Options{Fixed: true, TTL: time.Second, MinHold: 10 * time.Second})
-		sleep(500 * time.Millisecond)
-		a.extends(lease)
-		trusted(t, lease, time.Now().Add(time.Second-margin(time.Second)))
-		next := b.waits(t.Context(), engine.Options{})
-		lost(t, lease, engine.Expired)
-		if next.in(); next.at.Sub(granted) < 10*time.Second {
-			t.Errorf("the next got in after %v", next.at.Sub(granted))
-		}
-	})
 }
 
 // Trap 8: a release waits for the Extend under way, which then makes no hold.
@@ -444,26 +327,4 @@ func TestLeaseExtendBesideDowngrade(t *testing.T) {
 			})
 		})
 	}
-}
-
-// All entries of a hold are extended, whichever asks for it and whatever its own options say.
-func TestLeaseExtendIsForAllEntries(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		outer := a.holds(fixed)
-		inner, err := a.mutex(engine.Options{}).Try(outer.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sleep(10 * time.Second)
-		a.extends(inner)
-		want := time.Now().Add(extendTTL - margin(extendTTL))
-		trusted(t, outer, want)
-		trusted(t, inner, want)
-		a.releases(outer)
-		sleep(time.Second)
-		a.extends(inner)
-		trusted(t, inner, time.Now().Add(extendTTL-margin(extendTTL)))
-		a.releases(inner)
-	})
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -71,28 +70,6 @@ func TestGroupExtendPartlyAnswered(t *testing.T) {
 	})
 }
 
-// A name that was broken ends the whole lease. Nothing is sent for one that has ended.
-func TestGroupExtendOfBrokenIsLost(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holdsAll(t.Context(), fixed, "n", "o")
-		b.breaks(protocol.Mutex, lease.Token(), false)
-		for range 2 {
-			var cause *loss
-			if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Name != "n" || cause.Why != engine.Broken {
-				t.Errorf("got %v", err)
-			}
-		}
-		if n := len(a.since(time.Time{}, "renew")); n != 1 || lease.Context().Err() == nil {
-			t.Errorf("%d requests; its context: %v", n, lease.Context().Err())
-		}
-		_ = lease.Release()
-		if err := lease.Extend(t.Context()); err == nil {
-			t.Error("extended after its release")
-		}
-	})
-}
-
 // Two groups that share holds do not wait for each other for ever.
 func TestGroupExtendOfSharedHolds(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -133,45 +110,6 @@ func TestGroupExtendLeavesRenewedHolds(t *testing.T) {
 		}
 		if err := errors.Join(plain.Release(), lease.Release(), renewed.Release()); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// A writer that becomes the first in the queue after the reader's hold was extended, past the end
-// that it had before, is told when that hold is over. It enters then, and not 20 ms later.
-func TestWaiterEntersWhenExtendedReaderEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		const ttl = time.Minute
-		spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-		reading := spec
-		reading.Shared = true
-		lease, err := a.Lock(reading, engine.Options{TTL: ttl, Fixed: true}).Try(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, giveUp := context.WithCancel(t.Context())
-		defer giveUp()
-		entered, gaveUp := make(chan time.Time, 1), make(chan struct{})
-		go func() {
-			defer close(gaveUp)
-			_, _ = b.Lock(spec, engine.Options{TTL: ttl}).Acquire(first)
-		}()
-		synctest.Wait()
-		go func() {
-			if _, err := c.Lock(spec, engine.Options{TTL: ttl}).Acquire(t.Context()); err != nil {
-				t.Error(err)
-			}
-			entered <- time.Now()
-		}()
-		sleep(ttl - 2*time.Second)
-		a.extends(lease)
-		over := time.Now().Add(ttl)
-		sleep(ttl - 100*time.Millisecond) // past the end that the hold had before
-		giveUp()
-		<-gaveUp
-		if at := <-entered; at.Before(over) || at.Sub(over) > 10*time.Millisecond {
-			t.Errorf("it entered %v after the end of the hold", at.Sub(over))
 		}
 	})
 }

@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
@@ -124,6 +126,80 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 				sleep(3 * time.Second)
 				if names := server.Names("test"); len(names) > 0 {
 					t.Errorf("%q are left", names)
+				}
+			})
+		})
+	}
+}
+
+// Trap 20: the ask of one who gave up arrives after it was taken back, and joins the queue once
+// more. Its process gives the hand-over to it back at once.
+func TestHandOverToLateAskGoesBack(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		other := a.takes(a.rw(false))
+		reader := b.waitsFor(t.Context(), b.rw(true)) // so that b listens
+		sleep(3 * time.Second)
+		b.goes(way{there: 300 * time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		first := b.waits(ctx, engine.Options{})
+		sleep(100 * time.Millisecond)
+		b.goes(way{})
+		cancel()
+		<-first.done
+		sleep(250 * time.Millisecond)
+		second := c.waits(t.Context(), engine.Options{})
+		sleep(50 * time.Millisecond)
+		released := time.Now()
+		a.releases(lease)
+		if second.in(); !second.at.Equal(released) {
+			t.Errorf("the next got in after %v", second.at.Sub(released))
+		}
+		a.releases(other)
+		b.releases(reader.in())
+	})
+}
+
+// A message proves nothing: one that says what a server would say is believed for one claim, and
+// another message not at all. SECURITY.md says so.
+func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		forge    func(*protocol.Grant)
+		believed bool
+	}{
+		"as a server would": {func(*protocol.Grant) {}, true},
+		"for an hour":       {func(g *protocol.Grant) { g.Claim = time.Hour }, false},
+		"for ever":          {func(g *protocol.Grant) { g.Claim = math.MaxInt64 }, false},
+		"from the future":   {func(g *protocol.Grant) { g.At += time.Hour.Microseconds() }, false},
+		"for another":       {func(g *protocol.Grant) { g.ID = engine.ID() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				next := b.waits(t.Context(), engine.Options{})
+				sleep(time.Second)
+				in := a.seen()
+				forged := time.Now()
+				grant := protocol.Grant{ID: in.Queue[0].ID, Token: in.Server, Block: 1, At: in.Server, Claim: claim}
+				test.forge(&grant)
+				b.Granted(grant)
+				sleep(time.Millisecond)
+				if next.out() == test.believed {
+					t.Fatalf("believed: %v, want %v", !test.believed, test.believed)
+				}
+				if test.believed {
+					if end := lost(t, next.lease, engine.Gone); end.Sub(forged) > claim {
+						t.Errorf("believed for %v", end.Sub(forged))
+					}
+					if err := lease.Err(); err != nil {
+						t.Errorf("the holder: %v", err)
+					}
+				}
+				a.releases(lease)
+				if !test.believed {
+					b.releases(next.in())
 				}
 			})
 		})

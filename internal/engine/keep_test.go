@@ -55,53 +55,6 @@ func (h *host) gone(place engine.Detached) {
 	}
 }
 
-// A place is kept between the waits of two processes. While nobody waits there, all others pass it
-// at once.
-func TestPlaceKeptBetweenWaits(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		behind := c.waits(t.Context(), engine.Options{})
-		b.givesUp(place, 10*time.Second)
-		sleep(30 * time.Second)
-		released := time.Now()
-		a.releases(lease)
-		lease = behind.in()
-		if !behind.at.Equal(released) {
-			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
-		}
-		next := d.waits(t.Context(), engine.Options{})
-		kept := other.waitsAt(t.Context(), place)
-		sleep(10 * time.Second)
-		released = time.Now()
-		c.releases(lease)
-		lease = kept.in()
-		if !kept.at.Equal(released) || !next.out() {
-			t.Errorf("it got in after %v", kept.at.Sub(released))
-		}
-		other.releases(lease)
-		d.releases(next.in())
-		if names := server.Names("test"); len(names) > 0 {
-			t.Errorf("%q are left", names)
-		}
-	})
-}
-
-// A try, too, passes a place where nobody waits.
-func TestPlaceDoesNotKeepOutATry(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(10 * time.Minute)
-		a.releases(lease)
-		lease = c.holds(engine.Options{})
-		sleep(5 * time.Minute)
-		c.releases(lease)
-		b.releases(b.waitsAt(t.Context(), place).in())
-	})
-}
-
 // A place lives for its time after the last ask, not less and not more. Then the ticket does not
 // join again, and nothing is taken, although the name is free.
 func TestPlaceLife(t *testing.T) {
@@ -128,20 +81,6 @@ func TestPlaceLife(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A ticket whose hold was released is of no use any more, also if the name is free.
-func TestPlaceTicketUsedUp(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		place := a.place(time.Minute) // it holds at once
-		a.releases(a.waitsAt(t.Context(), place).in())
-		b.gone(place)
-		place = a.place(time.Minute)
-		sleep(15 * time.Second) // a TTL, in which nobody took it up
-		b.gone(place)
-		b.releases(b.holds(engine.Options{}))
-	})
 }
 
 // An earlier process got the lock with the ticket and died: the next gets the same hold, with its
@@ -372,28 +311,6 @@ func TestPlaceCloseKeepsIt(t *testing.T) {
 	})
 }
 
-// A context that is over sends nothing.
-func TestPlaceContextOver(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		place := a.place(time.Minute)
-		began := time.Now()
-		sleep(1)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := a.AttachWait(ctx, place); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if _, err := a.mutex(engine.Options{}).Place(ctx, time.Minute); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if asks := a.since(began.Add(1), ""); len(asks) > 0 {
-			t.Errorf("%v", asks)
-		}
-		a.releases(a.waitsAt(t.Context(), place).in())
-	})
-}
-
 // A place whose join got no answer is taken back (traps 10 and 12).
 func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -430,31 +347,6 @@ func TestPlaceServerAwayForAWhile(t *testing.T) {
 		}
 		b.releases(lease)
 		c.releases(behind.in())
-	})
-}
-
-// Holds with an end of their own, and protocols without a queue, have no kept places.
-func TestPlaceRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		for _, o := range []engine.Options{{Fixed: true}, {MinHold: time.Second}, {MaxHold: time.Minute}, {Interval: time.Second}} {
-			if _, err := a.mutex(o).Place(t.Context(), time.Minute); !errors.Is(err, engine.ErrOwnTimes) {
-				t.Errorf("%+v: %v", o, err)
-			}
-		}
-		place := a.place(time.Minute)
-		b := newHost(t, memory.New(protocol.Features{Tokens: true}))
-		_, join := b.mutex(engine.Options{}).Place(t.Context(), time.Minute)
-		_, wait := b.AttachWait(t.Context(), place)
-		for what, err := range map[string]error{"Place": join, "AttachWait": wait} {
-			var failure *protocol.Failure
-			if !errors.As(err, &failure) || failure.Reason != protocol.Unsupported {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-		if asks := b.since(time.Time{}, ""); len(asks) > 0 {
-			t.Errorf("%v", asks)
-		}
 	})
 }
 

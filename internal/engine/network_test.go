@@ -33,6 +33,7 @@ type way struct {
 	noAnswers   bool          // answers are lost
 	messages    time.Duration // delay of messages
 	noMessages  bool          // messages are lost
+	stopped     time.Duration // the process stands still while an answer comes, past every deadline
 	failing     string        // the renewal of this name gets no answer, of the names of one request
 	denied      bool          // the process may not listen with a ticket
 }
@@ -89,6 +90,11 @@ func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) 
 	s.at = time.Now()
 	n.log = append(n.log, s)
 	n.mu.Unlock()
+	if way.stopped > 0 {
+		value, err := do()
+		<-time.After(way.stopped)
+		return value, err
+	}
 	answers := make(chan answer, 1)
 	go func() {
 		if <-time.After(way.there); way.noRequests {

@@ -10,21 +10,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// A lease that was released is not held, and a second release sends nothing.
-func TestLeaseReleasedTwiceIsNotHeld(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
-		a.releases(lease)
-		if err := lease.Release(); !errors.Is(err, engine.ErrNotHeld) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
-			t.Errorf("got %v and %v", err, lease.Err())
-		}
-		if n := len(a.since(time.Time{}, "free")); n != 1 {
-			t.Errorf("%d requests gave it back", n)
-		}
-	})
-}
-
 // Trap 11: a release that has no answer is sent again. It is done if the hold is there. If the hold
 // is gone, nobody knows whether the first request removed it, or whether it had been ended before
 // and another held it: that is neither done nor lost, for Close as well.
@@ -78,15 +63,19 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 // A release without an answer is uncertain after ReleaseTimeout, or when trust ends if that is
 // sooner. It is followed up: the name is free long before the TTL is over.
 func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
-	for name, test := range map[string]struct{ ttl, takes time.Duration }{
-		"ReleaseTimeout": {time.Minute, releaseTimeout},
-		"trust":          {time.Second, time.Second - margin(time.Second)},
+	for name, test := range map[string]struct{ ttl, silent, held, takes time.Duration }{
+		"ReleaseTimeout":      {time.Minute, 0, 0, releaseTimeout},
+		"trust":               {time.Second, 0, 0, time.Second - margin(time.Second)},
+		"a renewal under way": {15 * time.Second, 4 * time.Second, 5500 * time.Millisecond, releaseTimeout},
+		"much of trust gone":  {15 * time.Second, time.Second, 14 * time.Second, time.Second - margin(15*time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a := newHost(t, server)
 				lease := a.holds(engine.Options{TTL: test.ttl})
+				sleep(test.silent)
 				a.goes(silent)
+				sleep(test.held - test.silent)
 				began := time.Now()
 				var uncertain *engine.Uncertain
 				if err := lease.Release(); !errors.As(err, &uncertain) || time.Since(began) != test.takes {
@@ -103,21 +92,37 @@ func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 }
 
 // A lease that was lost is given back once its holder releases it. The next contender need not wait
-// until the server misses it.
+// until the server misses it. A min hold is kept all the same.
 func TestLeaseReleasedAfterLossLetsNextIn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const most = 20 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{MaxHold: most})
-		next := b.waits(t.Context(), engine.Options{})
-		lost(t, lease, engine.MaxHold)
-		at := time.Now()
-		var cause *loss
-		if err := lease.Release(); !errors.As(err, &cause) {
-			t.Errorf("got %v", err)
-		}
-		if next.in(); next.at.Sub(at) > 0 {
-			t.Errorf("the next got in after %v", next.at.Sub(at))
-		}
-	})
+	const ttl, most, least = 3 * time.Second, time.Minute, 4 * time.Second
+	for name, test := range map[string]struct {
+		options  engine.Options
+		why      engine.Why
+		released time.Duration // after the grant, if not at the loss
+		next     time.Duration // when the next gets in
+	}{
+		"max hold":           {engine.Options{MaxHold: most}, engine.MaxHold, 0, most - margin(most)},
+		"fixed":              {engine.Options{Fixed: true}, engine.Expired, 0, ttl - margin(ttl)},
+		"fixed, min hold":    {engine.Options{Fixed: true, MinHold: least}, engine.Expired, 3500 * time.Millisecond, least},
+		"max hold, min hold": {engine.Options{MaxHold: most, MinHold: most}, engine.MaxHold, 0, most},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				test.options.TTL = ttl
+				granted := time.Now()
+				lease := a.holds(test.options)
+				next := b.waits(t.Context(), engine.Options{})
+				lost(t, lease, test.why)
+				sleep(test.released - time.Since(granted))
+				var cause *loss
+				if err := lease.Release(); !errors.As(err, &cause) {
+					t.Errorf("got %v", err)
+				}
+				if next.in(); next.at.Sub(granted) < test.next || next.at.Sub(granted) > test.next+2*time.Millisecond {
+					t.Errorf("the next got in after %v, want %v", next.at.Sub(granted), test.next)
+				}
+			})
+		})
+	}
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,6 +69,26 @@ func TestMutexTrySilentEndsInTime(t *testing.T) {
 			if _, err := a.mutex(engine.Options{TTL: ttl}).Try(t.Context()); err == nil || time.Since(began) != most {
 				t.Errorf("%v after %v, want after %v", err, time.Since(began), most)
 			}
+		}
+	})
+}
+
+// Trap 10: an ask whose answer is lost is sent again, and finds its own place in the queue.
+func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		b.goes(way{noAnswers: true})
+		first := b.waits(t.Context(), engine.Options{})
+		b.goes(way{})
+		second := c.waits(t.Context(), engine.Options{})
+		sleep(3 * time.Second)
+		released := time.Now()
+		a.releases(lease)
+		b.releases(first.in())
+		c.releases(second.in())
+		if !first.at.Equal(released) || !second.at.Equal(released) {
+			t.Errorf("the first is in after %v, the second after %v", first.at.Sub(released), second.at.Sub(released))
 		}
 	})
 }
@@ -158,25 +179,38 @@ func TestWaiterGapAsksAtOnce(t *testing.T) {
 	})
 }
 
-// Trap 18: a waiter that shows no life is passed over after its claim, and the next one gets in.
+// Trap 18: waiters that show no life are passed over, a claim for each of them, and the next one
+// gets in.
 func TestWaiterSilentIsPassedOver(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		first, second := b.waits(ctx, engine.Options{}), c.waits(t.Context(), engine.Options{})
-		sleep(time.Second)
-		b.goes(silent)
-		a.releases(lease)
-		released := time.Now()
-		held := second.in()
-		if took := second.at.Sub(released); took < claim || took > claim+askEvery*6/5 {
-			t.Errorf("the next got in after %v", took)
-		}
-		cancel()
-		<-first.done
-		c.releases(held)
-	})
+	for _, n := range []int{1, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, c := newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				var heads []*host
+				for range n {
+					heads = append(heads, newHost(t, server))
+					heads[len(heads)-1].waits(ctx, engine.Options{})
+				}
+				next := c.waits(t.Context(), engine.Options{})
+				sleep(time.Second)
+				for _, head := range heads {
+					head.goes(silent)
+				}
+				a.releases(lease)
+				released := time.Now()
+				held := next.in()
+				const place = 20 * time.Millisecond // later, for each place in the queue
+				most := askEvery*6/5 + time.Duration(n)*(claim+time.Duration(n)*place)
+				if took := next.at.Sub(released); took < claim || took > most {
+					t.Errorf("the next got in after %v, want %v to %v", took, claim, most)
+				}
+				cancel()
+				c.releases(held)
+			})
+		})
+	}
 }
 
 // Polling asks every interval, so many times, and tells who holds.

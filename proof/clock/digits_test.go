@@ -12,9 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// The server's clock has shown 1 us since 1970, and at each power of ten from then on its text has
-// a digit more. The last is that of September 2001. Nothing here is exactly at one: the embedded
-// server writes a score of one digit and zeros in a way that its own Lua does not read.
+// eachDigit plays a scene for each power of ten. The server's clock has shown 1 us since 1970, and
+// at each power its text has a digit more. The last is that of September 2001. Nothing here is
+// exactly at one: the embedded server writes a score of one digit and zeros in a way that its own
+// Lua does not read.
 func eachDigit(t *testing.T, f func(t *testing.T, s *scene, more int64)) {
 	for power := range 16 {
 		t.Run(fmt.Sprint("1e", power), func(t *testing.T) {
@@ -23,19 +24,8 @@ func eachDigit(t *testing.T, f func(t *testing.T, s *scene, more int64)) {
 	}
 }
 
-// waits lets somebody wait for anything, as wait does for a mutex.
-func (s *scene) waits(lock func(context.Context) (*holdfast.Lease, error)) <-chan got {
-	done := make(chan got, 1)
-	go func() {
-		lease, err := lock(s.t.Context())
-		done <- got{lease, err, time.Now()}
-	}()
-	synctest.Wait()
-	return done
-}
-
-// in is what a waiter got at this very moment.
-func (s *scene) in(waiter <-chan got, what string) *holdfast.Lease {
+// awaitNow returns what a waiter got at this very moment.
+func (s *scene) awaitNow(waiter <-chan got, what string) *holdfast.Lease {
 	s.t.Helper()
 	synctest.Wait()
 	select {
@@ -43,7 +33,7 @@ func (s *scene) in(waiter <-chan got, what string) *holdfast.Lease {
 		if g.err != nil {
 			s.t.Fatalf("%s: %v", what, g.err)
 		}
-		s.alone(g.lease)
+		s.checkAlone(g.lease)
 		return g.lease
 	default:
 		s.t.Fatalf("%s is not in", what)
@@ -51,8 +41,8 @@ func (s *scene) in(waiter <-chan got, what string) *holdfast.Lease {
 	}
 }
 
-// busy is what one who tries is told.
-func busy(t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *holdfast.HeldError {
+// tryBusy returns what one who tries is told.
+func tryBusy(t *testing.T, lock lockFunc) *holdfast.HeldError {
 	t.Helper()
 	var held *holdfast.HeldError
 	if _, err := lock(t.Context()); !errors.As(err, &held) {
@@ -72,24 +62,24 @@ func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 		if lease.Token() != first {
 			t.Errorf("token %d at %d", lease.Token(), first)
 		}
-		pass(time.Microsecond)
+		sleep(time.Microsecond)
 		var line []<-chan got
 		for i := range 6 {
 			if s.clock.Now().UnixMicro() == more {
-				pass(time.Microsecond)
+				sleep(time.Microsecond)
 			}
-			line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
-			for _, lock := range []func(context.Context) (*holdfast.Lease, error){other.Mutex("n").TryLock, other.All([]string{"m", "n"}).TryLock} {
-				held := busy(t, lock)
+			line = append(line, s.startLock(s.actor(fmt.Sprint("w", i)), "n"))
+			for _, lock := range []lockFunc{other.Mutex("n").TryLock, other.All([]string{"m", "n"}).TryLock} {
+				held := tryBusy(t, lock)
 				if held.Waiters != i+1 || held.Remaining <= 0 || held.Remaining > 15*time.Second {
 					t.Errorf("with %d who wait: %+v", i+1, held)
 				}
 			}
-			pass(time.Microsecond)
+			sleep(time.Microsecond)
 		}
 		for i, waiter := range line {
 			s.release(lease)
-			lease = s.in(waiter, fmt.Sprint("waiter ", i))
+			lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i))
 			if now := s.clock.Now().UnixMicro(); lease.Token() < now || lease.Token() > now+int64(len(line)) {
 				t.Errorf("token %d at %d", lease.Token(), now)
 			}
@@ -101,78 +91,41 @@ func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 // Holds that end by themselves end in time, also while the server's clock gets a digit more.
 func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 	const ttl = 100 * time.Millisecond
-	fixed := []holdfast.Option{holdfast.WithTTL(ttl), holdfast.WithoutRenewal()}
+	permits := func(a *actor, options ...holdfast.Option) lockFunc {
+		s := a.Semaphore("n", 3, options...)
+		return func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 2) }
+	}
+	fixed, kept, ended := holdfast.WithoutRenewal(), holdfast.WithMinHold(ttl), holdfast.WithMaxHold(3*ttl)
+	type use func(*actor, ...holdfast.Option) lockFunc
 	for name, test := range map[string]struct {
-		take, wait func(*actor, context.Context) (*holdfast.Lease, error)
+		take, wait use
+		options    []holdfast.Option
 		freed      bool
 		lasts      time.Duration // at the server
 	}{
-		"mutex": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) { return a.Mutex("n", fixed...).Lock(ctx) },
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.Mutex("n").Lock(ctx) }, lasts: ttl,
-		},
-		"owner": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.Mutex("n", append(fixed, holdfast.WithOwner("me"))...).Lock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.Mutex("n").Lock(ctx) }, lasts: ttl,
-		},
-		"reader": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.RWMutex("n", fixed...).RLock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.RWMutex("n").Lock(ctx) }, lasts: ttl,
-		},
-		"permits": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.Semaphore("n", 3, fixed...).Acquire(ctx, 2)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return b.Semaphore("n", 3).Acquire(ctx, 2)
-			}, lasts: ttl,
-		},
-		"min hold": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.Mutex("n", holdfast.WithMinHold(ttl)).Lock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.Mutex("n").Lock(ctx) }, freed: true, lasts: ttl,
-		},
-		"min hold of a reader": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.RWMutex("n", holdfast.WithMinHold(ttl)).RLock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.RWMutex("n").Lock(ctx) }, freed: true, lasts: ttl,
-		},
-		"max hold": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.Mutex("n", holdfast.WithTTL(ttl), holdfast.WithMaxHold(3*ttl)).Lock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.Mutex("n").Lock(ctx) }, lasts: 3 * ttl,
-		},
-		"max hold of a reader": {
-			take: func(a *actor, ctx context.Context) (*holdfast.Lease, error) {
-				return a.RWMutex("n", holdfast.WithTTL(ttl), holdfast.WithMaxHold(3*ttl)).RLock(ctx)
-			},
-			wait: func(b *actor, ctx context.Context) (*holdfast.Lease, error) { return b.RWMutex("n").Lock(ctx) }, lasts: 3 * ttl,
-		},
+		"mutex":                {mutexes, mutexes, []holdfast.Option{fixed}, false, ttl},
+		"owner":                {mutexes, mutexes, []holdfast.Option{fixed, holdfast.WithOwner("me")}, false, ttl},
+		"reader":               {readers, writers, []holdfast.Option{fixed}, false, ttl},
+		"permits":              {permits, permits, []holdfast.Option{fixed}, false, ttl},
+		"min hold":             {mutexes, mutexes, []holdfast.Option{kept}, true, ttl},
+		"min hold of a reader": {readers, writers, []holdfast.Option{kept}, true, ttl},
+		"max hold":             {mutexes, mutexes, []holdfast.Option{ended}, false, 3 * ttl},
+		"max hold of a reader": {readers, writers, []holdfast.Option{ended}, false, 3 * ttl},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachDigit(t, func(t *testing.T, s *scene, more int64) {
 				a, b := s.actor("a"), s.actor("b")
 				s.clock.Show(time.UnixMicro(max(1, more-(ttl/2).Microseconds()-7)))
 				began := time.Now()
-				lease, err := test.take(a, t.Context())
+				lease, err := test.take(a, append(test.options, holdfast.WithTTL(ttl))...)(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				waiter := s.waits(func(ctx context.Context) (*holdfast.Lease, error) { return test.wait(b, ctx) })
+				waiter := s.start(t.Context(), test.wait(b))
 				if test.freed {
 					s.release(lease)
 				}
-				g := <-waiter
-				if took := g.at.Sub(began); g.err != nil || took < test.lasts || took > test.lasts+10*time.Millisecond {
-					t.Fatalf("the next is in after %v of %v, %v", took, test.lasts, g.err)
-				}
+				g := s.awaitBetween(waiter, began, test.lasts, test.lasts+10*time.Millisecond)
 				if lease.Err() == nil || g.lease.Token() <= lease.Token() {
 					t.Errorf("token %d after %d, which says %v", g.lease.Token(), lease.Token(), lease.Err())
 				}
@@ -192,11 +145,11 @@ func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 				lease := s.lock(s.actor("a"), "n")
 				var line []<-chan got
 				for i := range 5 {
-					line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
+					line = append(line, s.startLock(s.actor(fmt.Sprint("w", i)), "n"))
 				}
 				for i, waiter := range line {
 					s.release(lease)
-					if lease = s.in(waiter, fmt.Sprint("waiter ", i)); lease.Token() != at+int64(i)+1 {
+					if lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i)); lease.Token() != at+int64(i)+1 {
 						t.Errorf("token %d of waiter %d", lease.Token(), i)
 					}
 				}
@@ -206,80 +159,55 @@ func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 	}
 }
 
-// The server's clock steps over a digit in the middle of a line: who joins then is behind all who
-// joined before, and all are handed on in order.
-func TestQueueClockStepsOverDigitKeepsOrder(t *testing.T) {
+// The server's clock is set in the middle of a line: over a digit, back by years, and by more
+// years. Who joins then is behind all who joined before, nobody loses a place, and all are handed on
+// in order.
+func TestQueueClockSetKeepsOrder(t *testing.T) {
+	const today, in2000, year1970 = 1_790_000_000 * time.Second, 946_684_800 * time.Second, time.Microsecond
+	type times = []time.Duration // since 1970
+	settings := map[string]times{
+		"to 2000":                {today, in2000},
+		"to 2000 and 1970":       {today, in2000, year1970},
+		"to 1970":                {today, 1500 * time.Millisecond},
+		"from 2200":              {7_258_118_400 * time.Second, today, year1970},
+		"by seconds within 1970": {3 * time.Second, 2 * time.Second, year1970},
+	}
 	const step = 8 * time.Second // less than the life of a place, and of a hold
 	for power := 7; power < 16; power++ {
-		at := time.UnixMicro(int64(math.Pow10(power)) + 3)
-		for name, shows := range map[string][]time.Time{
-			"forward":          {at.Add(-step / 2), at.Add(step / 2)},
-			"back":             {at.Add(step / 2), at.Add(-step / 2)},
-			"back and forward": {at.Add(step / 2), at.Add(-step / 2), at.Add(step / 2)},
-			"to its first":     {at, time.UnixMicro(1)},
-		} {
-			t.Run(fmt.Sprintf("1e%d, %s", power, name), func(t *testing.T) {
-				play(t, func(t *testing.T, s *scene) {
-					a, other := s.actor("a"), s.actor("other")
-					s.clock.Show(shows[0])
-					lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
-					s.joinThrough(lease, shows[1:], other)
-				})
-			})
-		}
+		at := time.Duration(math.Pow10(power)+3) * time.Microsecond
+		before, behind := at-step/2, at+step/2
+		settings[fmt.Sprintf("1e%d, forward", power)] = times{before, behind}
+		settings[fmt.Sprintf("1e%d, back", power)] = times{behind, before}
+		settings[fmt.Sprintf("1e%d, back and forward", power)] = times{behind, before, behind}
+		settings[fmt.Sprintf("1e%d, to its first", power)] = times{at, year1970}
 	}
-}
-
-// The server's clock is set back by years, and by more years: nobody loses a place.
-func TestQueueClockStepsBackByYearsKeepsPlaces(t *testing.T) {
-	const today = 1_790_000_000 * time.Second
-	for name, shows := range map[string][]time.Duration{
-		"to 2000":                {today, 946_684_800 * time.Second},
-		"to 2000 and 1970":       {today, 946_684_800 * time.Second, time.Microsecond},
-		"to 1970":                {today, 1500 * time.Millisecond},
-		"from 2200":              {7_258_118_400 * time.Second, today, time.Microsecond},
-		"by seconds within 1970": {3 * time.Second, 2 * time.Second, time.Microsecond},
-	} {
+	for name, shows := range settings {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
 				a, other := s.actor("a"), s.actor("other")
-				s.clock.Show(time.Unix(0, 0).Add(shows[0]))
-				lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
-				var rest []time.Time
-				for _, d := range shows[1:] {
-					rest = append(rest, time.Unix(0, 0).Add(d))
+				var lease *holdfast.Lease
+				var line []<-chan got
+				for i, at := range shows {
+					sleep(10 * time.Millisecond)
+					if s.clock.Show(time.Unix(0, 0).Add(at)); i == 0 {
+						lease = s.lock(a, "n", holdfast.WithTTL(time.Minute))
+					}
+					for range 2 {
+						line = append(line, s.startLock(s.actor(fmt.Sprint("w", len(line))), "n"))
+					}
+					if held := tryBusy(t, other.Mutex("n").TryLock); held.Waiters != len(line) || held.Holder != "a" {
+						t.Errorf("when %d wait: %+v", len(line), held)
+					}
 				}
-				s.joinThrough(lease, rest, other)
+				sleep(7 * time.Second) // all have asked again
+				for i, waiter := range line {
+					s.release(lease)
+					lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i))
+				}
+				s.release(lease)
 			})
 		})
 	}
-}
-
-// joinThrough lets two join, then two more at each time that the server's clock is set to, and
-// hands the lock through.
-func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *actor) {
-	s.t.Helper()
-	var line []<-chan got
-	join := func() {
-		for range 2 {
-			line = append(line, s.wait(s.actor(fmt.Sprint("w", len(line))), "n"))
-		}
-	}
-	join()
-	for _, at := range shows {
-		pass(10 * time.Millisecond)
-		s.clock.Show(at)
-		join()
-		if held := busy(s.t, other.Mutex("n").TryLock); held.Waiters != len(line) || held.Holder != "a" {
-			s.t.Errorf("when %d wait: %+v", len(line), held)
-		}
-	}
-	pass(7 * time.Second) // all have asked again
-	for i, waiter := range line {
-		s.release(lease)
-		lease = s.in(waiter, fmt.Sprint("waiter ", i))
-	}
-	s.release(lease)
 }
 
 // A clock that is set forward by years ends holds and places, as if it was time that passed. All
@@ -292,9 +220,9 @@ func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
 				lease := s.lock(s.actor("a"), "n")
 				var line []<-chan got
 				for i := range 3 {
-					line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
+					line = append(line, s.startLock(s.actor(fmt.Sprint("w", i)), "n"))
 				}
-				pass(time.Second)
+				sleep(time.Second)
 				s.clock.Show(time.UnixMicro(to))
 				stepped := time.Now()
 				for range line {
@@ -311,7 +239,7 @@ func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
 					}
 					s.release(g.lease)
 				}
-				if end := lost(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
+				if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
 					t.Errorf("told after %v", end.Sub(stepped))
 				}
 			})

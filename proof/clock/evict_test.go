@@ -12,8 +12,8 @@ func TestEvictedIsForgotten(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		lease := s.lock(a, "n")
-		s.wait(b, "n")
-		pass(time.Second)
+		s.startLock(b, "n")
+		sleep(time.Second)
 		b.silence()
 		info, err := c.Inspect(t.Context(), "n")
 		if err != nil || len(info.Queue) != 1 {
@@ -35,11 +35,11 @@ func TestEvictedIsForgotten(t *testing.T) {
 		}
 		actors := []*actor{c, a}
 		for i := range 40 {
-			next := s.wait(actors[i%2], "n")
-			pass(time.Second)
+			next := s.startLock(actors[i%2], "n")
+			sleep(time.Second)
 			began := time.Now()
 			s.release(lease)
-			g := s.take(next)
+			g := s.await(next)
 			if g.err != nil || g.at.Sub(began) > 0 {
 				t.Fatalf("the next got in after %v, %v", g.at.Sub(began), g.err)
 			}

@@ -26,20 +26,20 @@ func TestWriterEntersWhenExtendedReaderEnds(t *testing.T) {
 			defer close(gaveUp)
 			_, _ = b.RWMutex("n", holdfast.WithTTL(ttl)).Lock(first)
 		}()
-		pass(time.Second)
+		sleep(time.Second)
 		go func() {
 			if _, err := c.RWMutex("n", holdfast.WithTTL(ttl)).Lock(t.Context()); err != nil {
 				t.Error(err)
 			}
 			entered <- time.Now()
 		}()
-		pass(ttl - 3*time.Second)
+		sleep(ttl - 3*time.Second)
 		began := time.Now()
 		if err := lease.Extend(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		over := began.Add(ttl)
-		pass(ttl - 100*time.Millisecond)
+		sleep(ttl - 100*time.Millisecond)
 		giveUp()
 		<-gaveUp
 		if at := <-entered; at.Before(over) || at.Sub(over) > 10*time.Millisecond {

@@ -2,36 +2,30 @@ package clock_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/proof/embedded"
-	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Trap 10: a latch was set, the answer got lost, and it opened before the request is sent again: it
 // stays open, and the caller is told that it was set.
 func TestLatchSetAnswerLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { pass(time.Minute) })
-		srv := embedded.Start(t)
-		one, other := harness.Open(t, srv.Client(), nil), harness.Open(t, srv.Client(), nil)
-		t.Cleanup(func() { one.Close(); other.Close() })
-		if _, err := one.Latch("warm").Count(t.Context()); err == nil {
+	play(t, func(t *testing.T, s *scene) {
+		a, b := s.actor("a"), s.actor("b")
+		if _, err := a.Latch("warm").Count(t.Context()); err == nil {
 			t.Fatal("it is set")
 		}
-		srv.DropAnswer("{schema 7}")
+		a.DropAnswer("{l}")
 		set := make(chan error, 1)
-		go func() { set <- one.Latch("schema 7").Set(t.Context(), 1) }()
-		pass(100 * time.Millisecond)
-		if err := other.Latch("schema 7").CountDown(t.Context()); err != nil {
+		go func() { set <- a.Latch("l").Set(t.Context(), 1) }()
+		sleep(100 * time.Millisecond)
+		if err := b.Latch("l").CountDown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-set; err != nil {
 			t.Errorf("Set: %v", err)
 		}
-		if n, err := other.Latch("schema 7").Count(t.Context()); n != 0 || err != nil {
+		if n, err := b.Latch("l").Count(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d are to count down, %v: it was set anew", n, err)
 		}
 	})
@@ -39,17 +33,14 @@ func TestLatchSetAnswerLost(t *testing.T) {
 
 // Trap 10: the answer to a count-down got lost, and the request is sent again: it counts once.
 func TestLatchCountDownAnswerLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { pass(time.Minute) })
-		srv := embedded.Start(t)
-		c := harness.Open(t, srv.Client(), nil)
-		t.Cleanup(func() { c.Close() })
-		l := c.Latch("schema 7")
+	play(t, func(t *testing.T, s *scene) {
+		a := s.actor("a")
+		l := a.Latch("l")
 		if err := l.Set(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
 		for left := 2; left >= 0; left-- {
-			srv.DropAnswer("{schema 7}")
+			a.DropAnswer("{l}")
 			if err := l.CountDown(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -62,18 +53,15 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 
 // A waiter of a latch is told when it opens, and does not find out when it looks again.
 func TestLatchOpensAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { pass(time.Minute) })
-		srv := embedded.Start(t)
-		one, other := harness.Open(t, srv.Client(), nil), harness.Open(t, srv.Client(), nil)
-		t.Cleanup(func() { one.Close(); other.Close() })
-		if err := one.Latch("l").Set(t.Context(), 1); err != nil {
+	play(t, func(t *testing.T, s *scene) {
+		a, b := s.actor("a"), s.actor("b")
+		if err := a.Latch("l").Set(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- other.Latch("l").Wait(t.Context()) }()
-		pass(13 * time.Second)
-		if err := one.Latch("l").CountDown(t.Context()); err != nil {
+		go func() { done <- b.Latch("l").Wait(t.Context()) }()
+		sleep(13 * time.Second)
+		if err := a.Latch("l").CountDown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		opened := time.Now()
@@ -86,19 +74,14 @@ func TestLatchOpensAtOnce(t *testing.T) {
 // Trap 29: a latch that lives for long and is counted down often remembers the id of a count-down
 // for as long as a request with it may arrive, and a second more.
 func TestLatchForgetsCountDowns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { pass(time.Minute) })
-		srv := embedded.Start(t)
-		rdb := srv.Client()
-		t.Cleanup(func() { rdb.Close() })
+	play(t, func(t *testing.T, s *scene) {
 		const arrives, every, count = 2 * time.Second, 100 * time.Millisecond, 100
-		c := harness.Open(t, srv.Client(), &holdfast.Config{ReleaseTimeout: arrives})
-		t.Cleanup(func() { c.Close() })
-		l := c.Latch("schema 7", holdfast.WithTTL(time.Minute))
+		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = arrives })
+		l := a.Latch("l", holdfast.WithTTL(time.Minute))
 		if err := l.Set(t.Context(), 2*count); err != nil {
 			t.Fatal(err)
 		}
-		remembered := func() int64 { return rdb.ZCard(t.Context(), key("schema 7")+":queue").Val() }
+		remembered := func() int64 { return s.rdb.ZCard(t.Context(), key("l")+":queue").Val() }
 		for range count {
 			if err := l.CountDown(t.Context()); err != nil {
 				t.Fatal(err)
@@ -106,9 +89,9 @@ func TestLatchForgetsCountDowns(t *testing.T) {
 			if n, most := remembered(), int64((arrives+time.Second)/every); n < 1 || n > most {
 				t.Fatalf("%d ids are remembered, want at most %d", n, most)
 			}
-			pass(every)
+			sleep(every)
 		}
-		pass(arrives + time.Second)
+		sleep(arrives + time.Second)
 		if n := remembered(); n != 0 {
 			t.Errorf("%d ids are remembered of requests that cannot arrive any more", n)
 		}

@@ -30,7 +30,7 @@ func TestWaiterEntersWhenItCan(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			srv := embedded.Start(t)
 			run = lateness.Play(m, func(int) protocol.Protocol { return overEmbedded(srv) })
-			pass(time.Minute)
+			sleep(time.Minute)
 		})
 		if faults := run.Faults(); len(faults) > 0 {
 			t.Errorf("%s\n%v", strings.Join(faults, "\n"), run)

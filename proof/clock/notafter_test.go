@@ -42,12 +42,12 @@ func TestMutexLateAcquireDoesNothing(t *testing.T) {
 				if took := time.Since(began); took > 900*time.Millisecond {
 					t.Errorf("gave up after %v", took)
 				}
-				pass(2 * time.Second)
-				if n := len(s.seen(a, began, "ask")); n == 0 {
+				sleep(2 * time.Second)
+				if n := len(s.commands(a, began, "ask")); n == 0 {
 					t.Fatal("the request did not arrive, so this test shows nothing")
 				}
 				if s.rdb.Exists(t.Context(), key("n")).Val() != 0 && !test.held {
-					t.Errorf("it took effect: the key has %v left", s.left("n"))
+					t.Errorf("it took effect: the key has %v left", s.remainingTTL("n"))
 				}
 				if kind := s.rdb.Type(t.Context(), key("n")).Val(); test.held && kind != "string" {
 					t.Errorf("it joined the queue: the key is a %s", kind)

@@ -48,12 +48,12 @@ func TestElectionTokenAheadIsObservedOnce(t *testing.T) {
 						<-time.After(time.Millisecond) // else a loop on a clock that stands still would hide
 					}
 				}()
-				pass(10 * time.Second)
+				sleep(10 * time.Second)
 				leader, err := c.Election("n").Leader(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				pass(20 * time.Second)
+				sleep(20 * time.Second)
 				if again, err := c.Election("n").Leader(t.Context()); err != nil || again != leader {
 					t.Errorf("%+v, then %+v, %v", leader, again, err)
 				}
@@ -62,7 +62,7 @@ func TestElectionTokenAheadIsObservedOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				pass(time.Minute)
+				sleep(time.Minute)
 				if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("it ended with %v after %+v", err, leaders)
 				}
@@ -72,7 +72,7 @@ func TestElectionTokenAheadIsObservedOnce(t *testing.T) {
 				if leaders[1].Since.Before(leaders[0].Since) {
 					t.Errorf("leads since %v, after one since %v", leaders[1].Since, leaders[0].Since)
 				}
-				if asks := len(s.seen(b, began)); asks > 60 {
+				if asks := len(s.commands(b, began)); asks > 60 {
 					t.Errorf("it sent %d commands in a minute", asks)
 				}
 				s.release(second)

@@ -48,13 +48,13 @@ func outlive(t *testing.T, how string, ttl, begin, outage time.Duration) (least 
 	play(t, func(t *testing.T, s *scene) {
 		a := s.actor("a", func(c *holdfast.Config) { c.TTL = ttl })
 		lease, granted := s.lock(a, "n"), time.Now()
-		until(granted.Add(begin))
+		sleepUntil(granted.Add(begin))
 		breakdowns[how].begin(a)
-		until(granted.Add(begin + outage))
+		sleepUntil(granted.Add(begin + outage))
 		breakdowns[how].end(a)
 		least = time.Until(lease.Until())
 		for lease.Err() == nil && time.Until(lease.Until()) < ttl*9/10 { // not renewed yet
-			pass(time.Millisecond)
+			sleep(time.Millisecond)
 			if left := time.Until(lease.Until()); left < least {
 				least = left
 			}

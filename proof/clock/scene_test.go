@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A scene is a fake clock, an embedded server, and clients with a network each. All of its times
@@ -26,7 +25,6 @@ type scene struct {
 	sha   map[string]string
 	mu    sync.Mutex
 	log   []arrival
-	deny  map[string]string // actor -> error line for its scripts
 	held  []*holdfast.Lease
 }
 
@@ -50,14 +48,14 @@ type actor struct {
 func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
-		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
+		t.Cleanup(func() { sleep(time.Minute) }) // go-redis dials in the background for a while
+		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}}
 		s.clock = embedded.NewClock(s.srv)
 		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
 		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		s.srv.Redis.Server().SetPreHook(s.arrived)
+		s.srv.Redis.Server().SetPreHook(s.noteCommand)
 		warm := s.actor("warm")
 		lease := s.lock(warm, "warm")
 		if err := lease.Check(t.Context()); err != nil {
@@ -68,9 +66,9 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	})
 }
 
-// arrived notes a command and sets the server's clock. Commands of scripts come from nobody; their
-// server is locked.
-func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
+// noteCommand notes a command and sets the server's clock. Commands of scripts come from nobody;
+// their server is locked.
+func (s *scene) noteCommand(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false
 	}
@@ -94,10 +92,6 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 		}
 	}
 	s.log = append(s.log, a)
-	if line := s.deny[c.ClientName]; line != "" && a.keys != nil {
-		c.WriteError(line)
-		return true
-	}
 	return false
 }
 
@@ -108,15 +102,8 @@ func (s *scene) script(op string) string {
 	return s.sha[op]
 }
 
-// refuse makes the server answer the scripts of an actor with an error line; "" ends that.
-func (s *scene) refuse(a *actor, line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deny[a.name] = line
-}
-
-// seen are the commands of an actor since a moment, of the given kinds, or all.
-func (s *scene) seen(a *actor, since time.Time, ops ...string) (found []arrival) {
+// commands are those of an actor since a moment, of the given kinds, or all.
+func (s *scene) commands(a *actor, since time.Time, ops ...string) (found []arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.log {
@@ -133,12 +120,6 @@ func (s *scene) seen(a *actor, since time.Time, ops ...string) (found []arrival)
 
 func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
-	return s.actorOn(name, func(st store.Store) store.Store { return st }, change...)
-}
-
-// actorOn makes an actor whose store is changed.
-func (s *scene) actorOn(name string, on func(store.Store) store.Store, change ...func(*holdfast.Config)) *actor {
-	s.t.Helper()
 	a := &actor{cable: newCable(s.srv.Redis), name: name}
 	rdb := s.srv.Client(func(o *redis.Options) {
 		o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true
@@ -149,7 +130,7 @@ func (s *scene) actorOn(name string, on func(store.Store) store.Store, change ..
 	for _, f := range change {
 		f(config)
 	}
-	client, err := holdfast.New(on(redisstore.New(rdb)), config)
+	client, err := holdfast.New(redisstore.New(rdb), config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -159,10 +140,10 @@ func (s *scene) actorOn(name string, on func(store.Store) store.Store, change ..
 }
 
 // pass lets time go by.
-func pass(d time.Duration) {
+func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
 // until lets time go by until a moment.
-func until(at time.Time) { pass(time.Until(at)) }
+func sleepUntil(at time.Time) { sleep(time.Until(at)) }

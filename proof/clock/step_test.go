@@ -24,30 +24,30 @@ func TestMutexServerStepsBackExcludes(t *testing.T) {
 					lease := s.lock(a, "n")
 					var waiter <-chan got
 					if waiting {
-						waiter = s.wait(b, "n")
+						waiter = s.startLock(b, "n")
 					}
-					pass(time.Second)
+					sleep(time.Second)
 					for _, step := range steps {
 						s.clock.Ahead(step)
-						pass(time.Second)
+						sleep(time.Second)
 						if step == 0 {
 							break // the clock was an hour behind: what it gave then may be over now
 						}
-						pass(20 * time.Second)
+						sleep(20 * time.Second)
 						if _, err := c.Mutex("n").TryLock(t.Context()); err == nil || lease.Err() != nil {
 							t.Fatalf("TryLock: %v, the holder: %v", err, lease.Err())
 						}
 					}
 					if !waiting {
-						waiter = s.wait(b, "n")
+						waiter = s.startLock(b, "n")
 					}
 					_ = lease.Release()
 					released := time.Now()
-					g := s.take(waiter)
+					g := s.await(waiter)
 					if took := g.at.Sub(released); g.err != nil || took > slowAsk {
 						t.Fatalf("the next got in after %v, %v", took, g.err)
 					}
-					pass(time.Minute)
+					sleep(time.Minute)
 					if err := g.lease.Err(); err != nil {
 						t.Errorf("the next lost it: %v", err)
 					}
@@ -67,18 +67,18 @@ func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 				lease := s.lock(a, "n")
 				waiter := make(<-chan got)
 				if waiting {
-					waiter = s.wait(b, "n")
+					waiter = s.startLock(b, "n")
 				}
-				pass(time.Second)
+				sleep(time.Second)
 				s.clock.Ahead(time.Hour)
 				stepped := time.Now()
-				if end := lost(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
+				if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
 					t.Errorf("told after %v", end.Sub(stepped))
 				}
 				if !waiting {
-					waiter = s.wait(b, "n")
+					waiter = s.startLock(b, "n")
 				}
-				if g := s.take(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk || g.lease.Token() <= lease.Token() {
+				if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk || g.lease.Token() <= lease.Token() {
 					t.Errorf("the next got in after %v, %v", g.at.Sub(stepped), g.err)
 				}
 			})
@@ -98,10 +98,10 @@ func TestTokensGrowThroughClockSteps(t *testing.T) {
 				if err != nil {
 					t.Fatalf("step %d, to %v: %v", i, step, err)
 				}
-				s.alone(lease)
+				s.checkAlone(lease)
 				s.release(lease)
 			}
-			pass(time.Second)
+			sleep(time.Second)
 		}
 	})
 }
@@ -116,8 +116,8 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 				play(t, func(t *testing.T, s *scene) {
 					a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 					lease := s.lock(a, "n")
-					waiter := s.wait(b, "n")
-					pass(3 * time.Second)
+					waiter := s.startLock(b, "n")
+					sleep(3 * time.Second)
 					if silent {
 						b.silence(there)
 					}
@@ -125,19 +125,19 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 					released := time.Now()
 					_ = lease.Release()
 					if !silent {
-						if g := s.take(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
+						if g := s.await(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
 							t.Errorf("got in after %v, %v", g.at.Sub(released), g.err)
 						}
 						return
 					}
 					select {
 					case g := <-waiter:
-						if end := lost(t, g.lease, holdfast.LossExpired); end.Sub(released) > claimTime {
+						if end := awaitLoss(t, g.lease, holdfast.LossExpired); end.Sub(released) > claimTime {
 							t.Errorf("trusted until %v after the hand-over", end.Sub(released))
 						}
 					case <-time.After(time.Second):
 					}
-					s.take(s.wait(c, "n"))
+					s.await(s.startLock(c, "n"))
 				})
 			})
 		}
@@ -166,7 +166,7 @@ func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
 				a, b, third := s.actor("a"), s.actor("b"), s.actor("c")
 				granted := time.Now()
 				lease := s.lock(a, "n", holdfast.WithTTL(ends), c.option)
-				pass(attached)
+				sleep(attached)
 				s.clock.Ahead(-back)
 				if c.attaches {
 					ticket, err := lease.Detach()
@@ -177,12 +177,12 @@ func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				waiter := s.wait(third, "n")
-				at := lost(t, lease, c.reason)
+				waiter := s.startLock(third, "n")
+				at := awaitLoss(t, lease, c.reason)
 				if took, want := at.Sub(granted), ends+c.late-margin(ends); took > want || took < want-want/50 {
 					t.Errorf("ended after %v, want %v", took, want)
 				}
-				if g := s.take(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk { // nobody releases the lease
+				if g := s.await(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk { // nobody releases the lease
 					t.Errorf("the next got in after %v, %v", g.at.Sub(granted), g.err)
 				}
 			})
