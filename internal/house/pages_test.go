@@ -166,10 +166,10 @@ func TestDocsPromisesNameTests(t *testing.T) {
 			t.Fatalf("%s: %d files, %v", folder, len(files), err)
 		}
 		for _, file := range files {
-			sources[suite] += readPage(t, file)
+			sources[suite] += readText(t, file)
 		}
 	}
-	page, named := readPage(t, "docs/promises.md"), 0
+	page, named := readText(t, "docs/promises.md"), 0
 	for _, span := range regexp.MustCompile("`([a-z]+): ([^`]+)`").FindAllStringSubmatch(page, -1) {
 		suite, name := span[1], span[2]
 		want := []string{"func " + name + "("}
@@ -177,7 +177,7 @@ func TestDocsPromisesNameTests(t *testing.T) {
 		section, one, isCase := strings.Cut(name, "/")
 		switch {
 		case isScript:
-			readPage(t, "cmd/holdfast/testdata/script/"+script+".txtar")
+			readText(t, "cmd/holdfast/testdata/script/"+script+".txtar")
 			want = nil
 		case isCase:
 			want = []string{`{"` + section + `", `, `{"` + one + `", `}
@@ -191,7 +191,7 @@ func TestDocsPromisesNameTests(t *testing.T) {
 		}
 		named++
 	}
-	rules := readPage(t, "proof/judge/rule.go")
+	rules := readText(t, "proof/judge/rule.go")
 	for _, row := range regexp.MustCompile(`(?m)^\| .* \| (.*) \|$`).FindAllStringSubmatch(page, -1) {
 		for _, rule := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(row[1], -1) {
 			if !strings.Contains(rules, `= "`+rule[1]+`"`) {
