@@ -160,8 +160,8 @@ func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 }
 
 // The server's clock is set in the middle of a line: over a digit, back by years, and by more
-// years. Who joins then is behind all who joined before, nobody loses a place, and all are handed on
-// in order.
+// years. Who joins then is behind all who joined before. Nobody loses a place, and all are handed
+// on in order.
 func TestQueueClockSetKeepsOrder(t *testing.T) {
 	const today, in2000, year1970 = 1_790_000_000 * time.Second, 946_684_800 * time.Second, time.Microsecond
 	type times = []time.Duration // since 1970
