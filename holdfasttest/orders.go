@@ -217,7 +217,7 @@ func caller() (place string, waits bool) {
 	}
 }
 
-// tries tells whether a function of the library asks once and does not wait.
+// tries reports whether a function of the library asks once and does not wait.
 func tries(function string) bool {
 	_, method, found := strings.Cut(function, ").")
 	return found && strings.HasPrefix(function, root) && (strings.HasPrefix(method, "Try") || method == "Attach")

@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/holdfasttest/internal/network"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
@@ -29,7 +28,7 @@ func New(tb testing.TB) *holdfast.Client {
 type Server struct {
 	tb      testing.TB
 	redis   *miniredis.Miniredis
-	network *network.Network
+	network *network
 
 	mu       sync.Mutex
 	prefixes map[string]bool // of its clients
@@ -45,11 +44,10 @@ func Start(tb testing.TB) *Server {
 		tb.Fatalf("holdfasttest: %v", err)
 	}
 	_ = first.Close()
-	serve := func(conn net.Conn) error { mini.Server().ServeConn(conn); return nil }
-	s := &Server{tb: tb, redis: mini, network: network.New(serve, network.Config{}), prefixes: map[string]bool{}}
+	s := &Server{tb: tb, redis: mini, network: newNetwork(mini.Server().ServeConn), prefixes: map[string]bool{}}
 	bubble := inBubble()
 	tb.Cleanup(func() {
-		s.network.Close()
+		s.network.close()
 		mini.Close()
 		if bubble {
 			<-time.After(time.Minute) // go-redis dials in the background for a while
@@ -59,7 +57,7 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// inBubble tells whether the caller runs inside a bubble of testing/synctest.
+// inBubble reports whether the caller runs inside a bubble of testing/synctest.
 func inBubble() (in bool) {
 	defer func() { in = recover() == nil }()
 	synctest.Wait()
@@ -96,7 +94,7 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 // dial opens a connection. If that fails, so does the first use of the connection, with the same
 // error. go-redis would log a dial that fails to stderr, by a logger that all clients share.
 func (s *Server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	conn, err := s.network.Dial(ctx)
+	conn, err := s.network.dial(ctx)
 	if err != nil {
 		return undialed{err}, nil
 	}
@@ -133,7 +131,7 @@ func (s *Server) Lose(lease *holdfast.Lease) {
 	if !errors.Is(err, holdfast.ErrLost) {
 		s.tb.Fatalf("holdfasttest: the lease of %q is not lost: %v", lease.Name(), err)
 	}
-	s.network.DisconnectListeners() // so that waiters ask at once
+	s.network.disconnect((*link).subscribed) // so that waiters ask at once
 }
 
 // key returns the key of the hold of a name.
@@ -143,14 +141,14 @@ func key(prefix, name string) string {
 
 // Silence makes the server silent: nothing arrives, in either direction, and nothing fails at once.
 // Requests run out of time. Leases are lost before their TTL is over, with holdfast.LossExpired.
-func (s *Server) Silence() { s.network.Pause() }
+func (s *Server) Silence() { s.network.setSilent(true) }
 
 // Resume ends the silence. Requests that were sent meanwhile arrive, late.
-func (s *Server) Resume() { s.network.Resume() }
+func (s *Server) Resume() { s.network.setSilent(false) }
 
 // Slow delays every answer and message that the server sends from now on by d. 0 ends the delay.
-func (s *Server) Slow(d time.Duration) { s.network.Delay(d) }
+func (s *Server) Slow(d time.Duration) { s.network.setDelay(d) }
 
 // Disconnect breaks all connections, and loses what is under way on them. Clients connect again by
 // themselves.
-func (s *Server) Disconnect() { s.network.Disconnect() }
+func (s *Server) Disconnect() { s.network.disconnect(nil) }

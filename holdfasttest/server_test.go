@@ -22,7 +22,7 @@ func both(t *testing.T, run func(t *testing.T)) {
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, run) })
 }
 
-// inBubble tells whether the clock is that of a bubble, which begins in the year 2000 and stands
+// inBubble reports whether the clock is that of a bubble, which begins in the year 2000 and stands
 // still while anybody works.
 func inBubble() bool { return time.Now().Year() < 2010 }
 

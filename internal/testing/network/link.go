@@ -8,10 +8,9 @@ import (
 // A link is one connection: two ends, and what is under way between them. Its fields are guarded by
 // Network.mu, which the callers of its methods hold.
 type link struct {
-	n       *Network
-	ends    [2]*end // [There] is the server's, which reads what goes there
-	flows   [2]flow
-	listens bool // the client has subscribed
+	n     *Network
+	ends  [2]*end // [There] is the server's, which reads what goes there
+	flows [2]flow
 }
 
 type flow struct {
@@ -56,12 +55,9 @@ func (l *link) send(way Way, data []byte) {
 	}
 }
 
-var subscribe = Contains("subscribe")
-
 // struck applies the rules: how late the data is, and whether it is lost.
 func (l *link) struck(way Way, data []byte) (late time.Duration, lost bool) {
 	n := l.n
-	l.listens = l.listens || way == There && subscribe(data)
 	n.rules = slices.DeleteFunc(n.rules, func(r *Rule) bool { return r.Times == 0 })
 	for _, r := range n.rules {
 		if r.Times == 0 || r.Way != way || !r.Match(data) {

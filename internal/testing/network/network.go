@@ -151,17 +151,10 @@ func (n *Network) Strike(r Rule) (end func()) {
 }
 
 // Disconnect breaks all connections. The data that is under way on them is lost.
-func (n *Network) Disconnect() { n.disconnect(func(*link) bool { return true }) }
-
-// DisconnectListeners breaks the connections on which clients have subscribed.
-func (n *Network) DisconnectListeners() { n.disconnect(func(l *link) bool { return l.listens }) }
-
-func (n *Network) disconnect(which func(*link) bool) {
+func (n *Network) Disconnect() {
 	n.change(func() {
 		for l := range n.links {
-			if which(l) {
-				l.cut()
-			}
+			l.cut()
 		}
 	})
 }
