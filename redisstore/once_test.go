@@ -5,14 +5,16 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/testing/adaptertest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // A scissors is a way of dialing whose connections break when an INCR was written, before its
@@ -55,75 +57,60 @@ func (c *cuttable) Read(b []byte) (int, error) {
 // MaxRedirects too. A command that goes through the store arrives once, through every kind of
 // client.
 func TestSentOnceByEachKind(t *testing.T) {
-	kinds := map[string]func(*testing.T, *scissors) (redis.UniversalClient, func() []*redisserver.Server){
-		"single": func(t *testing.T, s *scissors) (redis.UniversalClient, func() []*redisserver.Server) {
+	for name, start := range map[string]func(*testing.T, *redis.UniversalOptions) (masters func() []*redisserver.Server){
+		"single": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
 			srv := redisserver.Start(t)
-			return client(t, srv, func(o *redis.Options) { o.Dialer = s.dial }), func() []*redisserver.Server { return []*redisserver.Server{srv} }
+			opt.Addrs = []string{srv.Addr()}
+			return func() []*redisserver.Server { return []*redisserver.Server{srv} }
 		},
-		"sentinel": func(t *testing.T, s *scissors) (redis.UniversalClient, func() []*redisserver.Server) {
-			long(t)
-			rig := calmSentinel(t)
-			rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: rig.Name(), SentinelAddrs: rig.Addrs(), Dialer: s.dial})
-			t.Cleanup(func() { rdb.Close() })
-			return rdb, func() []*redisserver.Server { return []*redisserver.Server{rig.Master()} }
+		"sentinel": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
+			adaptertest.NeedProof(t)
+			rig := redisserver.StartSentinel(t)
+			rig.Patient()
+			opt.Addrs, opt.MasterName = rig.Addrs(), rig.Name()
+			return func() []*redisserver.Server { return []*redisserver.Server{rig.Master()} }
 		},
-		"cluster": func(t *testing.T, s *scissors) (redis.UniversalClient, func() []*redisserver.Server) {
-			long(t)
-			rig := calm(t)
-			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Dialer: s.dial})
-			t.Cleanup(func() { rdb.Close() })
-			return rdb, rig.Masters
+		"cluster": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
+			adaptertest.NeedProof(t)
+			rig := redisserver.StartCluster(t)
+			rig.Patient()
+			opt.Addrs, opt.IsClusterMode = rig.Addrs(), true
+			return rig.Masters
 		},
-	}
-	for name, start := range kinds {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := new(scissors)
-			rdb, masters := start(t, s)
+			opt := &redis.UniversalOptions{Dialer: s.dial}
+			masters := start(t, opt)
+			rdb := redis.NewUniversalClient(opt)
+			defer rdb.Close()
 			calls := func() (n int) {
 				for _, srv := range masters() {
 					n += srv.CommandStats()["incr"]
 				}
 				return n
 			}
-			st := routed(rdb)
-			if r := st.Do(within(t, patience), []wire.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
+			ctx, st := adaptertest.Within(t, adaptertest.Patience), wire.Route(redisstore.New(rdb))
+			if r := st.Do(ctx, []wire.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
 				t.Fatal(r)
 			}
 			for _, batch := range []int{1, 3} {
 				before, cuts := calls(), s.cuts.Load()
-				reqs := make([]wire.Request, batch)
-				for i := range reqs {
-					reqs[i] = wire.Request{Key: "n", Args: []any{"INCR", "n"}}
-				}
-				for _, r := range st.Do(within(t, patience), reqs) {
+				for _, r := range st.Do(ctx, slices.Repeat([]wire.Request{{Key: "n", Args: []any{"INCR", "n"}}}, batch)) {
 					if r.Err == nil || r.Unsent {
 						t.Errorf("got %+v", r)
 					}
 				}
-				eventually(t, "it arrives", func() bool { return calls()-before >= batch })
-				never(t, 300*time.Millisecond, func() bool { return calls()-before > batch || s.cuts.Load() != cuts+1 })
+				adaptertest.Eventually(t, "it arrives", func() bool { return calls()-before >= batch })
+				if calls()-before > batch || s.cuts.Load() != cuts+1 {
+					t.Errorf("%d commands arrived %d times, written %d times", batch, calls()-before, s.cuts.Load()-cuts)
+				}
 			}
 			before := calls()
 			if err := rdb.Incr(t.Context(), "n").Err(); err == nil {
 				t.Error("the client itself had an answer, so this test shows nothing")
 			}
-			eventually(t, "the client itself repeats, or this test shows nothing", func() bool { return calls()-before >= 2 })
+			adaptertest.Eventually(t, "the client itself repeats, or this test shows nothing", func() bool { return calls()-before >= 2 })
 		})
-	}
-}
-
-// never fails when the condition comes to hold within d.
-func never(t *testing.T, d time.Duration, holds func() bool) {
-	t.Helper()
-	over := time.After(d)
-	for {
-		if holds() {
-			t.Fatal("what must not happen happened")
-		}
-		select {
-		case <-over:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }

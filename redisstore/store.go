@@ -46,13 +46,13 @@ func New(rdb redis.UniversalClient) store.Store {
 // the URL would show it.
 var errAddress = errors.New("redisstore: the address of the client is a URL: redis.ParseURL makes options of one, redis.ParseClusterURL those of a cluster")
 
-// isURL tells whether a URL of a server stands where HOST:PORT belongs.
+// isURL reports whether a URL of a server stands where HOST:PORT belongs.
 func isURL(addr string) bool {
 	scheme, _, _ := strings.Cut(addr, "://")
 	return scheme != addr && slices.Contains([]string{"redis", "rediss", "unix", "valkey", "valkeys"}, strings.ToLower(scheme))
 }
 
-// made tells whether a client's options can be read, which they cannot in a nil or zero client.
+// made reports whether a client's options can be read, which they cannot in a nil or zero client.
 func made(read func()) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	read()

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
@@ -10,6 +11,15 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+// What only RESP3 has becomes what RESP2 has in its place.
+func TestPlain(t *testing.T) {
+	got := store.Plain([]any{true, false, 2.5, map[any]any{"a": int64(1)}, []any{map[string]any{"b": nil}}})
+	want := []any{int64(1), nil, "2.5", []any{"a", int64(1)}, []any{[]any{"b", nil}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %#v, want %#v", got, want)
+	}
+}
 
 // FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil
 // and lists of these.

@@ -59,6 +59,13 @@ func (p *plain) Do(ctx context.Context, node string, commands []store.Command) [
 		return fail(0, err, true)
 	}
 	c, err := p.take(ctx)
+	var line refusal
+	if errors.As(err, &line) {
+		for i := range replies {
+			replies[i].Refused = string(line)
+		}
+		return replies
+	}
 	if err != nil {
 		return fail(0, err, true)
 	}
@@ -136,7 +143,7 @@ func (p *plain) dial(ctx context.Context) (*plainConn, error) {
 	if err = c.write(store.Command{"AUTH", p.user, p.password}); err == nil {
 		var r store.Reply
 		if r, err = c.reply(); err == nil && r.Refused != "" {
-			err = errors.New(r.Refused)
+			err = refusal(r.Refused)
 		}
 	}
 	if err != nil {
@@ -145,6 +152,11 @@ func (p *plain) dial(ctx context.Context) (*plainConn, error) {
 	}
 	return c, nil
 }
+
+// A refusal is the error line of a server that does not know the user.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // A plainConn speaks RESP2.
 type plainConn struct {

@@ -35,7 +35,8 @@ func Seam(t *testing.T, b SeamBackend) {
 		name string
 		run  func(*seam)
 	}{
-		{"answers", seamAnswers}, {"in order on one connection", seamInOrder}, {"nodes", seamNodes},
+		{"answers", seamAnswers}, {"in order on one connection", seamInOrder}, {"in one flush", seamOneFlush},
+		{"nodes", seamNodes}, {"address", seamAddress}, {"a greeting is refused", seamGreetingRefused},
 		{"the deadline bounds", seamBounded}, {"sent once", seamOnce}, {"unsent", seamUnsent},
 		{"renewed", seamRenewed}, {"renewed, silent", seamRenewedSilent},
 		{"channels", seamChannels}, {"a channel is refused", seamRefused}, {"the connection ends", seamEnds},
@@ -156,6 +157,21 @@ func seamInOrder(s *seam) {
 	all.Wait()
 }
 
+// The commands of one Do are written together: in one trip of the network, if they are few.
+func seamOneFlush(s *seam) {
+	if s.backend.At == nil {
+		s.Skip("no proxy between")
+	}
+	p := fault.Start(s.T, s.backend.Address)
+	st := s.backend.At(s.T, p.Addr())
+	s.must(st, "", "PING")
+	p.Record()
+	st.Do(s.ctx(), "", slices.Repeat([]store.Command{{"ECHO", "seam"}}, 50))
+	if sent := p.Sent("seam"); len(sent) != 1 || strings.Count(sent[0], "seam") != 50 {
+		s.Errorf("%d writes", len(sent))
+	}
+}
+
 // A node that the client has not met gets nothing, and another does not get it in its place.
 func seamNodes(s *seam) {
 	st, nodes := s.open()
@@ -178,6 +194,33 @@ func seamNodes(s *seam) {
 	}
 	for _, node := range known.Addresses {
 		s.must(st, node, "PING")
+	}
+}
+
+// A store that knows where its only server is says so, and no other.
+func seamAddress(s *seam) {
+	st, nodes := s.open()
+	known, ok := st.(store.Addresser)
+	if ok && (nodes[len(nodes)-1] != "" || known.Address() != s.backend.Address) {
+		s.Errorf("the address is %q, want %q", known.Address(), s.backend.Address)
+	}
+}
+
+// A server that refuses the greeting of a new connection has refused every command of the Do.
+func seamGreetingRefused(s *seam) {
+	if s.backend.Address == "" {
+		s.Skip("several servers")
+	}
+	operator, _ := s.open()
+	s.must(operator, "", "ACL", "SETUSER", "seam", "reset", "on", ">pw", "+@all")
+	st := s.backend.Open(s.T, "seam", "pw")
+	s.must(operator, "", "ACL", "SETUSER", "seam", "resetpass", ">other")
+	for n := 1; n <= 2; n++ {
+		for _, r := range st.Do(s.ctx(), "", slices.Repeat([]store.Command{{"ECHO", "x"}}, n)) {
+			if !strings.HasPrefix(r.Refused, "WRONGPASS ") || r.Err != nil {
+				s.Errorf("%d commands: got %+v", n, r)
+			}
+		}
 	}
 }
 
@@ -249,6 +292,16 @@ func seamUnsent(s *seam) {
 	})
 	if !gone {
 		s.Error("never unsent, and no server is there")
+	}
+	e := s.events()
+	l, err := st.Listen(s.ctx(), "", false, e)
+	if err == nil {
+		err = l.Subscribe(s.ctx(), "seam:a")
+		if err == nil && !soon(func() bool { return e.count("closed") > 0 }) {
+			s.Error("listens, and no server is there")
+		}
+		e.closing()
+		l.Close()
 	}
 }
 

@@ -1,5 +1,3 @@
-// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
-
 package valkeystore_test
 
 import (

@@ -268,16 +268,16 @@ func (b *Batcher) noteAnswerLocked(replies []Reply) {
 	}
 }
 
-// mayBlockLocked tells whether a caller may send its request itself, without watching its context:
+// mayBlockLocked reports whether a caller may send its request itself, without watching its context:
 // the context cannot be cancelled, or an answer is expected soon (responsiveFor).
 func (b *Batcher) mayBlockLocked(ctx context.Context) bool {
 	return ctx.Done() == nil || b.responsiveLocked()
 }
 
-// responsiveLocked tells whether the server answered the last request that was sent, and recently.
+// responsiveLocked reports whether the server answered the last request that was sent, and recently.
 func (b *Batcher) responsiveLocked() bool { return time.Since(b.answeredAt) < responsiveFor }
 
-// mayGoAloneLocked tells whether a new request may go at once beside those in flight. Then the
+// mayGoAloneLocked reports whether a new request may go at once beside those in flight. Then the
 // queue is empty, and the request overtakes none: finish leaves requests in the queue only while
 // maxInFlight batches are in flight, and enqueueLocked only while a request may not go alone.
 func (b *Batcher) mayGoAloneLocked() bool {

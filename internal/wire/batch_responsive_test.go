@@ -30,7 +30,7 @@ func (s *slow) Do(ctx context.Context, requests []Request) []Reply {
 	return replies
 }
 
-// sendsItself tells whether a caller whose context can be cancelled sends its request itself: then
+// sendsItself reports whether a caller whose context can be cancelled sends its request itself: then
 // it learns of the cancellation only with the reply.
 func sendsItself(t *testing.T, b *Batcher) bool {
 	t.Helper()

@@ -55,7 +55,7 @@ func (r *channelRouter) add(c *channel) {
 	r.unplaced = append(r.unplaced, c)
 }
 
-// isUnsharded tells whether a channel belongs on the unsharded connection. It is false while that
+// isUnsharded reports whether a channel belongs on the unsharded connection. It is false while that
 // is not known.
 func (r *channelRouter) isUnsharded(c *channel, kind int32) bool {
 	switch kind {

@@ -141,7 +141,7 @@ func At(server string, err error) error {
 	return err
 }
 
-// IsMisrouted tells whether a server refused because it has only some of the slots.
+// IsMisrouted reports whether a server refused because it has only some of the slots.
 func IsMisrouted(reply Reply) bool {
 	return startsWith(reply.Refused, "MOVED") || startsWith(reply.Refused, "CROSSSLOT")
 }
@@ -163,7 +163,7 @@ func reasonOf(refused string) protocol.Reason {
 	return protocol.Other
 }
 
-// startsWith tells whether an error line is of a kind: by its first word, or, where a script
+// startsWith reports whether an error line is of a kind: by its first word, or, where a script
 // wrapped it, by the first word behind "ERR " or "-".
 func startsWith(refused, prefix string) bool {
 	// Redis 6.2 and KeyDB say first where it happened.

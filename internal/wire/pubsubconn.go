@@ -126,7 +126,7 @@ func (c *pubsubConn) advance(now time.Time) (wake time.Time) {
 		c.sub.sink.gap()
 	}
 	idle := len(c.channels) == 0
-	idleUntil := c.emptiedAt.Add(c.sub.router.idleAfter)
+	idleUntil := c.emptiedAt.Add(idleAfter)
 	if idle && !now.Before(idleUntil) {
 		c.disconnect()
 		return now.Add(idleWake)
@@ -167,7 +167,7 @@ func (c *pubsubConn) checkAlive(now time.Time) (wake time.Time) {
 	if l.unanswered > 0 && l.unansweredSince.After(silentSince) {
 		silentSince = l.unansweredSince
 	}
-	due := silentSince.Add(c.sub.router.silentAfter)
+	due := silentSince.Add(silentAfter)
 	switch {
 	case now.Before(due):
 		return due

@@ -137,7 +137,7 @@ func (l *pubsubLink) serve() error {
 
 // listen opens the connection.
 func (l *pubsubLink) listen() (store.Listener, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.conn.sub.router.silentAfter)
+	ctx, cancel := context.WithTimeout(l.ctx, silentAfter)
 	defer cancel()
 	node, err := l.conn.node(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *pubsubLink) listen() (store.Listener, error) {
 
 // write asks the server the questions in their order, in one call for neighbours of one kind.
 func (l *pubsubLink) write(listener store.Listener, questions []question) error {
-	ctx, cancel := context.WithTimeout(l.ctx, l.conn.sub.router.silentAfter)
+	ctx, cancel := context.WithTimeout(l.ctx, silentAfter)
 	defer cancel()
 	for len(questions) > 0 {
 		off := questions[0].off

@@ -29,8 +29,6 @@ type router struct {
 	kind  atomic.Int32 // a kind of servers; it does not change once it is known
 	slots slotTables   // of a cluster; guards itself
 
-	silentAfter, idleAfter time.Duration // of a pubsubConn
-
 	mu            sync.Mutex
 	subscriptions map[*subscription]bool // those that are not closed
 }
@@ -43,19 +41,14 @@ const (
 )
 
 // Route makes a Store of what an adapter brings. It sends nothing.
-func Route(s store.Store) Store { return RouteWithTimeouts(s, silentAfter, idleAfter) }
-
-// RouteWithTimeouts is Route with other timeouts of connections for messages, for tests on real
-// servers, which go by no fake clock. After silentAfter without a word the server is asked for a
-// sign of life. After idleAfter without channels a connection is closed.
-func RouteWithTimeouts(s store.Store, silentAfter, idleAfter time.Duration) Store {
-	r := &router{silentAfter: silentAfter, idleAfter: idleAfter, subscriptions: map[*subscription]bool{}}
+func Route(s store.Store) Store {
+	r := &router{subscriptions: map[*subscription]bool{}}
 	r.store = &renewingStore{Store: s, nodes: map[string]*renewedNode{}, found: r.reconnect}
 	r.slots.store = r.store
 	return r
 }
 
-// isCluster tells whether keys are spread over slots. It asks the store until it is known.
+// isCluster reports whether keys are spread over slots. It asks the store until it is known.
 func (r *router) isCluster(ctx context.Context) (bool, error) {
 	if kind := r.kind.Load(); kind != kindUnknown {
 		return kind == kindCluster, nil
@@ -348,16 +341,16 @@ func ended(ctx context.Context) error {
 	return err
 }
 
-// isRedirect tells whether a node of a cluster refused a request because another node is to get it.
+// isRedirect reports whether a node of a cluster refused a request because another node is to get it.
 func isRedirect(refused string) bool { return hasPrefix(refused, "MOVED ", "ASK ") }
 
-// suggestsStaleSlots tells whether, by its reply, a request may have gone to a node that does not
+// suggestsStaleSlots reports whether, by its reply, a request may have gone to a node that does not
 // serve its slot any more. ASK does not suggest that: the node still serves the slot.
 func suggestsStaleSlots(reply *Reply) bool {
 	return reply.Err != nil || judgeRefusal(reply.Refused) == misled || hasPrefix(reply.Refused, "CLUSTERDOWN", "MOVED")
 }
 
-// hasPrefix tells whether a text begins with one of the prefixes.
+// hasPrefix reports whether a text begins with one of the prefixes.
 func hasPrefix(s string, prefixes ...string) bool {
 	for _, p := range prefixes {
 		if strings.HasPrefix(s, p) {

@@ -76,6 +76,29 @@ func TestRouterClusterRedirected(t *testing.T) {
 	}
 }
 
+// WAIT goes with its request, and counts at the node that carried the request out.
+func TestRouterClusterRedirectedWithWait(t *testing.T) {
+	for line, sent := range map[string]string{"MOVED 3300 b:1": "INCR {b}; WAIT 1 50", "ASK 3300 b:1": "ASKING; INCR {b}; WAIT 1 50"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake("a:1", "b:1")
+			f.answer = func(node string, commands []store.Command) []store.Reply {
+				if node == "a:1" {
+					return []store.Reply{{Refused: line}, {Value: int64(3)}}
+				}
+				replies := slices.Repeat([]store.Reply{{Value: "OK"}}, len(commands)-1)
+				return append(replies, store.Reply{Value: int64(2)})
+			}
+			request := incr(atA)[0]
+			request.Replicas, request.ReplicasTimeout = 1, 50
+			got := Route(f).Do(t.Context(), []Request{request})[0]
+			want := []string{"a:1: INCR {b}; WAIT 1 50", "b:1: " + sent}
+			if got.Replicas != 2 || got.Node != "b:1" || !slices.Equal(f.requests(), want) {
+				t.Errorf("%s: got %+v, sent %q", line, got, f.requests())
+			}
+		})
+	}
+}
+
 // A node that may not be asked has carried nothing out. Its reply to ASKING is the answer.
 func TestRouterClusterAskingRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (s *Script) Whole(words []any) []any {
 	return whole
 }
 
-// IsUnknownScript tells whether a server refused because it does not know the script. It has done
+// IsUnknownScript reports whether a server refused because it does not know the script. It has done
 // nothing, so sending the script whole is no repetition.
 func IsUnknownScript(reply Reply) bool {
 	return reply.Refused != "" && startsWith(reply.Refused, "NOSCRIPT")

@@ -69,13 +69,13 @@ func (s *Servers) Topology(ctx context.Context, deadline time.Time) (Topology, e
 	return s.topology.of(ctx, deadline)
 }
 
-// KnownSingle tells whether the store is known to be one of a single server.
+// KnownSingle reports whether the store is known to be one of a single server.
 func (s *Servers) KnownSingle() bool { return s.topology.single() }
 
 // Doubt notes that a request failed: another server may serve its slot by now.
 func (s *Servers) Doubt() { s.topology.doubt() }
 
-// Doubted tells whether it is time to ask again what is behind the store. It takes the doubt away,
+// Doubted reports whether it is time to ask again what is behind the store. It takes the doubt away,
 // so the caller must Refresh.
 func (s *Servers) Doubted() bool { return s.topology.doubted() }
 

@@ -84,7 +84,7 @@ func (t *slotTable) anyMaster(last string) (string, error) {
 	return found, nil
 }
 
-// has tells whether a node belonged to the cluster when the table was read.
+// has reports whether a node belonged to the cluster when the table was read.
 func (t *slotTable) has(address string) bool {
 	for _, known := range t.addresses {
 		if known == address {

@@ -53,7 +53,7 @@ type channel struct {
 	backoff time.Duration // the pause before retryAt, doubled by each retry; zero: none
 }
 
-// interrupted tells whether messages on the channel may be missed now: it was confirmed before, and
+// interrupted reports whether messages on the channel may be missed now: it was confirmed before, and
 // is not confirmed on the present connection.
 func (c *channel) interrupted() bool { return c.confirmedBefore && !c.confirmed }
 
@@ -265,7 +265,7 @@ func (s *subscription) cancelAdd(name string, w *waiter, why error) {
 	w.done <- fmt.Errorf("channel %q is not confirmed: %w", name, why)
 }
 
-// wants tells whether the channel was neither removed nor dropped.
+// wants reports whether the channel was neither removed nor dropped.
 func (s *subscription) wants(c *channel) bool { return s.channels[c.name] == c }
 
 // drop forgets a channel that no call of Add waits for, and unsubscribes it.

@@ -159,6 +159,9 @@ func TestSubscriptionIdle(t *testing.T) {
 	f := newFake()
 	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
 		_ = s.Remove(t.Context(), "never")
+		if n := len(f.open()); n > 0 {
+			t.Errorf("%d connections without channels", n)
+		}
 		add(t, s, "a")
 		l := only(t, f)
 		_ = s.Remove(t.Context(), "a")
@@ -174,6 +177,43 @@ func TestSubscriptionIdle(t *testing.T) {
 		}
 		add(t, s, "a")
 		heard(t, n, "")
+	})
+}
+
+// Callers that add one channel at a time cost one question, and each waits for its answer.
+func TestSubscriptionAddByMany(t *testing.T) {
+	f := newFake()
+	f.says = func(*fakeListener, string) string { return silence }
+	listening(t, f, func(t *testing.T, s *subscription, _ *notebook) {
+		ended := make(chan error, 50)
+		for range cap(ended) {
+			go func() { ended <- s.Add(t.Context(), "a") }()
+		}
+		l := only(t, f)
+		if asked := fmt.Sprint(f.asked(l)); asked != "[+a]" || len(ended) > 0 {
+			t.Errorf("asked %s, %d calls have ended", asked, len(ended))
+		}
+		l.Subscribed("a")
+		for range cap(ended) {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Close ends the calls that wait for an answer.
+func TestSubscriptionCloseEndsAdd(t *testing.T) {
+	f := newFake()
+	f.says = func(*fakeListener, string) string { return silence }
+	listening(t, f, func(t *testing.T, s *subscription, _ *notebook) {
+		ended := make(chan error, 1)
+		go func() { ended <- s.Add(t.Context(), "a") }()
+		only(t, f)
+		_ = s.Close()
+		if err := <-ended; !errors.Is(err, ErrSubscriptionClosed) {
+			t.Errorf("got %v", err)
+		}
 	})
 }
 

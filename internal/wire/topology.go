@@ -73,7 +73,7 @@ func (t *topology) ask(deadline time.Time) {
 	t.asking = nil
 }
 
-// single tells whether the store is known to be one of a single server.
+// single reports whether the store is known to be one of a single server.
 func (t *topology) single() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *topology) doubt() {
 	t.mu.Unlock()
 }
 
-// doubted tells whether it is time to ask again, and takes the doubt away.
+// doubted reports whether it is time to ask again, and takes the doubt away.
 func (t *topology) doubted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -3,11 +3,14 @@ package wire
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A described store answers questions about its topology one at a time, when the test says what.
@@ -135,6 +138,58 @@ func TestServersDoubt(t *testing.T) {
 		<-time.After(doubtful)
 		if !s.Doubted() {
 			t.Error("certain without an answer")
+		}
+	})
+}
+
+// A server says what it is, as far as it may. One that does not answer is described nowhere.
+func TestDescribeSingle(t *testing.T) {
+	const valkey = "redis_version:7.2.4\r\nvalkey_version:9.0.1\r\nrole:slave\r\nmaxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n"
+	for name, test := range map[string]struct {
+		reply   store.Reply
+		want    Node
+		sharded bool
+	}{
+		"redis":     {store.Reply{Value: "redis_version:6.2.1\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"}, Node{Version: "6.2.1", Role: "master"}, false},
+		"valkey":    {store.Reply{Value: valkey}, Node{Version: "9.0.1", Role: "replica", Eviction: "allkeys-lru"}, true},
+		"refused":   {store.Reply{Refused: "NOPERM no permissions to run the 'info' command"}, Node{}, false},
+		"no answer": {store.Reply{Err: errNoNode}, Node{}, false},
+	} {
+		f := newFake()
+		f.met = []string{"s:1"}
+		f.answer = func(string, []store.Command) []store.Reply { return []store.Reply{test.reply} }
+		got, err := Route(f).Describe(t.Context())
+		if test.reply.Err != nil {
+			if !errors.Is(err, test.reply.Err) {
+				t.Errorf("%s: got %+v, %v", name, got, err)
+			}
+			continue
+		}
+		test.want.ID = "s:1"
+		if err != nil || got.Cluster || got.ShardedPubSub != test.sharded || !reflect.DeepEqual(got.Nodes, []Node{test.want}) {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}
+
+// Of a cluster each node is described that serves slots. One that does not answer has no version.
+func TestDescribeCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a:1", "b:1")
+		f.answer = func(node string, _ []store.Command) []store.Reply {
+			if node == "b:1" {
+				return []store.Reply{{Err: errNoNode}}
+			}
+			return []store.Reply{{Value: "redis_version:7.0.0\r\n"}}
+		}
+		got, err := Route(f).Describe(t.Context())
+		half := Slots / 2
+		want := Topology{Cluster: true, Nodes: []Node{
+			{ID: "id-a:1", Role: "master", Version: "7.0.0", Slots: []SlotRange{{0, half - 1}}},
+			{ID: "id-b:1", Role: "master", Slots: []SlotRange{{half, Slots - 1}}},
+		}}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 }

@@ -194,7 +194,7 @@ func clientMutants() []Mutant {
 			"\t\ts.found(node)\n", ""}}},
 		{"a new connection for messages among silent ones", wire("TestRenewAfterSilentConnectionForMessages"), []Patch{{wire_ + "pubsublink.go",
 			"\tif l.renew {\n", "\tif false {\n"}}},
-		{"go-redis keeps silent connections", Check{Module: "redisstore", Package: ".", Test: "TestSeam/renewed,_silent"}, []Patch{{"redisstore/node.go",
+		{"go-redis keeps silent connections", Check{Module: "redisstore", Package: ".", Test: "TestSeam/RESP3/renewed,_silent"}, []Patch{{"redisstore/node.go",
 			"range rdb.PoolStats().IdleConns {", "range rdb.PoolStats().IdleConns * 0 {"}}},
 		{"rueidis keeps silent connections", Check{Module: "rueidisstore", Package: ".", Test: "TestSeam/RESP3/renewed,_silent"}, []Patch{{"rueidisstore/send.go",
 			"\t\tif late.derived.Load() ||", "\t\tif true || late.derived.Load() ||"}}},

@@ -89,14 +89,14 @@ func (r *Run) earliest(i int) (at time.Time, passed string) {
 	}
 }
 
-// beside tells whether the owner of a ticket excluded others when it came: then it does not wait.
+// beside reports whether the owner of a ticket excluded others when it came: then it does not wait.
 func (r *Run) beside(t *Ticket) bool {
 	return t.spec.Owner != "" && slices.ContainsFunc(r.tickets, func(other *Ticket) bool {
 		return other != t && !other.spec.Shared && other.spec.Owner == t.spec.Owner && !other.Entered.After(t.joined) && other.ends.After(t.joined)
 	})
 }
 
-// room tells whether a ticket has room beside the holds of others at a moment, or when the first of
+// room reports whether a ticket has room beside the holds of others at a moment, or when the first of
 // them ends.
 func (r *Run) room(i int, at time.Time) (room bool, change time.Time) {
 	t := r.tickets[i]

@@ -259,7 +259,7 @@ func (v *visitor) freed(lease *holdfast.Lease, err error) error {
 // patience bounds what must happen, on a machine that has much else to do.
 const patience = 15 * time.Second
 
-// soon tells whether a condition comes to hold.
+// soon reports whether a condition comes to hold.
 func soon(holds func() bool) bool {
 	late := time.After(patience)
 	for !holds() {

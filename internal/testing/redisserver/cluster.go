@@ -162,7 +162,7 @@ func (c *Cluster) up() []*Server {
 	return slices.DeleteFunc(slices.Clone(c.servers), func(s *Server) bool { return !s.up() })
 }
 
-// healthy tells whether the node says that the cluster is up.
+// healthy reports whether the node says that the cluster is up.
 func (s *Server) healthy() bool {
 	info, _ := s.Do("CLUSTER", "INFO")
 	text, _ := info.(string)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// long skips what takes long, unless it is asked for.
+// long skips what takes long, and what kills or stops a server.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
@@ -19,6 +19,7 @@ func long(t *testing.T) {
 }
 
 func TestReplicated(t *testing.T) {
+	long(t)
 	master, replicas := redisserver.StartReplicated(t, 2)
 	if _, err := master.Do("SET", "k", "v"); err != nil {
 		t.Fatal(err)
@@ -64,13 +65,11 @@ func TestSentinelReplacesItsMaster(t *testing.T) {
 }
 
 func TestClusterReplacesItsMaster(t *testing.T) {
+	long(t)
 	rig := redisserver.StartCluster(t)
 	slot := rig.Slot("k")
 	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
-			if name == "stopped" {
-				long(t)
-			}
 			began := time.Now()
 			old := away(slot)
 			master := rig.NextMaster(slot, old)
@@ -90,6 +89,7 @@ func TestClusterReplacesItsMaster(t *testing.T) {
 }
 
 func TestClusterChanges(t *testing.T) {
+	long(t)
 	rig := redisserver.StartCluster(t)
 	slot := rig.Slot("k")
 	from := rig.Master(slot)

@@ -164,7 +164,7 @@ func (s *Server) freeze(frozen bool) {
 	s.mu.Unlock()
 }
 
-// up tells whether an answer can be expected: the server runs and is not frozen.
+// up reports whether an answer can be expected: the server runs and is not frozen.
 func (s *Server) up() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestServerLivesThroughItsLife(t *testing.T) {
+	long(t)
 	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	if _, err := srv.Do("SET", "k", 7); err != nil {
 		t.Fatal(err)
@@ -34,6 +35,7 @@ func TestServerLivesThroughItsLife(t *testing.T) {
 }
 
 func TestStoppedServerGoesOn(t *testing.T) {
+	long(t)
 	srv := redisserver.Start(t)
 	srv.Stop()
 	answered := make(chan error, 1)
