@@ -268,13 +268,14 @@ func (b *Batcher) noteAnswerLocked(replies []Reply) {
 	}
 }
 
-// mayBlockLocked reports whether a caller may send its request itself, without watching its context:
-// the context cannot be cancelled, or an answer is expected soon (responsiveFor).
+// mayBlockLocked reports whether a caller may send its request itself, without watching its
+// context: the context cannot be cancelled, or an answer is expected soon (responsiveFor).
 func (b *Batcher) mayBlockLocked(ctx context.Context) bool {
 	return ctx.Done() == nil || b.responsiveLocked()
 }
 
-// responsiveLocked reports whether the server answered the last request that was sent, and recently.
+// responsiveLocked reports whether the server answered the last request that was sent, and
+// recently.
 func (b *Batcher) responsiveLocked() bool { return time.Since(b.answeredAt) < responsiveFor }
 
 // mayGoAloneLocked reports whether a new request may go at once beside those in flight. Then the

@@ -30,8 +30,8 @@ func (s *slow) Do(ctx context.Context, requests []Request) []Reply {
 	return replies
 }
 
-// sendsItself reports whether a caller whose context can be cancelled sends its request itself: then
-// it learns of the cancellation only with the reply.
+// sendsItself reports whether a caller whose context can be cancelled sends its request itself:
+// then it learns of the cancellation only with the reply.
 func sendsItself(t *testing.T, b *Batcher) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

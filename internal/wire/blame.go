@@ -65,8 +65,8 @@ func (s *Script) Unnamed() (lines []string) {
 	return lines
 }
 
-// readsFirst reports whether the script reads these keys before it writes anything for its caller. A
-// key keeps its type from the start of a script to its end, so a key of another type was found
+// readsFirst reports whether the script reads these keys before it writes anything for its caller.
+// A key keeps its type from the start of a script to its end, so a key of another type was found
 // then.
 func (s *Script) readsFirst(keys []string) bool {
 	for _, key := range keys {

@@ -108,7 +108,8 @@ func (r *router) describe(ctx context.Context, address string) (Node, error) {
 	return node, nil
 }
 
-// knowsSharded reports whether a server of the version knows SPUBLISH: Redis and Valkey do from 7.0.
+// knowsSharded reports whether a server of the version knows SPUBLISH: Redis and Valkey do from
+// 7.0.
 func knowsSharded(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)

@@ -341,7 +341,8 @@ func ended(ctx context.Context) error {
 	return err
 }
 
-// isRedirect reports whether a node of a cluster refused a request because another node is to get it.
+// isRedirect reports whether a node of a cluster refused a request because another node is to get
+// it.
 func isRedirect(refused string) bool { return hasPrefix(refused, "MOVED ", "ASK ") }
 
 // suggestsStaleSlots reports whether, by its reply, a request may have gone to a node that does not

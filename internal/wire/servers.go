@@ -75,8 +75,8 @@ func (s *Servers) KnownSingle() bool { return s.topology.single() }
 // Doubt notes that a request failed: another server may serve its slot by now.
 func (s *Servers) Doubt() { s.topology.doubt() }
 
-// Doubted reports whether it is time to ask again what is behind the store. It takes the doubt away,
-// so the caller must Refresh.
+// Doubted reports whether it is time to ask again what is behind the store. It takes the doubt
+// away, so the caller must Refresh.
 func (s *Servers) Doubted() bool { return s.topology.doubted() }
 
 // Refresh asks again what is behind the store. Without an answer that stays doubtful.

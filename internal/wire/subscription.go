@@ -53,8 +53,8 @@ type channel struct {
 	backoff time.Duration // the pause before retryAt, doubled by each retry; zero: none
 }
 
-// interrupted reports whether messages on the channel may be missed now: it was confirmed before, and
-// is not confirmed on the present connection.
+// interrupted reports whether messages on the channel may be missed now: it was confirmed before,
+// and is not confirmed on the present connection.
 func (c *channel) interrupted() bool { return c.confirmedBefore && !c.confirmed }
 
 // A waiter is a call of Add.

@@ -96,8 +96,8 @@ func (r *Run) beside(t *Ticket) bool {
 	})
 }
 
-// room reports whether a ticket has room beside the holds of others at a moment, or when the first of
-// them ends.
+// room reports whether a ticket has room beside the holds of others at a moment, or when the first
+// of them ends.
 func (r *Run) room(i int, at time.Time) (room bool, change time.Time) {
 	t := r.tickets[i]
 	taken := t.weight

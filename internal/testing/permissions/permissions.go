@@ -137,9 +137,9 @@ func (r Realm) number(args ...any) (n int64) {
 	return n
 }
 
-// unanswered reports whether an error says nothing of what is allowed. Either no answer came in time,
-// or a lease that a message had handed over ended before it was confirmed. Such a lease is trusted
-// for half a second at first.
+// unanswered reports whether an error says nothing of what is allowed. Either no answer came in
+// time, or a lease that a message had handed over ended before it was confirmed. Such a lease is
+// trusted for half a second at first.
 func unanswered(err error) bool {
 	var failure *holdfast.StoreError
 	if errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied {
