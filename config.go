@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. New copies
@@ -145,7 +145,7 @@ func processID() string {
 		}
 		return '-'
 	}, hostname(64))
-	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), engine.ID())
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), protocol.NewID())
 }
 
 func defaultLabel() string {

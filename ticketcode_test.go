@@ -19,7 +19,7 @@ func someHolds() []engine.Detached {
 		Options: engine.Options{
 			TTL: 15 * time.Second, MinHold: time.Nanosecond, MaxHold: time.Hour, Fixed: true,
 		},
-		Ticket: protocol.Ticket{ID: engine.ID(), Block: 1000, Weight: 3, NoMessages: true, Keep: time.Minute},
+		Ticket: protocol.Ticket{ID: protocol.NewID(), Block: 1000, Weight: 3, NoMessages: true, Keep: time.Minute},
 		Origin: "n3123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
 	}
 	two := one

@@ -63,9 +63,9 @@ type attempt struct {
 // It sends nothing. The engine's mutex may be held.
 func (l *Lock) newAttempt(c *call, block int64) *attempt {
 	return &attempt{
-		waitLoop: waitLoop{engine: l.engine, call: c, pace: pace(l.options.TTL)},
+		waitLoop: waitLoop{engine: l.engine, call: c, pace: l.pace},
 		lock:     l,
-		ticket:   protocol.Ticket{ID: ID(), Block: block, Weight: l.weight},
+		ticket:   protocol.Ticket{ID: protocol.NewID(), Block: block, Weight: l.weight},
 	}
 }
 
@@ -88,7 +88,9 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() { // the server cannot know the ticket yet
 		a.ticket.NoMessages = a.engine.subscription.recentlyDenied()
-		a.setTrace()
+		if a.engine.config.Trace != nil {
+			a.ticket.Trace = a.engine.traceOf(a.call.ctx)
+		}
 	}
 	err := a.wait(ctx, a, a.ticket.ID)
 	return a.hold, err
@@ -136,7 +138,6 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 // until when the request may still take effect. Join tells the server to put the ticket into its
 // queue if others hold.
 func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, sent time.Time, err error) {
-	o := &a.lock.options
 	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
 		return protocol.Answer{}, time.Now(), err
 	}
@@ -146,9 +147,9 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 		Join:     join,
 		InLine:   a.state == attemptQueued,
 		Leaving:  a.leaving,
-		TTL:      o.grantTTL(),
+		TTL:      a.lock.grantTTL,
 		Release:  a.release,
-		Deadline: sent.Add(timeout(o.TTL)),
+		Deadline: sent.Add(a.lock.timeout),
 		Pace:     &a.pace,
 	}
 	a.pace.Sent(sent)
@@ -274,7 +275,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 func (a *attempt) try(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
-		a.setTrace()
+		a.ticket.Trace = e.traceOf(a.call.ctx)
 	}
 	for {
 		e.awaitPace(ctx, &a.pace)

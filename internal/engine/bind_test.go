@@ -226,7 +226,7 @@ func TestLeaseBindDeepIsWalkedOnce(t *testing.T) {
 	outermost := takes(t.Context(), t, e, "outermost")
 	ctx := outermost.Context()
 	for range depth {
-		lease := takes(ctx, t, e, string(ID()))
+		lease := takes(ctx, t, e, string(protocol.NewID()))
 		bound, unbind := lease.Bind(ctx)
 		defer unbind()
 		ctx = bound
@@ -246,7 +246,7 @@ func TestFindLeaseWithoutBindingAllocatesNothing(t *testing.T) {
 	e := inMemory(t)
 	ctx := t.Context()
 	for range 10 {
-		ctx = takes(ctx, t, e, string(ID())).Context()
+		ctx = takes(ctx, t, e, string(protocol.NewID())).Context()
 	}
 	visits := 0
 	if n := testing.AllocsPerRun(100, func() { findLease(ctx, func(*Lease) bool { visits++; return false }) }); n > 0 {

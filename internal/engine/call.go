@@ -77,7 +77,8 @@ func (l *Lock) silentCall(ctx context.Context) *call {
 
 // newCall begins a call. It must end with call.end.
 func (l *Lock) newCall(ctx context.Context) *call {
-	e, c := l.engine, l.silentCall(ctx)
+	e := l.engine
+	c := &call{engine: e, kind: l.spec.Kind, name: l.spec.Name, ctx: ctx, start: time.Now()}
 	if e.reportsSlow && !l.lastsByDesign() {
 		e.mu.Lock()
 		c.slow = e.slow.begin(c, l)

@@ -27,7 +27,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 			e.awaitPace(context.Background(), &frees)
 			sent := time.Now()
 			frees.Sent(sent)
-			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
+			ctx := deadline{context.Background(), sent.Add(l.timeout)}
 			_, err := l.resource.Free(ctx, request)
 			var pause time.Duration
 			var failure *protocol.Failure

@@ -255,10 +255,10 @@ func chain(t *testing.T, server *memory.Server, n int, end string) (ask func()) 
 	}
 	waits := make([]protocol.Ticket, n)
 	for i := range waits {
-		ticket := protocol.Ticket{ID: engine.ID(), Block: 1}
+		ticket := protocol.Ticket{ID: protocol.NewID(), Block: 1}
 		answer, err := resource(i).Ask(t.Context(), protocol.Ask{Ticket: ticket, TTL: time.Hour})
 		must(answer, err, protocol.Held)
-		waits[i] = protocol.Ticket{ID: engine.ID(), Block: 1, Under: []protocol.Evidence{{Name: name(i), ID: ticket.ID}}}
+		waits[i] = protocol.Ticket{ID: protocol.NewID(), Block: 1, Under: []protocol.Evidence{{Name: name(i), ID: ticket.ID}}}
 	}
 	ask = func() {
 		for i, ticket := range waits {

@@ -139,7 +139,7 @@ func (d *downgrade) ask() (ended bool) {
 	}
 	now := time.Now()
 	ttl := h.remainingTTL(now)
-	until := earlier(now.Add(timeout(h.lock.options.TTL)), h.end())
+	until := earlier(now.Add(h.lock.timeout), h.end())
 	e.mu.Unlock()
 	answer, err := d.sharedLock.resource.Downgrade(deadline{context.Background(), until},
 		protocol.Ask{Ticket: h.ticket, TTL: ttl, Deadline: until})

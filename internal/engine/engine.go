@@ -196,7 +196,7 @@ func (e *Engine) queryInBackground(h *hold) {
 		for h.queries > 0 && !e.closed {
 			h.queries = 1
 			e.mu.Unlock()
-			ctx := deadline{context.Background(), time.Now().Add(timeout(h.lock.options.TTL))}
+			ctx := deadline{context.Background(), time.Now().Add(h.lock.timeout)}
 			_ = e.queryHold(ctx, h) // without an answer, its next renewal tells
 			e.mu.Lock()
 			h.queries--

@@ -184,7 +184,7 @@ func (r *extending) run(seed int, server *memory.Server) {
 
 // kept is until when the server keeps the hold.
 func (r *extending) kept() time.Time {
-	answer, err := r.seen.Ask(r.Context(), protocol.Ask{Ticket: protocol.Ticket{ID: engine.ID(), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(1)})
+	answer, err := r.seen.Ask(r.Context(), protocol.Ask{Ticket: protocol.Ticket{ID: protocol.NewID(), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(1)})
 	if err != nil || answer.Status == protocol.Held {
 		r.Errorf("the name was had while the lease is trusted: %v, %v", answer.Status, err)
 	}

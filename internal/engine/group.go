@@ -84,7 +84,9 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 // poll asks for all again and again. The observer knows the waiting as that for the first name.
 func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
 	c := g.locks[0].newCall(ctx)
-	c.slow.beginWait()
+	if c.slow != nil {
+		c.slow.beginWait()
+	}
 	lease, err := poll(ctx, c, g.options, g.try)
 	return g.end(c, lease, err)
 }
@@ -226,7 +228,7 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 		return 0, &PartError{first, err}
 	}
 	sent := time.Now()
-	until := sent.Add(timeout(p.group.options.TTL))
+	until := sent.Add(p.group.locks[0].timeout)
 	attempts, asks := p.prepare(missing, until)
 	answers, err := e.protocol.AskAll(p.ctx, asks)
 	switch {
@@ -251,7 +253,7 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 
 // prepare makes the attempts and the asks for what is missing.
 func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
-	o, trace := &p.group.options, p.group.engine.traceOf(p.ctx)
+	trace := p.group.engine.traceOf(p.ctx)
 	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
 	for n, i := range missing {
 		l := p.group.locks[i]
@@ -259,7 +261,7 @@ func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.
 		attempts[n].ticket.Trace = trace
 		asks[n] = protocol.Asking{
 			Resource: l.resource,
-			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: o.grantTTL(), Deadline: until},
+			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: l.grantTTL, Deadline: until},
 		}
 	}
 	return attempts, asks

@@ -102,7 +102,7 @@ func (g *GroupLease) Check(ctx context.Context) error {
 		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
 	}
 	began := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, timeout(g.parts[0].tenure.hold.lock.options.TTL))
+	bounded, cancel := context.WithTimeout(ctx, g.parts[0].tenure.hold.lock.timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var failed error

@@ -172,7 +172,7 @@ func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
 		"for an hour":       {func(g *protocol.Grant) { g.Claim = time.Hour }, false},
 		"for ever":          {func(g *protocol.Grant) { g.Claim = math.MaxInt64 }, false},
 		"from the future":   {func(g *protocol.Grant) { g.At += time.Hour.Microseconds() }, false},
-		"for another":       {func(g *protocol.Grant) { g.ID = engine.ID() }, false},
+		"for another":       {func(g *protocol.Grant) { g.ID = protocol.NewID() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {

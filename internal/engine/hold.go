@@ -43,7 +43,7 @@ type hold struct {
 	state       holdState
 	token       int64       // the fencing token of the present tenure
 	serverModes serverModes // what the server may have
-	trustWindow             // until when this process may act on it (trust.go)
+	trustWindow             // until when this process may act on it
 	renewal                 // what prolongs the trust
 	localUse                // the goroutines that have it, or may get it
 
@@ -75,6 +75,17 @@ type grant struct {
 	serverSince int64         // what the server's clock showed, at least, at heldSince
 	lasts       time.Duration // of an attached hold that is not renewed: its time from the grant on
 }
+
+// A trustWindow says until when this process may act on a hold, by its own clocks. Both moments are
+// earlier than the end at the server by a margin, which covers the drift of the clocks.
+type trustWindow struct {
+	trustEnd   time.Time     // the end by the last confirmation, which the next one moves
+	promised   time.Duration // how long the hold lasts by that confirmation
+	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
+}
+
+// end is when trust ends, as far as is known now. A zero maxHoldEnd does not count (earlier).
+func (t *trustWindow) end() time.Time { return earlier(t.maxHoldEnd, t.trustEnd) }
 
 // A renewal is what the watchdog knows of the renewals of a hold. While a downgrade is under way it
 // stands in the place of a renewal.
@@ -187,3 +198,9 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 	}
 	return h
 }
+
+// entry implements scheduled.
+func (h *hold) entry() *dueTime { return &h.watched }
+
+// dueAt implements scheduled.
+func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }

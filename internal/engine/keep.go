@@ -62,7 +62,9 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	l := e.Lock(d.Spec, options)
 	l.weight = d.Ticket.Weight
 	c := l.newCall(ctx)
-	c.slow.beginWait()
+	if c.slow != nil {
+		c.slow.beginWait()
+	}
 	k := keptAttempt{l.newAttempt(c, 1)}
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}

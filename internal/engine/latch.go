@@ -35,7 +35,7 @@ func (e *Engine) Latch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
 // Set sets the count. False: the latch is set already, and is left as its standing says. The error
 // is as Look's; a *protocol.Failure says whether the latch may have been set.
 func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standing, set bool, err error) {
-	id := ID()
+	id := protocol.NewID()
 	err = l.call(ctx, func(ctx context.Context, deadline, _ time.Time) (err error) {
 		standing, set, err = l.resource.Set(ctx, id, count, l.ttl, deadline)
 		return err
@@ -46,7 +46,7 @@ func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standin
 // CountDown takes one off the count; a latch that is not set stays so. The error is as Look's;
 // a *protocol.Failure says whether one may have been taken off.
 func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err error) {
-	id := ID()
+	id := protocol.NewID()
 	err = l.call(ctx, func(ctx context.Context, deadline, last time.Time) (err error) {
 		standing, err = l.resource.CountDown(ctx, id, deadline, last)
 		return err

@@ -25,16 +25,16 @@ type Options struct {
 	DeadlockCheck bool
 }
 
-// grantTTL is how long the server keeps a hold that is granted, unless it is prolonged.
-func (o *Options) grantTTL() time.Duration { return max(o.TTL, o.MinHold) }
-
 // A Lock is a name and how it is held. It has no state and is safe to share.
 type Lock struct {
 	engine      *Engine
 	spec        protocol.Spec
 	options     Options
 	resource    protocol.Resource
-	weight      int64 // of a semaphore: how many permits
+	weight      int64         // of a semaphore: how many permits
+	grantTTL    time.Duration // how long the server keeps a hold that is granted, unless it is prolonged
+	timeout     time.Duration // of one request
+	pace        protocol.Pace // of an attempt, before its first request
 	key         poolKey
 	pooled      bool     // its callers wait in a pool
 	joinable    bool     // its holds are joined by other goroutines, and not passed on to them
@@ -46,7 +46,10 @@ type Lock struct {
 func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	spec.TTL, spec.Fixed = options.TTL, options.Fixed
 	spec.Claim = claim(options.TTL)
-	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
+	l := &Lock{
+		engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec),
+		grantTTL: max(options.TTL, options.MinHold), timeout: timeout(options.TTL), pace: pace(options.TTL),
+	}
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes. A
 	// lease with times of its own asks the server itself, as does an owner, which may enter beside
 	// a holder.
@@ -91,7 +94,9 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 		return lease, err
 	}
 	c := l.newCall(ctx)
-	c.slow.beginWait()
+	if c.slow != nil {
+		c.slow.beginWait()
+	}
 	return c.end(l.acquire(c))
 }
 

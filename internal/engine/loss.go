@@ -15,7 +15,7 @@ func (e *Engine) lose(h *hold, why Why) {
 	e.holds.remove(h)
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure}
 	if why == Expired {
-		if h.noteLate(time.Now()); h.late >= timeout(h.lock.options.TTL) {
+		if h.noteLate(time.Now()); h.late >= h.lock.timeout {
 			lost.Late = h.late
 		}
 	}
@@ -85,7 +85,7 @@ func (e *Engine) scheduleCleanup(h *hold) {
 	if e.closed || h.live() || !h.to(holdCleared) {
 		return
 	}
-	until := time.Now().Add(h.lock.options.grantTTL())
+	until := time.Now().Add(h.lock.grantTTL)
 	for _, mode := range h.serverModes.all() {
 		e.cleanup(mode, h.freeRequest(), until, h.mayApplyUntil)
 	}

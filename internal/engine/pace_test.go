@@ -229,7 +229,7 @@ var waits = map[string]func(context.Context, *engine.Engine) error{
 	},
 	"a kept place": func(ctx context.Context, e *engine.Engine) error {
 		d := engine.Detached{Spec: protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options: lasting,
-			Ticket: protocol.Ticket{ID: engine.ID(), Block: 1, Keep: time.Minute}}
+			Ticket: protocol.Ticket{ID: protocol.NewID(), Block: 1, Keep: time.Minute}}
 		return acquired(e.AttachWait(ctx, d))
 	},
 	"a group": func(ctx context.Context, e *engine.Engine) error {

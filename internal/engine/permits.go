@@ -12,7 +12,7 @@ import (
 // is as Try's. If the error's outcome is unknown, the request may have taken effect.
 func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	return l.engine.do(ctx, l.unsupported, func() error {
-		until := time.Now().Add(timeout(l.options.TTL))
+		until := time.Now().Add(l.timeout)
 		bounded, cancel := context.WithDeadline(ctx, until)
 		defer cancel()
 		err := l.resource.Resize(bounded, permits, until)

@@ -69,7 +69,7 @@ func (e *Engine) freeReleased(h *hold) (lost bool, err error) {
 // known: ErrGoneLater. Lost: the error is the cause of that loss.
 func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 	until, modes := e.awaitRenewal(h, until)
-	request, limit := h.freeRequest(), timeout(h.lock.options.TTL)
+	request, limit := h.freeRequest(), h.lock.timeout
 	for unknown := false; ; {
 		removed, err := freeModes(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, modes, request)
 		var failure *protocol.Failure

@@ -46,5 +46,5 @@ func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duratio
 // waited in vain learns the present holder, or that the server does not answer any more.
 func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
 	end, ok := ctx.Deadline()
-	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
+	return end.Add(-a.lock.timeout - 100*time.Millisecond), ok
 }

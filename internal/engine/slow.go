@@ -60,15 +60,14 @@ func (r *slowReports) begin(c *call, l *Lock) *slowReport {
 // an election.
 func (l *Lock) lastsByDesign() bool { return l.spec.Kind == protocol.Election }
 
-// beginWait begins to report the wait of a call; nil has no report.
+// beginWait begins to report the wait of the call, if waits are reported.
 func (s *slowReport) beginWait() {
-	if s == nil || s.lock.engine.config.SlowWait == 0 {
-		return
-	}
 	e := s.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.watch(s.call.start, e.config.SlowWait)
+	if e.config.SlowWait > 0 {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		s.watch(s.call.start, e.config.SlowWait)
+	}
 }
 
 // notePolled keeps the answer to a caller that polls.

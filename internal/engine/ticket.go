@@ -1,22 +1,11 @@
 package engine
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
-
-// ID returns 128 random bits in base64url.
-func ID() protocol.ID {
-	var bits [16]byte
-	_, _ = rand.Read(bits[:]) // it never fails
-	var text [22]byte
-	base64.RawURLEncoding.Encode(text[:], bits[:])
-	return protocol.ID(text[:])
-}
 
 // switchToNoMessages changes to a ticket without messages when subscribing is not allowed. A
 // hand-over must not wait for a process that no message reaches.
@@ -69,12 +58,12 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
 	e.mu.Lock()
 	delete(e.waits, a.ticket.ID)
-	a.ticket.ID, a.ticket.NoMessages = ID(), noMessages
+	a.ticket.ID, a.ticket.NoMessages = protocol.NewID(), noMessages
 	e.waits[a.ticket.ID] = &a.waitLoop
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
 	if a.state == attemptQueued || a.clock.known() || !mayApplyUntil.IsZero() {
-		until := time.Now().Add(max(old.options.grantTTL(), protocol.PlaceLife))
+		until := time.Now().Add(max(old.grantTTL, protocol.PlaceLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}
 	a.to(attemptNew)
@@ -92,7 +81,7 @@ func (a *attempt) abandon() {
 	if !a.to(attemptAbandoned) {
 		return
 	}
-	until := time.Now().Add(max(a.lock.options.grantTTL(), protocol.PlaceLife))
+	until := time.Now().Add(max(a.lock.grantTTL, protocol.PlaceLife))
 	if a.release != nil { // no request was answered that gave it back
 		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}

@@ -6,10 +6,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// setTrace makes the ticket of an attempt tell where its caller belongs in a trace. It is called
-// before the first request of the ticket.
-func (a *attempt) setTrace() { a.ticket.Trace = a.engine.traceOf(a.call.ctx) }
-
 // A predecessor is the holder that a caller waited for, as the caller last knew it.
 type predecessor struct {
 	answer protocol.Answer

@@ -6,17 +6,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A trustWindow says until when this process may act on a hold, by its own clocks. Both moments are
-// earlier than the end at the server by a margin, which covers the drift of the clocks.
-type trustWindow struct {
-	trustEnd   time.Time     // the end by the last confirmation, which the next one moves
-	promised   time.Duration // how long the hold lasts by that confirmation
-	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
-}
-
-// end is when trust ends, as far as is known now. A zero maxHoldEnd does not count (earlier).
-func (t *trustWindow) end() time.Time { return earlier(t.maxHoldEnd, t.trustEnd) }
-
 // A clockSample pairs the clock of the server with that of this process. A request that was sent at
 // the local moment sent was answered at the server's time server, in microseconds: so the server's
 // clock showed that time after sent.

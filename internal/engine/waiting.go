@@ -43,11 +43,6 @@ func (m *mailbox) askNow() {
 	m.wake()
 }
 
-// clearAskNow forgets why the goroutine should ask. It is called before the request is sent, so
-// that a reason that arrives during the request causes another one. A grant stays: it may arrive
-// before the answer to the request that won it. The engine's mutex is held.
-func (m *mailbox) clearAskNow() { m.messages.askAt, m.messages.gap = time.Time{}, false }
-
 // A step is what a goroutine that waits does next.
 type step int
 
@@ -95,7 +90,12 @@ type waitLoop struct {
 // engine is closed. Messages for its ticket come from now on. Whatever asks for a request, its pace
 // bounds how soon it is sent: an earlier leader of its pool may have used the pace up.
 func (w *waitLoop) wait(ctx context.Context, r requester, ticket protocol.ID) (err error) {
-	defer w.endWaiting()
+	defer func() { // a goroutine that takes the attempt over begins anew
+		if w.counted {
+			w.subscription().removeWaiter()
+		}
+		w.failures, w.counted, w.subscribedSince = 0, false, time.Time{}
+	}()
 	e := w.engine
 	e.mu.Lock()
 	e.waits[ticket] = w
@@ -107,8 +107,10 @@ func (w *waitLoop) wait(ctx context.Context, r requester, ticket protocol.ID) (e
 		case next == stepWait:
 			next, err = w.sleep(ctx, r, due)
 		default:
+			// A reason to ask that arrives during the request causes another one. A grant stays: it
+			// may arrive before the answer to the request that won it.
 			e.mu.Lock()
-			w.mailbox.clearAskNow()
+			w.mailbox.messages.askAt, w.mailbox.messages.gap = time.Time{}, false
 			e.mu.Unlock()
 			next, due, err = r.request(ctx)
 		}
@@ -128,14 +130,6 @@ func (w *waitLoop) subscription() *subscription {
 		return w.ownSubscription
 	}
 	return &w.engine.subscription
-}
-
-// endWaiting undoes beginWaiting. A goroutine that takes the attempt over begins anew.
-func (w *waitLoop) endWaiting() {
-	if w.counted {
-		w.subscription().removeWaiter()
-	}
-	w.failures, w.counted, w.subscribedSince = 0, false, time.Time{}
 }
 
 // sleep returns when the next request is due and its pace allows it, when a message asks for one or

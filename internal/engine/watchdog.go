@@ -12,12 +12,6 @@ import (
 // This file is the watchdog: it looks at each hold of the client when it is due, for its renewal or
 // for the end of trust. It has no goroutine while none is due.
 
-// entry implements scheduled.
-func (h *hold) entry() *dueTime { return &h.watched }
-
-// dueAt implements scheduled.
-func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }
-
 // holdOf is the hold of a ticket; nil when there is none. The engine's mutex is held, as in the two
 // functions below.
 func (e *Engine) holdOf(id protocol.ID) *hold {

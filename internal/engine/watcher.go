@@ -37,7 +37,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, looks *protocol.Pace, 
 		waitLoop: waitLoop{engine: e, call: &call{engine: e, kind: s.kind, name: s.name, ctx: ctx, start: time.Now()}, pace: *looks},
 		subject:  s,
 		enough:   enough,
-		ticket:   protocol.Ticket{ID: ID(), Block: 1},
+		ticket:   protocol.Ticket{ID: protocol.NewID(), Block: 1},
 	}
 	w.pace.Every = pace(s.ttl).Every
 	defer w.forget()

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"time"
 )
@@ -216,6 +218,15 @@ type Standing struct {
 
 // An ID is 128 random bits, 22 characters of base64url: one attempt.
 type ID string
+
+// NewID returns an ID of its own.
+func NewID() ID {
+	var bits [16]byte
+	_, _ = rand.Read(bits[:]) // it never fails
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], bits[:])
+	return ID(text[:])
+}
 
 // A Ticket identifies an attempt and what it asks for. It never changes while the attempt lives.
 type Ticket struct {

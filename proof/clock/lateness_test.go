@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/lateness"
@@ -44,5 +43,5 @@ func overEmbedded(srv *embedded.Server) protocol.Protocol {
 		o.DisableIdentity = true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	return native.New(wire.Route(redisstore.New(rdb)), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
+	return native.New(wire.Route(redisstore.New(rdb)), native.Config{Prefix: "p", Process: string(protocol.NewID()), Timeout: time.Second})
 }
