@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/linear"
 	"github.com/holdfast-go/holdfast/proof/workload"
@@ -33,15 +33,15 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_PROOF=1, or
-// HOLDFAST_TORTURE_SECONDS. HOLDFAST_SEED repeats the decisions of a run. The history of a run that
-// failed is kept, and drawn.
+// TestTorture is 8 processes on few names of every type for HOLDFAST_TORTURE_SECONDS, or 10 s with
+// HOLDFAST_PROOF=1. HOLDFAST_SEED repeats the decisions of a run. The history of a run that failed
+// is kept, and drawn.
 func TestTorture(t *testing.T) {
-	seconds := 3
-	if os.Getenv("HOLDFAST_PROOF") == "1" {
+	seconds := int(harness.Number(t, "HOLDFAST_TORTURE_SECONDS", 0))
+	if seconds == 0 {
+		harness.Long(t)
 		seconds = 10
 	}
-	seconds = int(number(t, "HOLDFAST_TORTURE_SECONDS", uint64(seconds)))
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan:   workload.Plan{Addr: server.Addr(), Goroutines: 3, Prefix: "torture"},
@@ -57,16 +57,13 @@ func TestTorture(t *testing.T) {
 // TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in
 // the queue, is looked at where nothing excuses a breach.
 func TestCalm(t *testing.T) {
-	seconds := 1
-	if os.Getenv("HOLDFAST_PROOF") == "1" {
-		seconds = 3
-	}
+	harness.Long(t)
 	names := workload.EveryType()
 	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that queues are long
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},
-		For:  time.Duration(seconds) * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
+		For:  3 * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
 	}
 	torture(t, &run)
 }
@@ -74,7 +71,7 @@ func TestCalm(t *testing.T) {
 // torture does a run on names of every type, and reports what its history shows.
 func torture(t *testing.T, run *workload.Run) workload.Report {
 	t.Helper()
-	run.Seed = number(t, "HOLDFAST_SEED", rand.Uint64())
+	run.Seed = harness.Number(t, "HOLDFAST_SEED", rand.Uint64())
 	t.Logf("%v, HOLDFAST_SEED=%d", run.For, run.Seed)
 	var err error
 	if run.Dir, err = os.MkdirTemp("", "holdfast-history-"); err != nil {
@@ -138,18 +135,4 @@ func keep(t *testing.T, dir string, report workload.Report) {
 		t.Error(err)
 	}
 	t.Logf("drawn in %s", path)
-}
-
-// number is the value of an environment variable, or else.
-func number(t *testing.T, env string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(env)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", env, err)
-	}
-	return n
 }

@@ -13,22 +13,23 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every
 // type. Each must be told what it did, or that this is not known; others must find the lock as that
 // says, and nothing is done twice.
-func answersLost(t *testing.T, b *bed) {
-	operations := operations(b.Topology == quorum)
+func answersLost(t *testing.T, b *harness.Deployment) {
+	operations := operations(b.Topology == harness.Quorum)
 	names := slices.Sorted(maps.Keys(operations))
 	const workers = 8
 	rounds := times(t)
-	other := b.client(t, holdfast.Config{}, nil)
+	other := b.Client(t, holdfast.Config{}, nil)
 	var mu sync.Mutex
 	lost, wrong := map[string]int{}, 0
 	var all sync.WaitGroup
 	for i := range workers {
-		victim, w := b.wired(t, holdfast.Config{})
+		victim, w := b.Proxied(t, holdfast.Config{})
 		all.Go(func() {
 			for n := range rounds {
 				for _, op := range names {
@@ -56,13 +57,13 @@ func answersLost(t *testing.T, b *bed) {
 		}
 	}
 	t.Logf("%d operations whose answer was lost after they took effect, %d wrong (%s)", sum, wrong, strings.Join(each, ", "))
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // A victimOf does one operation whose answer is lost.
 type victimOf struct {
-	b             *bed
-	w             *wires
+	b             *harness.Deployment
+	w             *harness.Proxies
 	victim, other *holdfast.Client
 	name          string
 	armed         []<-chan struct{}
@@ -71,7 +72,7 @@ type victimOf struct {
 
 // run does it, and says what was wrong.
 func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) error) error {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	// So that the connections to who serves the name are there.
 	lease, err := v.victim.Mutex(v.name + "!").Lock(ctx)
@@ -89,12 +90,12 @@ func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) 
 
 // arm loses the next answer of each master.
 func (v *victimOf) arm() {
-	v.w.each(func(addr string, p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
+	v.w.Each(func(addr string, p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
 }
 
 // disarm ends that, and counts.
 func (v *victimOf) disarm() {
-	v.w.each(func(_ string, p *fault.Proxy) { p.Disarm() })
+	v.w.Each(func(_ string, p *fault.Proxy) { p.Disarm() })
 	for _, lost := range v.armed {
 		select {
 		case <-lost:
@@ -218,7 +219,7 @@ func outlasted(err error) bool {
 
 // unknown is what a try is told.
 func unknown(lease *holdfast.Lease, err error) error {
-	if err == nil { // of a quorum, as many answered as it takes
+	if err == nil { // of a harness.Quorum, as many answered as it takes
 		return lease.Release()
 	}
 	var failure *holdfast.StoreError

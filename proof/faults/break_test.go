@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
@@ -125,7 +126,7 @@ func (o *speller) work(lease *holdfast.Lease, reads bool) {
 // A broken is processes that work, whose holds are broken, and what they told.
 type broken struct {
 	t *testing.T
-	b *bed
+	b *harness.Deployment
 
 	mu     sync.Mutex
 	spells []*spell
@@ -143,11 +144,11 @@ type brokenWorker struct {
 // start starts a process.
 func (w *broken) start(number int) *brokenWorker {
 	w.t.Helper()
-	to, proxies := w.b.behind(w.t)
-	child := begin(w.t, childPlan{Way: to, Prefix: w.b.prefix, Broken: true})
+	to, proxies := w.b.Behind(w.t)
+	child := begin(w.t, childPlan{Way: to, Prefix: w.b.Prefix, Broken: true})
 	w.t.Cleanup(func() { _ = child.Process.Kill() })
-	w.all.Go(func() { w.read(number, child.lines); _ = child.Wait() })
-	return &brokenWorker{number, child.Cmd, child.stdin, proxies}
+	w.all.Go(func() { w.read(number, child.Lines); _ = child.Wait() })
+	return &brokenWorker{number, child.Cmd, child.Stdin, proxies}
 }
 
 // read takes what a process tells.
@@ -238,10 +239,10 @@ func (k *breaker) one(ctx context.Context) {
 // readers. Nobody gets in while another lease is trusted, nor before the code of a broken holder
 // has stopped, unless its time is over.
 func TestBrokenHolders(t *testing.T) {
-	for _, topology := range []string{single, sentinel, cluster, quorum} {
+	for _, topology := range []string{harness.Single, harness.Sentinel, harness.Cluster, harness.Quorum} {
 		t.Run(topology, func(t *testing.T) {
-			long(t)
-			w := &broken{t: t, b: lay(t, topology).under(t, "broken")}
+			harness.Long(t)
+			w := &broken{t: t, b: harness.Deploy(t, topology).Under(t, "broken")}
 			w.run(time.Duration(times(t)) * 12 * time.Second)
 		})
 	}
@@ -253,7 +254,7 @@ func (w *broken) run(d time.Duration) {
 	for i := range 4 {
 		workers = append(workers, w.start(i))
 	}
-	k := &breaker{op: w.b.client(t, holdfast.Config{Label: "op", MaxTTL: brokenTTL, TTL: brokenTTL}, nil)}
+	k := &breaker{op: w.b.Client(t, holdfast.Config{Label: "op", MaxTTL: brokenTTL, TTL: brokenTTL}, nil)}
 	stopBreaking := every(40*time.Millisecond, func() { k.one(t.Context()) })
 	const kinds = 4
 	kills, stops, cuts := 0, 0, 0
@@ -272,11 +273,11 @@ func (w *broken) run(d time.Duration) {
 			workers[i] = w.start(one.number)
 		case 1:
 			stops++
-			if err := freeze(one.cmd.Process); err != nil {
+			if err := harness.Freeze(one.cmd.Process); err != nil {
 				t.Skip(err)
 			}
 			pause(away)
-			_ = thaw(one.cmd.Process)
+			_ = harness.Thaw(one.cmd.Process)
 		case 2:
 			cuts++
 			for _, p := range one.proxies {
@@ -300,5 +301,5 @@ func (w *broken) run(d time.Duration) {
 	if ended == 0 || kills == 0 || stops == 0 || cuts == 0 {
 		t.Error("it shows nothing")
 	}
-	w.b.clean(t)
+	w.b.IsClean(t)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Trap 40: the server's clock is an hour off, and steps by an hour, to and fro, under those who
@@ -15,7 +16,7 @@ import (
 // are counted. Tokens of new holds grow through every step, so the storage loses no update; nobody
 // is stuck.
 func TestServerClock(t *testing.T) {
-	long(t)
+	harness.Long(t)
 	clock := redisserver.NewClock(t)
 	clock.Ahead(time.Hour)
 	srv := clock.Start(t)

@@ -10,49 +10,52 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next
 // renewal, at most a third of the TTL later, with the cause, and nothing is made again. One master
 // of three may forget without anybody being told: a renewal sets its hold again there. If the
 // others forget after that, it is given back when the holder is told.
-func dataLost(t *testing.T, b *bed) {
+func dataLost(t *testing.T, b *harness.Deployment) {
 	for _, c := range []struct {
 		name string
-		lose func(*testing.T, *bed, *wires, []string)
-		kept bool // at a majority; such, and told, are of a quorum alone
+		lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string)
+		kept bool // at a majority; such, and told, are of a harness.Quorum alone
 		told bool // again
 	}{
-		{"FLUSHALL", func(t *testing.T, b *bed, w *wires, _ []string) {
-			w.still(func() { b.each(func(srv *redisserver.Server) { do(t, srv, "FLUSHALL") }) })
+		{"FLUSHALL", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, _ []string) {
+			w.Silenced(func() { b.Each(func(srv *redisserver.Server) { harness.Must(t, srv, "FLUSHALL") }) })
 		}, false, false},
-		{"FLUSHALL at one of three", func(t *testing.T, b *bed, _ *wires, _ []string) { do(t, b.masters()[0], "FLUSHALL") }, true, false},
-		{"an operator's DEL", func(t *testing.T, b *bed, w *wires, names []string) {
-			w.still(func() { remove(t, b, names, b.masters()...) })
+		{"FLUSHALL at one of three", func(t *testing.T, b *harness.Deployment, _ *harness.Proxies, _ []string) {
+			harness.Must(t, b.Masters[0], "FLUSHALL")
+		}, true, false},
+		{"an operator's DEL", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
+			w.Silenced(func() { remove(t, b, names, b.Masters...) })
 		}, false, false},
-		{"an operator's DEL at one of three, and later at the others", func(t *testing.T, b *bed, w *wires, names []string) {
-			remove(t, b, names, b.masters()[0])
-			eventually(t, "it was told again", func() bool { return len(b.left(t)) == len(names)*len(b.masters()) })
-			w.still(func() { remove(t, b, names, b.masters()[1:]...) })
+		{"an operator's DEL at one of three, and later at the others", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
+			remove(t, b, names, b.Masters[0])
+			harness.Eventually(t, "it was told again", func() bool { return len(b.Left(t)) == len(names)*len(b.Masters) })
+			w.Silenced(func() { remove(t, b, names, b.Masters[1:]...) })
 		}, false, true},
-		{"eviction", func(t *testing.T, b *bed, w *wires, _ []string) {
-			w.still(func() { b.each(func(srv *redisserver.Server) { evict(t, srv, b.prefix) }) })
+		{"eviction", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, _ []string) {
+			w.Silenced(func() { b.Each(func(srv *redisserver.Server) { evict(t, srv, b.Prefix) }) })
 		}, false, false},
 	} {
-		if (c.kept || c.told) && b.Topology != quorum {
+		if (c.kept || c.told) && b.Topology != harness.Quorum {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			takeAway(t, b.under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
+			takeAway(t, b.Under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
 		})
 	}
 }
 
 // takeAway lets many hold, takes their data, and looks at what they are told.
-func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string), kept bool) {
+func takeAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
 	const ttl = 6 * time.Second
 	holders := 100 * times(t)
-	locker, w := b.wired(t, holdfast.Config{TTL: ttl})
+	locker, w := b.Proxied(t, holdfast.Config{TTL: ttl})
 	var leases []*holdfast.Lease
 	var names []string
 	for i := range holders {
@@ -63,7 +66,7 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string
 		}
 		leases = append(leases, lease)
 	}
-	eventually(t, "all masters have all", func() bool { return len(b.left(t)) == holders*len(b.of(b.key(names[0]))) })
+	harness.Eventually(t, "all masters have all", func() bool { return len(b.Left(t)) == holders*len(b.Of(b.Key(names[0]))) })
 	began := time.Now()
 	lose(t, b, w, names)
 	lost := time.Now()
@@ -79,14 +82,14 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string
 		if told > 0 {
 			t.Error("a minority forgot, and a holder lost its lease")
 		}
-		b.clean(t)
+		b.IsClean(t)
 		return
 	}
 	var worst time.Duration
 	told := 0
 	for i, lease := range leases {
 		// A hold whose renewal was confirmed after the loss is never told of it.
-		eventually(t, "a holder is told", func() bool { return lease.Err() != nil || lease.Until().After(lost.Add(ttl)) })
+		harness.Eventually(t, "a holder is told", func() bool { return lease.Err() != nil || lease.Until().After(lost.Add(ttl)) })
 		var why *holdfast.LostError
 		if err := lease.Err(); !errors.As(err, &why) || why.Reason != holdfast.LossGone {
 			t.Errorf("holder %d: %v", i, err)
@@ -95,38 +98,38 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string
 		told++
 		worst = max(worst, time.Since(began))
 	}
-	left := b.left(t)
-	if b.Topology == quorum && told == holders {
-		left = b.stays(t)
+	left := b.Left(t)
+	if b.Topology == harness.Quorum && told == holders {
+		left = stays(t, b)
 	}
 	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders, worst.Round(time.Millisecond), ttl, len(left))
-	if len(left) > 0 || measured() && worst > ttl {
+	if len(left) > 0 || harness.Measured() && worst > ttl {
 		t.Errorf("not what was promised: %q", left)
 	}
 }
 
-// stays is what nobody gives back. A hold that a renewal set again at a minority, before the others
-// lost it, is given back behind its holder, who was told. Its expiry is taken away meanwhile: it
-// would end by itself what was made again for good.
-func (b *bed) stays(t *testing.T) (left []string) {
+// stays returns what nobody gives back. A hold that a renewal set again at a minority, before the
+// others lost it, is given back behind its holder, who was told. Its expiry is taken away
+// meanwhile: it would end by itself what was made again for good.
+func stays(t *testing.T, b *harness.Deployment) (left []string) {
 	t.Helper()
-	for late := time.Now().Add(patience); ; pause(5 * time.Millisecond) {
-		if left = b.left(t); len(left) == 0 || time.Now().After(late) {
+	for late := time.Now().Add(harness.Patience); ; pause(5 * time.Millisecond) {
+		if left = b.Left(t); len(left) == 0 || time.Now().After(late) {
 			return left
 		}
 		for _, key := range left {
-			b.each(func(srv *redisserver.Server) { do(t, srv, "PERSIST", key) })
+			b.Each(func(srv *redisserver.Server) { harness.Must(t, srv, "PERSIST", key) })
 		}
 	}
 }
 
 // remove deletes what those of some servers have of names that serve them.
-func remove(t *testing.T, b *bed, names []string, from ...*redisserver.Server) {
+func remove(t *testing.T, b *harness.Deployment, names []string, from ...*redisserver.Server) {
 	t.Helper()
 	for _, name := range names {
-		for _, srv := range b.of(b.key(name)) {
+		for _, srv := range b.Of(b.Key(name)) {
 			if slices.Contains(from, srv) {
-				do(t, srv, "DEL", b.key(name))
+				harness.Must(t, srv, "DEL", b.Key(name))
 			}
 		}
 	}
@@ -135,18 +138,18 @@ func remove(t *testing.T, b *bed, names []string, from ...*redisserver.Server) {
 // evict makes the server throw away what has a TTL.
 func evict(t *testing.T, srv *redisserver.Server, prefix string) {
 	t.Helper()
-	do(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
-	do(t, srv, "CONFIG", "SET", "maxmemory", "1")
+	harness.Must(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+	harness.Must(t, srv, "CONFIG", "SET", "maxmemory", "1")
 	// Every write evicts first.
-	eventually(t, "all is evicted", func() bool {
+	harness.Eventually(t, "all is evicted", func() bool {
 		_, _ = srv.Do("EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", "1", "filler", strings.Repeat("x", 1<<10))
-		for _, key := range do(t, srv, "KEYS", prefix+":*").([]any) {
+		for _, key := range harness.Must(t, srv, "KEYS", prefix+":*").([]any) {
 			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{%quorum}") { // these have no TTL
 				return false
 			}
 		}
 		return true
 	})
-	do(t, srv, "CONFIG", "SET", "maxmemory", "0")
-	do(t, srv, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	harness.Must(t, srv, "CONFIG", "SET", "maxmemory", "0")
+	harness.Must(t, srv, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 }

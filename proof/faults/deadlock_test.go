@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // A member is a process of a cycle: what it holds, and what it waits for.
@@ -26,7 +27,7 @@ const deadlockTTL = 5 * time.Second
 //	in        it has what it waits for
 //	gone      all is given back
 func lockInCycle(c *holdfast.Client, m member, say func(what, name string, token int64)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*harness.Patience)
 	defer cancel()
 	held, err := c.Mutex(m.Holds).Lock(ctx)
 	if err != nil {
@@ -56,9 +57,9 @@ func lockInCycle(c *holdfast.Client, m member, say func(what, name string, token
 // Processes that wait for each other in a cycle: one of them ends, with the whole cycle in its
 // error, and all others get in.
 func TestDeadlock(t *testing.T) {
-	long(t)
-	for _, topology := range []string{single, cluster} {
-		b := lay(t, topology)
+	harness.Long(t)
+	for _, topology := range []string{harness.Single, harness.Cluster} {
+		b := harness.Deploy(t, topology)
 		for _, n := range []int{2, 3, 10} {
 			t.Run(fmt.Sprintf("%s/%d processes", topology, n), func(t *testing.T) {
 				found, in := 0, 0
@@ -75,21 +76,21 @@ func TestDeadlock(t *testing.T) {
 				}
 			})
 		}
-		b.clean(t)
+		b.IsClean(t)
 	}
 }
 
 // oneCycle starts n processes, makes a cycle of them, and counts how they end.
-func oneCycle(t *testing.T, b *bed, round, n int) (found, in int) {
+func oneCycle(t *testing.T, b *harness.Deployment, round, n int) (found, in int) {
 	t.Helper()
-	processes := make([]*process, n)
+	processes := make([]*harness.Process, n)
 	name := func(i int) string { return fmt.Sprintf("%d of %d, %d", i%n, n, round) }
 	for i := range processes {
-		processes[i] = begin(t, childPlan{Way: b.way, Prefix: b.prefix, Cycle: &member{name(i), name(i + 1)}})
-		t.Cleanup(processes[i].end)
+		processes[i] = begin(t, childPlan{Way: b.Route, Prefix: b.Prefix, Cycle: &member{name(i), name(i + 1)}})
+		t.Cleanup(processes[i].Kill)
 	}
 	next := func(i int) (s said) {
-		if err := processes[i].lines.Decode(&s); err != nil {
+		if err := processes[i].Lines.Decode(&s); err != nil {
 			t.Fatalf("process %d ended: %v", i, err)
 		}
 		return s
@@ -100,7 +101,7 @@ func oneCycle(t *testing.T, b *bed, round, n int) (found, in int) {
 		}
 	}
 	for i := range processes {
-		_, _ = io.WriteString(processes[i].stdin, "wait\n")
+		_, _ = io.WriteString(processes[i].Stdin, "wait\n")
 	}
 	for i := range processes {
 		switch s := next(i); {

@@ -12,21 +12,20 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/store"
 )
 
 // TestFaults does one fault after the other to each topology.
 func TestFaults(t *testing.T) {
-	for _, topology := range []string{single, sentinel, cluster, quorum} {
+	harness.Long(t)
+	for _, topology := range []string{harness.Single, harness.Sentinel, harness.Cluster, harness.Quorum} {
 		t.Run(topology, func(t *testing.T) {
-			if topology == sentinel || topology == cluster {
-				long(t)
-			}
 			t.Parallel()
-			b := lay(t, topology)
+			b := harness.Deploy(t, topology)
 			for _, f := range []struct {
 				name string
-				do   func(*testing.T, *bed)
+				do   func(*testing.T, *harness.Deployment)
 			}{
 				{"scripts flushed", scriptsFlushed},
 				{"connections killed", connectionsKilled},
@@ -39,25 +38,25 @@ func TestFaults(t *testing.T) {
 				{"processes stopped", processesStopped},
 				{"keys of others", keysOfOthers},
 				{"refusals", refusals},
-				{"data lost", dataLost}, // the last: a quorum that forgot takes its time
+				{"data lost", dataLost}, // the last: a harness.Quorum that forgot takes its time
 			} {
-				t.Run(f.name, func(t *testing.T) { f.do(t, b.under(t, strings.ReplaceAll(f.name, " ", "-"))) })
+				t.Run(f.name, func(t *testing.T) { f.do(t, b.Under(t, strings.ReplaceAll(f.name, " ", "-"))) })
 			}
 		})
 	}
 }
 
 // Trap 14: the servers forget their scripts every 5 ms.
-func scriptsFlushed(t *testing.T, b *bed) {
+func scriptsFlushed(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
-	flushes := every(5*time.Millisecond, func() { b.each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
-	l.run(b.crowd(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
+	flushes := every(5*time.Millisecond, func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
+	l.run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
 	l.judge(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
 	l.undisturbed("a server that forgot a script has done nothing")
 }
 
 // Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
-func connectionsKilled(t *testing.T, b *bed) {
+func connectionsKilled(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
 	n, holds, since := 0, 0, time.Now()
 	kills := every(10*time.Millisecond, func() {
@@ -67,15 +66,15 @@ func connectionsKilled(t *testing.T, b *bed) {
 			return
 		}
 		n++
-		b.each(func(srv *redisserver.Server) {
+		b.Each(func(srv *redisserver.Server) {
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "normal")
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "pubsub")
 		})
 	})
-	l.run(b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
+	l.run(b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
 	kills()
 	l.judge(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // A deaf store loses every second message.
@@ -102,9 +101,9 @@ func (e deafEvents) Message(channel, payload string) {
 }
 
 // Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.
-func messagesDropped(t *testing.T, b *bed) {
+func messagesDropped(t *testing.T, b *harness.Deployment) {
 	var heard, lost atomic.Int64
-	clients := b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
+	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
 	const least = 50
 	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
 	l.run(clients, 16, 12*times(t), 0)
@@ -112,53 +111,53 @@ func messagesDropped(t *testing.T, b *bed) {
 	if lost.Load() < least {
 		t.Errorf("%d lost messages show nothing", lost.Load())
 	}
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so
 // in another order than they were sent. A request that was given up does not take effect and stay:
 // the TTL is a minute here, so nobody else would get in.
-func requestsLate(t *testing.T, b *bed) {
+func requestsLate(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
-	var all []*wires
+	var all []*harness.Proxies
 	for range 4 {
-		c, w := b.wired(t, holdfast.Config{TTL: time.Minute, ReleaseTimeout: 500 * time.Millisecond})
+		c, w := b.Proxied(t, holdfast.Config{TTL: time.Minute, ReleaseTimeout: 500 * time.Millisecond})
 		clients, all = append(clients, c), append(all, w)
 	}
 	const most = 1800 * time.Millisecond // a request lasts a second
 	late := func(d time.Duration) {
 		for _, w := range all {
-			w.each(func(_ string, p *fault.Proxy) { p.Jitter("EVAL", d) })
+			w.Each(func(_ string, p *fault.Proxy) { p.Jitter("EVAL", d) })
 		}
 	}
 	again := every(5*time.Millisecond, func() { late(most) }) // new connections as well
 	each := 16
-	if b.Topology == quorum { // three servers for each request
+	if b.Topology == harness.Quorum { // three servers for each request
 		each = 4
 	}
-	l := &load{t: t, names: 16, spares: b.Topology == quorum}
+	l := &load{t: t, names: 16, spares: b.Topology == harness.Quorum}
 	l.run(clients, each, 0, time.Duration(times(t))*4*time.Second)
 	again()
 	late(0)
-	if b.Topology == quorum && l.stuck > 0 {
+	if b.Topology == harness.Quorum && l.stuck > 0 {
 		// A majority of three in time, again and again, is much to ask: some waits end without. All
 		// get in when it is over.
-		t.Logf("%d waits of %v ended without the lock while requests came late", l.stuck, patience)
+		t.Logf("%d waits of %v ended without the lock while requests came late", l.stuck, harness.Patience)
 		l.stuck = 0
 	}
 	l.judge(fmt.Sprintf("a third of the requests up to %v late", most))
 	after := &load{t: t, names: 16}
 	after.run(clients, each, max(1, 64/(4*each)), 0)
 	after.judge("after that")
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // An answer that comes byte by byte is the same.
-func byteByByte(t *testing.T, b *bed) {
+func byteByByte(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
-	var all []*wires
+	var all []*harness.Proxies
 	for range 4 {
-		c, w := b.wired(t, holdfast.Config{TTL: 6 * time.Second})
+		c, w := b.Proxied(t, holdfast.Config{TTL: 6 * time.Second})
 		if err := c.Mutex("warm").Do(t.Context(), func(context.Context) error { return nil }); err != nil { // scripts go whole, once
 			t.Fatal(err)
 		}
@@ -166,7 +165,7 @@ func byteByByte(t *testing.T, b *bed) {
 	}
 	again := every(5*time.Millisecond, func() {
 		for _, w := range all {
-			w.each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
+			w.Each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
 		}
 	})
 	l := &load{t: t, names: 4}
@@ -174,17 +173,17 @@ func byteByByte(t *testing.T, b *bed) {
 	again()
 	l.judge("one byte at a time, each answer up to 3 ms late")
 	l.undisturbed("nothing failed")
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // Traps 17 and 18: connections that stay, and carry nothing for longer than a TTL. One of four
 // clients at a time; the others are in when its TTL is over.
-func halfOpen(t *testing.T, b *bed) {
+func halfOpen(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
-	var all []*wires
+	var all []*harness.Proxies
 	const ttl = 600 * time.Millisecond
 	for range 4 {
-		c, w := b.wired(t, holdfast.Config{TTL: ttl, ReleaseTimeout: ttl})
+		c, w := b.Proxied(t, holdfast.Config{TTL: ttl, ReleaseTimeout: ttl})
 		clients, all = append(clients, c), append(all, w)
 	}
 	const least = 3
@@ -199,13 +198,13 @@ func halfOpen(t *testing.T, b *bed) {
 			t.Error(err)
 			return
 		}
-		all[i].each(func(_ string, p *fault.Proxy) { p.Silence() })
+		all[i].Each(func(_ string, p *fault.Proxy) { p.Silence() })
 		next, err := clients[(i+1)%len(all)].Mutex(name).Lock(t.Context())
 		if err == nil && errors.Is(lease.Err(), holdfast.ErrLost) {
 			told++
 		}
 		pause(ttl / 4)
-		all[i].each(func(_ string, p *fault.Proxy) { p.Speak() })
+		all[i].Each(func(_ string, p *fault.Proxy) { p.Speak() })
 		if err == nil {
 			err = next.Release()
 		}
@@ -225,8 +224,8 @@ func halfOpen(t *testing.T, b *bed) {
 	if told < times || times < least {
 		t.Error("it did not know in time")
 	}
-	if limit := 10 * time.Second; measured() && l.longest > limit {
+	if limit := 10 * time.Second; harness.Measured() && l.longest > limit {
 		t.Errorf("somebody waited %v", l.longest)
 	}
-	b.clean(t)
+	b.IsClean(t)
 }

@@ -12,17 +12,18 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // The answers of Inspect under load are compared with what the callers themselves know. Nothing
 // fails here, so each knows for certain what it held all the while that an Inspect took, and for
 // what it waited.
 func TestInspectTellsTheTruth(t *testing.T) {
-	for _, topology := range []string{single, sentinel, cluster} {
+	for _, topology := range []string{harness.Single, harness.Sentinel, harness.Cluster} {
 		t.Run(topology, func(t *testing.T) {
-			long(t)
+			harness.Long(t)
 			t.Parallel()
-			truth := newTruth(t, lay(t, topology).under(t, "truth"))
+			truth := newTruth(t, harness.Deploy(t, topology).Under(t, "truth"))
 			truth.run(time.Duration(times(t)) * 3 * time.Second)
 		})
 	}
@@ -37,7 +38,7 @@ const (
 // A truth is what all callers know.
 type truth struct {
 	*testing.T
-	bed *bed
+	bed *harness.Deployment
 
 	mu  sync.Mutex
 	now [truthCallers][truthNames]fact
@@ -61,11 +62,7 @@ const (
 	holding
 )
 
-type observed func(holdfast.Event)
-
-func (f observed) Observe(event holdfast.Event) { f(event) }
-
-func newTruth(t *testing.T, b *bed) *truth { return &truth{T: t, bed: b} }
+func newTruth(t *testing.T, b *harness.Deployment) *truth { return &truth{T: t, bed: b} }
 
 func (u *truth) run(d time.Duration) {
 	ctx, cancel := context.WithTimeout(u.Context(), d)
@@ -73,12 +70,12 @@ func (u *truth) run(d time.Duration) {
 	var all sync.WaitGroup
 	for caller := range truthCallers {
 		name := atomic.Int64{} // for which it calls just now
-		observer := observed(func(event holdfast.Event) {
+		observer := harness.Observer(func(event holdfast.Event) {
 			if event.Kind == holdfast.EventWaiting {
 				u.step(caller, int(name.Load()), waiting, nil)
 			}
 		})
-		client := u.bed.client(u.T, holdfast.Config{Label: fmt.Sprint("caller ", caller), Observer: observer}, nil)
+		client := u.bed.Client(u.T, holdfast.Config{Label: fmt.Sprint("caller ", caller), Observer: observer}, nil)
 		all.Go(func() {
 			for ctx.Err() == nil {
 				n := rand.IntN(truthNames)
@@ -100,7 +97,7 @@ func (u *truth) run(d time.Duration) {
 		})
 	}
 	for range 3 {
-		client := u.bed.client(u.T, holdfast.Config{}, nil)
+		client := u.bed.Client(u.T, holdfast.Config{}, nil)
 		all.Go(func() {
 			for ctx.Err() == nil {
 				u.inspect(ctx, client, rand.IntN(truthNames))

@@ -9,12 +9,14 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Trap 44: the server is killed and started again, with what it wrote down. Without an AOF it
 // forgets who holds: then a holder is told at its next renewal, and another may be in before;
 // tokens of new holds grow all the same.
 func TestServerKilled(t *testing.T) {
+	harness.Long(t)
 	for name, opts := range map[string][]string{
 		"no AOF":   nil,
 		"everysec": {"--appendonly", "yes", "--appendfsync", "everysec", "--dir", memory(t)},

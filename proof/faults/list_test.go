@@ -10,32 +10,33 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Among many keys of others, List tells all locks in constant memory, and no command of it holds up
 // the locks of others.
 func TestListAmongManyKeys(t *testing.T) {
-	long(t)
+	harness.Long(t)
 	const locks, others, batch = 100_000, 1_000_000, 10_000
 	const longest, most = 10 * time.Millisecond, 16 << 20
-	b := lay(t, single).under(t, "listed")
-	srv := b.masters()[0]
-	one, err := b.client(t, holdfast.Config{}, nil).Mutex("template", holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock(t.Context())
+	b := harness.Deploy(t, harness.Single).Under(t, "listed")
+	srv := b.Masters[0]
+	one, err := b.Client(t, holdfast.Config{}, nil).Mutex("template", holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	fill := func(text string, n int, args ...any) {
 		for from := 0; from < n; from += batch {
-			do(t, srv, append([]any{"EVAL", text, 0, from, from + batch - 1}, args...)...)
+			harness.Must(t, srv, append([]any{"EVAL", text, 0, from, from + batch - 1}, args...)...)
 		}
 	}
 	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'other:' .. i, 'x') end return 1", others)
 	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'listed:{lock ' .. string.format('%.0f', i) .. '}', ARGV[3], 'PX', 300000) end return 1", locks,
-		do(t, srv, "GET", "listed:{template}"))
-	do(t, srv, "CONFIG", "SET", "slowlog-log-slower-than", 500)
-	do(t, srv, "CONFIG", "SET", "slowlog-max-len", 10_000)
-	do(t, srv, "SLOWLOG", "RESET")
-	client := b.client(t, holdfast.Config{}, nil)
+		harness.Must(t, srv, "GET", "listed:{template}"))
+	harness.Must(t, srv, "CONFIG", "SET", "slowlog-log-slower-than", 500)
+	harness.Must(t, srv, "CONFIG", "SET", "slowlog-max-len", 10_000)
+	harness.Must(t, srv, "SLOWLOG", "RESET")
+	client := b.Client(t, holdfast.Config{}, nil)
 
 	seen, told, began := make([]bool, locks), 0, time.Now()
 	first := time.Duration(0)
@@ -70,7 +71,7 @@ func TestListAmongManyKeys(t *testing.T) {
 	}
 	grown := max(peak, least) - least
 	slowest, which := time.Duration(0), ""
-	for _, entry := range do(t, srv, "SLOWLOG", "GET", -1).([]any) {
+	for _, entry := range harness.Must(t, srv, "SLOWLOG", "GET", -1).([]any) {
 		fields := entry.([]any)
 		if us := time.Duration(fields[2].(int64)) * time.Microsecond; us > slowest {
 			slowest, which = us, fmt.Sprint(fields[3])
@@ -81,7 +82,7 @@ func TestListAmongManyKeys(t *testing.T) {
 	if grown > most {
 		t.Errorf("the heap grew by %d KiB", grown>>10)
 	}
-	if slowest > longest && measured() {
+	if slowest > longest && harness.Measured() {
 		t.Errorf("a command took %v: %s", slowest, which)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -58,7 +59,7 @@ const mostErrors = 100
 func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
 	l.holders, l.tokens, l.stored = map[string][]mutexHold{}, map[string]judge.Tokens{}, judge.Storage{}
 	end := time.Now().Add(long)
-	late := end.Add(patience)
+	late := end.Add(harness.Patience)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	more := func(round int) bool {
@@ -101,7 +102,7 @@ func (l *load) count() int {
 }
 
 func (l *load) once(all context.Context, c *holdfast.Client, name string) {
-	ctx, cancel := context.WithTimeout(all, patience)
+	ctx, cancel := context.WithTimeout(all, harness.Patience)
 	defer cancel()
 	began := time.Now()
 	lease, err := c.Mutex(name).Lock(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 type operation = func(context.Context, *victimOf) error
@@ -109,10 +110,10 @@ func (v *victimOf) try(ctx context.Context, try try, names ...string) error {
 }
 
 // givesBack gives back without an answer. The release is sent again, and finds nothing: nobody
-// knows whether the first request gave back. A majority of a quorum may know.
+// knows whether the first request gave back. A majority of a harness.Quorum may know.
 func (v *victimOf) givesBack(f func() error) error {
 	err := v.without(f)
-	if errors.Is(err, holdfast.ErrUncertain) || err == nil && v.b.Topology == quorum {
+	if errors.Is(err, holdfast.ErrUncertain) || err == nil && v.b.Topology == harness.Quorum {
 		return nil
 	}
 	return fmt.Errorf("a release whose answer was lost: %w", orNil(err))
@@ -321,7 +322,7 @@ func leader(ctx context.Context, v *victimOf) error {
 
 func closing(ctx context.Context, v *victimOf) error {
 	w := v.w
-	client, closeAll, err := v.b.way.open(&holdfast.Config{Prefix: v.b.prefix}, nil, w)
+	client, closeAll, err := v.b.Route.Open(&holdfast.Config{Prefix: v.b.Prefix}, nil, w)
 	if err != nil {
 		return err
 	}

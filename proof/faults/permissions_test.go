@@ -14,7 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -24,7 +26,7 @@ import (
 // denied: nobody is stuck, two never hold, and nothing else is wrong. For a single server it is
 // TestPermissionsOneByOne of redisstore.
 func TestQuorumPermissions(t *testing.T) {
-	long(t)
+	harness.Long(t)
 	page, err := os.ReadFile("../../docs/quorum.md")
 	if err != nil {
 		t.Fatal(err)
@@ -39,24 +41,34 @@ func TestQuorumPermissions(t *testing.T) {
 	if len(commands) < 20 {
 		t.Fatalf("a list of %d commands in docs/quorum.md", len(commands))
 	}
-	b := lay(t, quorum)
+	b := harness.Deploy(t, harness.Quorum)
+	grant := func(srv *redisserver.Server, rules []string) {
+		acl := []any{"ACL", "SETUSER", "small"}
+		for _, rule := range rules {
+			acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
+		}
+		harness.Must(t, srv, acl...)
+	}
+	whole := b.Under(t, "holdfast:whole")
+	b.Each(func(srv *redisserver.Server) { grant(srv, rules) })
+	asks := smallUser(t, whole)
+	if err := harness.Answered(t, func() error { return asks.Ready(t.Context()) }); err != nil {
+		t.Error("with all permissions: ", err)
+	}
+	_ = asks.Close()
 	var works, refused, wrong []string
 	for _, without := range commands {
 		few := slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r == without })
 		for name, at := range map[string]int{"one": 1, "all": 3} {
-			b := b.under(t, "holdfast:"+strings.TrimPrefix(without, "+")+at3(at))
-			for i, srv := range b.masters() {
-				acl := []any{"ACL", "SETUSER", "small"}
-				rules := rules
+			b := b.Under(t, "holdfast:"+fmt.Sprint(strings.TrimPrefix(without, "+"), ".", at))
+			for i, srv := range b.Masters {
 				if i < at {
-					rules = few
+					grant(srv, few)
+				} else {
+					grant(srv, rules)
 				}
-				for _, rule := range rules {
-					acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
-				}
-				do(t, srv, acl...)
 			}
-			err := lockTwice(t, b, at == len(b.masters()))
+			err := lockTwice(t, b, at == len(b.Masters))
 			switch {
 			case err == nil && name == "all":
 				works = append(works, without)
@@ -73,9 +85,7 @@ func TestQuorumPermissions(t *testing.T) {
 		len(commands), len(refused), strings.Join(refused, " "), len(works), strings.Join(works, " "), len(wrong))
 }
 
-func at3(n int) string { return fmt.Sprint(".", n) }
-
-// denied tells whether an error says that the user may not.
+// denied reports whether an error says that the user may not.
 func denied(err error) bool {
 	var none *holdfast.QuorumError
 	if !errors.As(err, &none) {
@@ -88,38 +98,28 @@ func denied(err error) bool {
 	})
 }
 
+// smallUser opens a client of the user small, which the caller closes.
+func smallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
+	t.Helper()
+	var stores []store.Store
+	for _, srv := range b.Masters {
+		as := func(o *redis.Options) { o.Username, o.Password, o.DisableIdentity = "small", "secret", true }
+		stores = append(stores, redisstore.New(harness.Client(t, srv, as)))
+	}
+	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second, MaxTTL: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // lockTwice lets one hold while another waits, as the user small. Where all masters may refuse, a
 // refusal is the answer; that of one alone is none: with a second that is slow, the same is asked
 // again.
-func lockTwice(t *testing.T, b *bed, refusing bool) error {
-	open := func() (*holdfast.Client, func(), error) {
-		var stores []store.Store
-		var all []*redis.Client
-		for _, addr := range b.Addrs {
-			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: "small", Password: "secret", DisableIdentity: true})
-			all, stores = append(all, rdb), append(stores, redisstore.New(rdb))
-		}
-		c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.prefix, TTL: 6 * time.Second, MaxTTL: 5 * time.Minute})
-		return c, func() {
-			if c != nil {
-				_ = c.Close()
-			}
-			for _, rdb := range all {
-				_ = rdb.Close()
-			}
-		}, err
-	}
-	one, done, err := open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	two, done2, err := open()
-	if err != nil {
-		return err
-	}
-	defer done2()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
+	one, two := smallUser(t, b), smallUser(t, b)
+	defer func() { _, _ = one.Close(), two.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	lease, err := one.Mutex("x").Lock(ctx)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // childEnv tells a process of this program that it is a child: what to reach, and how.
 const childEnv = "HOLDFAST_FAULTS_CHILD"
 
 type childPlan struct {
-	Way    way
+	Way    harness.Route
 	Prefix string
 	Names  int
 	Rounds int
@@ -50,7 +51,7 @@ func child() error {
 	case plan.Broken:
 		config.TTL, config.MaxTTL = brokenTTL, brokenTTL
 	}
-	c, closeAll, err := plan.Way.open(config, nil, nil)
+	c, closeAll, err := plan.Way.Open(config, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func child() error {
 		return workToBeBroken(c)
 	}
 	in := bufio.NewScanner(os.Stdin)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*harness.Patience)
 	defer cancel()
 	for round := 0; in.Scan(); round++ {
 		var leases []*holdfast.Lease
@@ -111,40 +112,16 @@ func child() error {
 	return c.Close()
 }
 
-// A process is a child that runs.
-type process struct {
-	*exec.Cmd
-	stdin io.WriteCloser
-	lines *json.Decoder // what it says
-}
-
 // begin starts a process with a plan. Its caller ends it.
-func begin(t *testing.T, plan childPlan) *process {
+func begin(t *testing.T, plan childPlan) *harness.Process {
 	t.Helper()
 	text, err := json.Marshal(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), childEnv+"="+string(text)), os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return &process{cmd, stdin, json.NewDecoder(stdout)}
-}
-
-// end kills the process.
-func (p *process) end() {
-	_ = p.Process.Kill()
-	_ = p.Wait()
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	return harness.Start(t, cmd)
 }
 
 type said struct {
@@ -157,18 +134,18 @@ type said struct {
 // no step that a look at the lease protects; those it does without are refused by a storage that
 // checks tokens; its releases say that the lease is lost, and touch nobody's; and it does not
 // believe a hand-over from when it stood still, while another holds.
-func processesStopped(t *testing.T, b *bed) {
+func processesStopped(t *testing.T, b *harness.Deployment) {
 	const names = 50
 	rounds := 2 * times(t)
-	p := begin(t, childPlan{Way: b.way, Prefix: b.prefix, Names: names, Rounds: rounds})
-	defer p.end()
+	p := begin(t, childPlan{Way: b.Route, Prefix: b.Prefix, Names: names, Rounds: rounds})
+	defer p.Kill()
 	next := func() (s said) {
-		if err := p.lines.Decode(&s); err != nil {
+		if err := p.Lines.Decode(&s); err != nil {
 			t.Fatalf("the process ended: %v", err)
 		}
 		return s
 	}
-	other := b.client(t, holdfast.Config{TTL: 9 * time.Second, MaxTTL: 9 * time.Second}, nil)
+	other := b.Client(t, holdfast.Config{TTL: 9 * time.Second, MaxTTL: 9 * time.Second}, nil)
 	steps, accepted, refused, lost, disturbed, early, in := 0, 0, 0, 0, 0, 0, 0
 	for round := range rounds {
 		waited := make([]*holdfast.Lease, names)
@@ -178,32 +155,32 @@ func processesStopped(t *testing.T, b *bed) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = io.WriteString(p.stdin, "begin\n")
+		_, _ = io.WriteString(p.Stdin, "begin\n")
 		for next().What != "waits" {
 		}
 		for i := range names {
-			eventually(t, "it waits", func() bool {
+			harness.Eventually(t, "it waits", func() bool {
 				_, err := other.Mutex(fmt.Sprintf("waited %d %d", round, i)).TryLock(t.Context())
 				var busy *holdfast.HeldError
 				return errors.As(err, &busy) && busy.Waiters > 0
 			})
 		}
-		if err := freeze(p.Process); err != nil {
+		if err := harness.Freeze(p.Process); err != nil {
 			t.Skip(err)
 		}
 		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and
 		// taken by others when it does not take it up.
 		mine := takeOver(t, other, waited, round)
-		if err := thaw(p.Process); err != nil {
+		if err := harness.Thaw(p.Process); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(p.stdin, "go on\n")
+		_, _ = io.WriteString(p.Stdin, "go on\n")
 		heard := make(chan said, 5*names)
 		go func() {
 			defer close(heard)
 			for {
 				var s said
-				if p.lines.Decode(&s) != nil {
+				if p.Lines.Decode(&s) != nil {
 					return
 				}
 				heard <- s
@@ -244,7 +221,7 @@ func processesStopped(t *testing.T, b *bed) {
 			}
 		}
 	}
-	_ = p.stdin.Close()
+	_ = p.Stdin.Close()
 	n := names * rounds
 	t.Logf("%d leases of a process stopped past its TTL: %d steps done under a look at the lease; of %d careless ones storage took %d; %d of %d releases"+
 		" said that it was lost; %d of %d other holders disturbed; %d of %d waits came in, %d of them while another held", n, steps, refused+accepted, accepted, lost, n,
@@ -255,7 +232,7 @@ func processesStopped(t *testing.T, b *bed) {
 	if err := p.Wait(); err != nil {
 		t.Errorf("the process: %v", err)
 	}
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // takeOver gets all that the process holds, and what it waits for once that was given back, by
@@ -266,7 +243,7 @@ func takeOver(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, ro
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	take := func(name string) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 		defer cancel()
 		lease, err := other.Mutex(name).Lock(ctx)
 		if err != nil {

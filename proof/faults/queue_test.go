@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // client is a client of one server, on connections of its own.
@@ -19,7 +20,7 @@ func client(t *testing.T, addr string, config *holdfast.Config) *holdfast.Client
 	if config == nil {
 		config = &holdfast.Config{}
 	}
-	return (&bed{way: way{Topology: single, Addrs: []string{addr}}, prefix: "holdfast"}).client(t, *config, nil)
+	return (&harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{addr}}, Prefix: "holdfast"}).Client(t, *config, nil)
 }
 
 // crowd is four of them.
@@ -28,13 +29,6 @@ func crowd(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.
 		all = append(all, client(t, addr, config))
 	}
 	return all
-}
-
-// inQueue is how many wait for a name at the server.
-func inQueue(srv *redisserver.Server, name string) int64 {
-	v, _ := srv.Do("ZCOUNT", "holdfast:{"+name+"}:queue", "1", "+inf")
-	n, _ := v.(int64)
-	return n
 }
 
 // scripts is how many scripts the server ran.
@@ -48,17 +42,18 @@ func scripts(srv *redisserver.Server) int {
 func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
-	before := inQueue(srv, name)
+	before := harness.Queued(srv, name)
 	for i := range n {
 		m := clients[i%len(clients)].Mutex(name, holdfast.WithStrictOrder())
 		all.Go(func() { use(m.Lock(ctx)) })
 	}
-	eventually(t, "all stand in the queue", func() bool { return inQueue(srv, name) >= before+int64(n) })
+	harness.Eventually(t, "all stand in the queue", func() bool { return harness.Queued(srv, name) >= before+int64(n) })
 	return &all
 }
 
 // Trap 16: 10,000 wait for one name. Joining and a hand-over cost what they cost when ten wait.
 func TestTenThousandWaiters(t *testing.T) {
+	harness.Long(t)
 	srv := redisserver.Start(t)
 	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
 	many := 2000 // with -race, 10,000 cannot even show that they are alive as often as they should
@@ -73,7 +68,7 @@ func TestTenThousandWaiters(t *testing.T) {
 		}
 		before, began := scripts(srv), time.Now()
 		var in, first, lost atomic.Int64
-		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*harness.Patience)
 		defer cancel()
 		all := queue(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
 			if err != nil {
@@ -115,6 +110,7 @@ func TestTenThousandWaiters(t *testing.T) {
 // Trap 20: waiters come and are cancelled in storms. The queue is empty after each, and who stays
 // is in at once.
 func TestCancelStorm(t *testing.T) {
+	harness.Long(t)
 	srv := redisserver.Start(t)
 	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
 	const storm = 500
@@ -153,11 +149,11 @@ func TestCancelStorm(t *testing.T) {
 		all.Wait()
 		last.Wait()
 		worst = max(worst, (<-stays).Sub(released))
-		eventually(t, "nobody is in the queue", func() bool { return inQueue(srv, name) == 0 })
+		harness.Eventually(t, "nobody is in the queue", func() bool { return harness.Queued(srv, name) == 0 })
 	}
 	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm, cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
-	limit := patience // each of those who left would cost a claim
-	if measured() {
+	limit := harness.Patience // each of those who left would cost a claim
+	if harness.Measured() {
 		limit = 5 * time.Second
 	}
 	if worst > limit {
@@ -168,6 +164,7 @@ func TestCancelStorm(t *testing.T) {
 // Trap 18: those at the head of the queue are dead, some crashed, some half-open. The next is in
 // within the claims of the half-open.
 func TestDeadHead(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	srv := redisserver.Start(t)
 	for _, c := range []struct {
@@ -201,7 +198,7 @@ func TestDeadHead(t *testing.T) {
 			c.die(p)
 		}
 		if c.name == "crashed" {
-			eventually(t, "the server knows", func() bool { return len(do(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
+			harness.Eventually(t, "the server knows", func() bool { return len(harness.Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
 		}
 		if err := holder.Release(); err != nil {
 			t.Error(err)
@@ -211,7 +208,7 @@ func TestDeadHead(t *testing.T) {
 		took := (<-in).Sub(released)
 		t.Logf("%d waiters before it %s: in after %v", dead, c.name, took.Round(time.Millisecond))
 		limit := 12 * time.Second // long before they count as dead, 18 s after they joined
-		if measured() {
+		if harness.Measured() {
 			const room = 2 * time.Second // for a machine that stands still
 			limit = room                 // nobody waits for a waiter whose connection is known to be gone
 			if c.name == "half-open" {

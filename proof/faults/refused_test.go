@@ -13,15 +13,16 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the
 // cause, and nothing of them stays; a holder goes on while that does not last longer than trust; a
 // waiter is in when it is over. A release takes no memory, so it works without memory.
-func refusals(t *testing.T, b *bed) {
+func refusals(t *testing.T, b *harness.Deployment) {
 	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
-		return func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, refuse) },
-			func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, serve) }
+		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, refuse) },
+			func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, serve) }
 	}
 	few, enough := config("min-replicas-to-write", 9, 0)
 	full, empty := config("maxmemory", 1, 0)
@@ -34,17 +35,17 @@ func refusals(t *testing.T, b *bed) {
 	}{
 		{"too few replicas", holdfast.StoreNoReplicas, few, enough, false, nil},
 		{"out of memory", holdfast.StoreOutOfMemory, full, empty, true, nil},
-		{"cannot persist", holdfast.StoreMisconfigured, unsaved, saved, false, []string{single, cluster, quorum}}, // a Sentinel's PING is refused as well
-		{"read-only", holdfast.StoreReadOnly, replica, master, false, []string{single, quorum}},                   // else the servers themselves decide who is
+		{"cannot persist", holdfast.StoreMisconfigured, unsaved, saved, false, []string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
+		{"read-only", holdfast.StoreReadOnly, replica, master, false, []string{harness.Single, harness.Quorum}},                           // else the servers themselves decide who is
 	} {
 		if c.only != nil && !slices.Contains(c.only, b.Topology) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			b := b.under(t, "no-"+strings.ReplaceAll(c.name, " ", "-"))
+			b := b.Under(t, "no-"+strings.ReplaceAll(c.name, " ", "-"))
 			const ttl = 9 * time.Second
 			n := 20 * times(t)
-			one, two := b.client(t, holdfast.Config{TTL: ttl}, nil), b.client(t, holdfast.Config{TTL: ttl}, nil)
+			one, two := b.Client(t, holdfast.Config{TTL: ttl}, nil), b.Client(t, holdfast.Config{TTL: ttl}, nil)
 			var leases []*holdfast.Lease
 			waits := make(chan error, n)
 			for i := range n {
@@ -63,14 +64,14 @@ func refusals(t *testing.T, b *bed) {
 					}
 					waits <- err
 				}()
-				eventually(t, "it waits", func() bool {
+				harness.Eventually(t, "it waits", func() bool {
 					_, err := one.Mutex(name).TryLock(t.Context())
 					var busy *holdfast.HeldError
 					return errors.As(err, &busy) && busy.Waiters > 0
 				})
 			}
-			if b.Topology == quorum { // one of three
-				c.refuse(t, b.masters()[0])
+			if b.Topology == harness.Quorum { // one of three
+				c.refuse(t, b.Masters[0])
 				for i := range n {
 					lease, err := granted(t.Context(), one.Mutex(fmt.Sprint("two of three", i)).TryLock)
 					if err != nil {
@@ -80,7 +81,7 @@ func refusals(t *testing.T, b *bed) {
 						t.Error(err)
 					}
 				}
-				c.serve(t, b.masters()[0])
+				c.serve(t, b.Masters[0])
 			}
 			first := leases[0].Until() // that trust ends, if no renewal works any more
 			for _, lease := range leases {
@@ -91,13 +92,13 @@ func refusals(t *testing.T, b *bed) {
 					first = until
 				}
 			}
-			b.each(func(srv *redisserver.Server) { c.refuse(t, srv) })
+			b.Each(func(srv *redisserver.Server) { c.refuse(t, srv) })
 			began := time.Now()
 			refused := 0
 			for i := range n {
 				m := one.Mutex(fmt.Sprint("new", i))
 				lease, err := m.TryLock(t.Context())
-				for late := time.Now().Add(patience); unanswered(err) && !refusedAs(err, c.kind) && time.Now().Before(late); {
+				for late := time.Now().Add(harness.Patience); unanswered(err) && !refusedAs(err, c.kind) && time.Now().Before(late); {
 					lease, err = m.TryLock(t.Context())
 				}
 				if refusedAs(err, c.kind) {
@@ -116,7 +117,7 @@ func refusals(t *testing.T, b *bed) {
 				}
 			}
 			pause(time.Until(began.Add(ttl / 3))) // a renewal of all fails
-			b.each(func(srv *redisserver.Server) { c.serve(t, srv) })
+			b.Each(func(srv *redisserver.Server) { c.serve(t, srv) })
 			lasted := time.Since(began)
 			rest := time.Until(first)
 			lost := 0
@@ -137,7 +138,7 @@ func refusals(t *testing.T, b *bed) {
 			if refused < n || failed > 0 || lost > 0 && rest > ttl/4 {
 				t.Error("not what was promised")
 			}
-			b.clean(t)
+			b.IsClean(t)
 		})
 	}
 }
@@ -169,40 +170,40 @@ func unsaved(t *testing.T, srv *redisserver.Server) {
 	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	do(t, srv, "CONFIG", "SET", "save", "3600 1")
-	do(t, srv, "BGSAVE")
-	eventually(t, "saving fails", func() bool {
-		return strings.Contains(do(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
+	harness.Must(t, srv, "CONFIG", "SET", "save", "3600 1")
+	harness.Must(t, srv, "BGSAVE")
+	harness.Eventually(t, "saving fails", func() bool {
+		return strings.Contains(harness.Must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
 	})
 }
 
 func saved(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	do(t, srv, "CONFIG", "SET", "save", "")
+	harness.Must(t, srv, "CONFIG", "SET", "save", "")
 	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
 		t.Fatal(err)
 	}
-	do(t, srv, "BGSAVE")
-	eventually(t, "saving works", func() bool {
-		return strings.Contains(do(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:ok")
+	harness.Must(t, srv, "BGSAVE")
+	harness.Eventually(t, "saving works", func() bool {
+		return strings.Contains(harness.Must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:ok")
 	})
 }
 
 // replica makes a server follow nobody.
 func replica(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	do(t, srv, "REPLICAOF", "127.0.0.1", "1")
+	harness.Must(t, srv, "REPLICAOF", "127.0.0.1", "1")
 }
 
 func master(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	do(t, srv, "REPLICAOF", "NO", "ONE")
+	harness.Must(t, srv, "REPLICAOF", "NO", "ONE")
 }
 
 // Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it
 // was.
-func keysOfOthers(t *testing.T, b *bed) {
-	c := b.client(t, holdfast.Config{}, nil)
+func keysOfOthers(t *testing.T, b *harness.Deployment) {
+	c := b.Client(t, holdfast.Config{}, nil)
 	n, touched, untold := 0, 0, 0
 	for what, put := range map[string][]any{
 		"string": {"SET", "", "by hand"}, "hash": {"HSET", "", "f", "v"}, "list": {"RPUSH", "", "a"}, "set": {"SADD", "", "a"},
@@ -215,16 +216,16 @@ func keysOfOthers(t *testing.T, b *bed) {
 			"group":    func(name string) error { _, err := c.All([]string{name}).TryLock(t.Context()); return err },
 		} {
 			name := what + " " + kind
-			key := b.key(name)
-			servers := b.of(key)
+			key := b.Key(name)
+			servers := b.Of(key)
 			put[1] = key
 			var before []any
 			for _, srv := range servers {
-				do(t, srv, put...)
-				before = append(before, do(t, srv, "DUMP", key))
+				harness.Must(t, srv, put...)
+				before = append(before, harness.Must(t, srv, "DUMP", key))
 			}
 			err := try(name)
-			for late := time.Now().Add(patience); unanswered(err) && time.Now().Before(late); {
+			for late := time.Now().Add(harness.Patience); unanswered(err) && time.Now().Before(late); {
 				err = try(name)
 			}
 			n++
@@ -233,35 +234,35 @@ func keysOfOthers(t *testing.T, b *bed) {
 				t.Logf("%s: %v", name, err)
 			}
 			for i, srv := range servers {
-				if do(t, srv, "DUMP", key) != before[i] {
+				if harness.Must(t, srv, "DUMP", key) != before[i] {
 					touched++
 				}
-				do(t, srv, "DEL", key)
+				harness.Must(t, srv, "DEL", key)
 			}
-			if b.Topology != quorum {
+			if b.Topology != harness.Quorum {
 				continue
 			}
-			do(t, servers[0], put...) // at one of three: it does not count
+			harness.Must(t, servers[0], put...) // at one of three: it does not count
 			lease, err := granted(t.Context(), c.Mutex(name).TryLock)
 			if err != nil {
 				t.Errorf("%s, at one of three: %v", name, err)
 			} else if err := lease.Release(); err != nil {
 				t.Error(err)
 			}
-			do(t, servers[0], "DEL", key)
+			harness.Must(t, servers[0], "DEL", key)
 		}
 	}
 	t.Logf("%d locks on keys of others: %d were not told so, %d keys were touched", n, untold, touched)
 	if untold > 0 || touched > 0 {
 		t.Error("not what was promised")
 	}
-	b.clean(t)
+	b.IsClean(t)
 }
 
 // Trap 28: a server that reads its data is loading. A waiter is in when the data is read, and
 // nobody is refused for another reason.
 func TestLoading(t *testing.T) {
-	long(t)
+	harness.Long(t)
 	// Data that is written before an answer is not lost to kill -9, unless the server holds it back
 	// for a slow disk.
 	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes", "--appendfsync", "no"}
@@ -272,11 +273,11 @@ func TestLoading(t *testing.T) {
 	}
 	srv := redisserver.Start(t, slow...)
 	for i := range 1500 {
-		do(t, srv, "SET", fmt.Sprint("filler", i), strings.Repeat("x", 1024))
+		harness.Must(t, srv, "SET", fmt.Sprint("filler", i), strings.Repeat("x", 1024))
 	}
 	rewrite := func() { // so that there is little more to load than what is there
 		_, _ = srv.Do("BGREWRITEAOF")
-		for end := time.Now().Add(patience); time.Now().Before(end); pause(5 * time.Millisecond) {
+		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
 			if info, _ := srv.Do("INFO", "persistence"); strings.Contains(fmt.Sprint(info), "aof_rewrite_in_progress:0") {
 				return
 			}
@@ -293,7 +294,7 @@ func TestLoading(t *testing.T) {
 	kills := every(1500*time.Millisecond, func() {
 		rewrite()
 		_ = srv.Restart() // which returns when it answers, if only that it is loading
-		for end := time.Now().Add(patience); time.Now().Before(end); pause(5 * time.Millisecond) {
+		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
 			if _, err := srv.Do("GET", "any"); err == nil {
 				return
 			}

@@ -10,15 +10,16 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Trap 35: acquires that reach a server after their sender gave up, because it stood still, would
 // hold the lock for a TTL that nobody renews. They carry a moment after which they do nothing. A
 // Sentinel or a cluster would elect another if it lasted a second.
-func serversStopped(t *testing.T, b *bed) {
+func serversStopped(t *testing.T, b *harness.Deployment) {
 	const batch, ttl = 100, time.Minute
 	batches := times(t)
-	c := b.client(t, holdfast.Config{TTL: ttl}, nil)
+	c := b.Client(t, holdfast.Config{TTL: ttl}, nil)
 	asked, orphans, applied := 0, 0, 0
 	var got atomic.Int64
 	for i := range batches {
@@ -35,9 +36,9 @@ func serversStopped(t *testing.T, b *bed) {
 			})
 		}
 		all.Wait()
-		b.clean(t)
+		b.IsClean(t)
 		before := writes(b)
-		b.each((*redisserver.Server).Stop)
+		b.Each((*redisserver.Server).Stop)
 		for j := range batch {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
@@ -55,32 +56,32 @@ func serversStopped(t *testing.T, b *bed) {
 			})
 		}
 		all.Wait()
-		if pause(200 * time.Millisecond); b.Topology == single || b.Topology == quorum {
+		if pause(200 * time.Millisecond); b.Topology == harness.Single || b.Topology == harness.Quorum {
 			pause(800 * time.Millisecond) // longer than a request may take effect
 		}
-		b.each((*redisserver.Server).Continue)
+		b.Each((*redisserver.Server).Continue)
 		asked += batch
 		pause(time.Second)
 		// A hold that takes effect after all is given back in the background; nothing else ends it
 		// for a minute.
-		left := b.left(t)
-		for late := time.Now().Add(patience); len(left) > 0 && time.Now().Before(late); left = b.left(t) {
+		left := b.Left(t)
+		for late := time.Now().Add(harness.Patience); len(left) > 0 && time.Now().Before(late); left = b.Left(t) {
 			pause(5 * time.Millisecond)
 		}
 		applied += writes(b) - before
 		orphans += len(left)
 	}
 	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, %d orphans", asked, got.Load(), applied, orphans)
-	if got.Load() > 0 || orphans > 0 || applied > 0 && (b.Topology == single || b.Topology == quorum) {
+	if got.Load() > 0 || orphans > 0 || applied > 0 && (b.Topology == harness.Single || b.Topology == harness.Quorum) {
 		t.Error("not what was promised")
 	}
 }
 
 // writes is how often scripts made a hold.
-func writes(b *bed) (n int) {
-	for _, srv := range b.masters() {
+func writes(b *harness.Deployment) (n int) {
+	for _, srv := range b.Masters {
 		stats := srv.CommandStats()
-		if b.Topology == quorum {
+		if b.Topology == harness.Quorum {
 			n += stats["zadd"] // hset writes facts as well
 			continue
 		}

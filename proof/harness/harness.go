@@ -3,13 +3,11 @@ package harness
 import (
 	"context"
 	"os"
-	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // Patience bounds what must happen, on a machine that has much else to do, and stands still at
@@ -31,23 +29,26 @@ func Long(t *testing.T) {
 	}
 }
 
+// Number returns the value of an environment variable, or otherwise if it is empty.
+func Number(t *testing.T, env string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", env, err)
+	}
+	return n
+}
+
 // Quiet silences the log of go-redis. It logs every connection that fails, and here many do.
 func Quiet() { redis.SetLogger(silent{}) }
 
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
-
-// NoLeak returns a check that fails the test when goroutines are left that were not there before.
-func NoLeak(t *testing.T) (check func()) {
-	left := leak.Watch()
-	return func() {
-		t.Helper()
-		if left := left(); left != "" {
-			t.Errorf("goroutines left behind:\n\n%s", left)
-		}
-	}
-}
 
 // Eventually waits until the condition holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
@@ -94,18 +95,4 @@ func Within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// Child runs one test of this program as a process of its own, with more environment.
-func Child(test string, env ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.v")
-	cmd.Env = append(append(os.Environ(), "HOLDFAST_CHILD=1"), env...)
-	return cmd
-}
-
-// OnlyChild skips a test that Child alone runs.
-func OnlyChild(t *testing.T) {
-	if os.Getenv("HOLDFAST_CHILD") == "" {
-		t.Skip("a part of another test")
-	}
 }

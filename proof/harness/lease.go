@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -33,13 +32,13 @@ func Release(t *testing.T, lease *holdfast.Lease) {
 // goes on in the background.
 func HandBack(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
-	if err := lease.Release(); !LetGo(err) {
+	if err := lease.Release(); !letGo(err) {
 		t.Error("hand back: ", err)
 	}
 }
 
-// LetGo tells whether a release or a check ended as one of a lease that was handed over may end.
-func LetGo(err error) bool {
+// letGo reports whether a release or a check ended as one of a lease that was handed over may end.
+func letGo(err error) bool {
 	var lost *holdfast.LostError
 	return err == nil || errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
 }
@@ -50,36 +49,6 @@ func Given(lease *holdfast.Lease, err error) error {
 		return err
 	}
 	return lease.Release()
-}
-
-// A Room is guarded by a lock: no two leases that are in it are trusted at one moment.
-type Room struct {
-	mu   sync.Mutex
-	in   map[*holdfast.Lease]bool
-	Were int // leases that have entered
-}
-
-// Enter fails the test when another trusted lease is in the room.
-func (r *Room) Enter(t *testing.T, lease *holdfast.Lease) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for other := range r.in {
-		if other.Err() == nil && lease.Err() == nil { // so the other's trust had not ended when this one's began
-			t.Errorf("two trusted leases: tokens %d and %d", other.Token(), lease.Token())
-		}
-	}
-	if r.in == nil {
-		r.in = make(map[*holdfast.Lease]bool)
-	}
-	r.in[lease] = true
-	r.Were++
-}
-
-// Leave takes the lease out of the room.
-func (r *Room) Leave(lease *holdfast.Lease) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.in, lease)
 }
 
 // A Claimant is a Lock under way.
@@ -97,16 +66,6 @@ func Claim(ctx context.Context, m *holdfast.Mutex) *Claimant {
 		c.Lease, c.Err = m.Lock(ctx)
 	}()
 	return c
-}
-
-// Over tells whether Lock has returned.
-func (c *Claimant) Over() bool {
-	select {
-	case <-c.Done:
-		return true
-	default:
-		return false
-	}
 }
 
 // Got waits for the lease.

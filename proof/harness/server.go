@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -42,19 +41,6 @@ func Listening(t *testing.T, srv *redisserver.Server) int {
 	t.Helper()
 	channels, _ := Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
 	return len(channels)
-}
-
-// Hears has a client listen, so that its next waiter asks once. A waiter that joins before its
-// client listens asks again as soon as it does, and the answer may let it in instead of the message
-// that a test is about.
-func Hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
-	t.Helper()
-	holder := Lock(t, Locker(t, srv.Addr(), nil).Mutex("before"))
-	waiter := Claim(Within(t, Patience), c.Mutex("before"))
-	Waiting(t, srv, "before", 1)
-	Eventually(t, "it listens", func() bool { return Listening(t, srv) == 1 })
-	Release(t, holder)
-	HandBack(t, waiter.Got(t))
 }
 
 // Free fails the test when a name is held. A hold that the server said was given back is not there

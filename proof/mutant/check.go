@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,13 +81,21 @@ func (c Check) run(ctx context.Context, dir string, limit time.Duration) (outcom
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program(dir), "-test.v", "-test.paniconexit0", "-test.timeout="+limit.String(), "-test.run="+c.pattern())
 	cmd.Dir = filepath.Join(dir, c.Module, c.Package)
-	cmd.Env = append(cmd.Environ(), "HOLDFAST_PROOF=0", "HOLDFAST_TORTURE_SECONDS=10",
+	proof := "0"
+	if c.Module == "proof" && slices.Contains(proofPackages, c.Package) {
+		proof, cmd.Args = "1", append(cmd.Args, "-test.short") // which judges no time
+	}
+	cmd.Env = append(cmd.Environ(), "HOLDFAST_PROOF="+proof, "HOLDFAST_TORTURE_SECONDS=10",
 		"TMPDIR="+filepath.Join(dir, "tmp")) // what a failed test keeps goes with the copy
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	came, err := c.judge(string(out), err)
 	return came, string(out), err
 }
+
+// proofPackages are the packages of module proof whose checks run, or are longer, with
+// HOLDFAST_PROOF=1.
+var proofPackages = []string{".", "./faults", "./quorum", "./simulate"}
 
 // enough is the time of one run of a check, also on a machine that has much else to do.
 const enough = 2 * time.Minute

@@ -70,9 +70,6 @@ func fault(name string) Check {
 	return Check{Module: "proof", Package: "./faults", Test: "TestFaults/single/" + name}
 }
 
-// early is a test on a real server whose clock, or largest token, is one of long ago.
-func early(name string) Check { return Check{Module: "proof", Package: "./faults", Test: name} }
-
 // torture is a rule of the history of processes that are killed, stopped and cut off. A run shows
 // some bugs and not others, by its timing.
 func torture(rule string) Check {

@@ -85,9 +85,8 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 				harness.Release(t, held) // as it was
 				return
 			}
-			harness.Signalled(t, "the holder is told", held.Done())
 			var lost *holdfast.LostError
-			if err := held.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
+			if err := harness.Checked(t, held); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
 				t.Errorf("lost by %v", err)
 			}
 		})

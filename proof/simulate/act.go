@@ -20,28 +20,26 @@ func (w *world) act(c *client, op *Op) {
 		defer end()
 		defer time.AfterFunc(op.Limit, end).Stop()
 	}
-	wait := w.call(c, op)
+	wait := w.beginWait(c, op)
 	lease, err := take(ctx, c, op)
-	h := w.back(wait, lease, err)
+	h := w.endWait(wait, lease, err)
 	if h == nil {
 		return
 	}
 	go func() {
 		<-lease.Done()
-		w.told(h)
+		w.checkNotice(h)
 	}()
 	w.hold(h, op.Hold/2)
-	if op.Inner == Break {
-		w.breaks(h)
-	} else if op.Inner != Nothing && lease.Err() == nil {
-		w.inner(h)
+	if op.Inner != Nothing && lease.Err() == nil {
+		w.useLease(h)
 	}
 	w.hold(h, op.Hold/2)
 	if op.Forgotten {
 		w.hold(h, op.TTL)
 	}
 	if lost := (*holdfast.LostError)(nil); errors.As(lease.Err(), &lost) && lost.Reason == holdfast.LossBroken {
-		pass(op.Lingers)
+		pass(op.RunsOn)
 	}
 	w.release(h)
 	if op.Twice {
@@ -120,12 +118,12 @@ func (w *world) hold(h *holding, long time.Duration) {
 }
 
 func (w *world) release(h *holding) {
-	was := w.leave(h)
-	w.left(h, was, h.lease.Release())
+	was := w.beginRelease(h)
+	w.endRelease(h, was, h.lease.Release())
 }
 
-// inner does something with a lease that is held.
-func (w *world) inner(h *holding) {
+// useLease does something with a lease that is held.
+func (w *world) useLease(h *holding) {
 	failed := func(what string, err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

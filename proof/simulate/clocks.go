@@ -20,13 +20,13 @@ const (
 	// what was made before a leap back ends, by the server's clock, later than all that was made
 	// since.
 	leap = 2 * length
-	// most is how long a clock stays set back after a leap.
-	most = 6 * time.Minute
-	// unseen is the least step forward of a master that nobody can overlook: a hundredth of a run
-	// is less.
-	unseen = 2 * time.Minute
-	// recounts is after which time a master that forgot counts again.
-	recounts = 25 * time.Second
+	// maxSetBack is how long a clock stays set back after a leap.
+	maxSetBack = 6 * time.Minute
+	// minVisibleStep is the least step forward of a master that nobody can overlook: a hundredth of
+	// a run is less.
+	minVisibleStep = 2 * time.Minute
+	// recountTime is after which time a master that forgot counts again.
+	recountTime = 25 * time.Second
 	// claim is what a hand-over to a dead waiter costs the next one at most, with the next one's
 	// request.
 	claim = 600 * time.Millisecond
@@ -69,9 +69,9 @@ func (p *Plan) drawClock(d dice) {
 		now := shows.Add(f.At)
 		by, long := d.moment().Sub(now), d.short(time.Second, time.Minute)
 		if d.percent(60) { // long enough for all to come right meanwhile
-			long = d.between(time.Minute, most)
+			long = d.between(time.Minute, maxSetBack)
 		}
-		until := min(f.At+long, workEnd-settled)
+		until := min(f.At+long, workEnd-recoveryTime)
 		switch {
 		case right != nil || until <= f.At || d.percent(40):
 		case by >= leap:
@@ -105,25 +105,25 @@ func (p *Plan) drawClocks(d dice) {
 	}
 	var more []Fault
 	for i, f := range forgets {
-		next := workEnd - settled
+		next := workEnd - recoveryTime
 		if i+1 < len(forgets) {
 			next = forgets[i+1].At
 		}
 		now := shows[f.Server].Add(f.At)
 		by, back := d.moment().Sub(now), -d.short(time.Millisecond, 20*time.Second)
-		room := min(next-recounts-f.At, most)
+		left := min(next-recountTime-f.At, maxSetBack)
 		long := time.Second
-		if room > time.Second {
-			long = d.between(time.Second, room)
+		if left > time.Second {
+			long = d.between(time.Second, left)
 		}
 		if d.percent(50) {
 			continue
 		}
 		f.Kind, f.For, f.Delay = Step, 0, max(back, earliest.Sub(now))
 		switch {
-		case by >= unseen:
+		case by >= minVisibleStep:
 			f.Delay = by
-		case by <= -leap && room > time.Second:
+		case by <= -leap && left > time.Second:
 			f.Delay = by
 			more = append(more, Fault{At: f.At + long, Server: f.Server, Kind: Step, Delay: -by})
 			continue // it is set right before it steps again
@@ -153,8 +153,8 @@ func (h *host) set(step time.Duration) {
 	}
 }
 
-// leapt takes a leap of the only server's clock down. mu is held.
-func (l *ledger) leapt(f *Fault) {
+// noteLeap takes a leap of the only server's clock down. mu is held.
+func (l *ledger) noteLeap(f *Fault) {
 	switch {
 	case f.Kind != Step || l.plan.Mode == Quorum:
 	case f.Delay <= -leap:
@@ -164,30 +164,30 @@ func (l *ledger) leapt(f *Fault) {
 	}
 }
 
-// late is how much longer than tight a room may be free while the clock is set back by years. Holds
-// and places of those that died end when it is set right; nobody can wait for that. A hold keeps
-// all out until then; a place costs a claim.
-func (l *ledger) late(room string) (more time.Duration, ever bool) {
+// excuseAfterLeap returns how much longer than maxIdle a name may be free while the clock is set
+// back by years. Holds and places of those that died end when it is set right; nobody can wait for
+// that. A hold keeps all out until then; a place costs a claim.
+func (l *ledger) excuseAfterLeap(class string) (more time.Duration, ever bool) {
 	if l.setBack.IsZero() {
 		return 0, false
 	}
-	for _, at := range l.rooms[room].died {
-		if at.After(l.setBack.Add(-settled)) {
+	for _, at := range l.classes[class].died {
+		if at.After(l.setBack.Add(-recoveryTime)) {
 			more += claim
 		}
 	}
-	return more, l.outlived(room)
+	return more, l.hasOldHold(class)
 }
 
-// outlived tells whether the server keeps a hold in a room that was made before its clock was set
-// back by years.
-func (h *host) outlived(room string) bool {
+// hasOldHold reports whether the server keeps a hold of a class that was made before its clock was
+// set back by years.
+func (h *host) hasOldHold(of string) bool {
 	const longestHold = longest + longest/10 // also of a min hold, by a clock that drifts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.tick()
 	for _, name := range locks {
-		if class(name) != room {
+		if class(name) != of {
 			continue
 		}
 		key := "holdfast:{" + name + "}"
@@ -212,19 +212,19 @@ func (h *host) outlived(room string) bool {
 	return false
 }
 
-// knowing is what is known of a master's clock that was set forward. A client that was answered
-// since the clock was set back, or since the memory of the master began, sees the step. For others
-// the master counts, until one of those clients has told it to begin its memory anew.
-type knowing struct {
+// stepKnowledge is what is known of a master's clock that was set forward. A client that was
+// answered since the clock was set back, or since the memory of the master began, sees the step.
+// For others the master counts, until one of those clients has told it to begin its memory anew.
+type stepKnowledge struct {
 	since time.Time        // it was set back, or its memory began
 	mark  string           // the birth mark of the memory that it was set forward in; empty: it was not
 	told  time.Time        // when that was gone
 	knew  map[*client]bool // clients that see it
 }
 
-// forward takes a step forward of a master down, before it is done; anew takes one back, or the end
-// of its memory.
-func (w *world) forward(server int) {
+// noteStepForward takes a step forward of a master down, before it is done; noteMemoryLoss takes
+// one back, or the end of its memory.
+func (w *world) noteStepForward(server int) {
 	h := w.hosts[server]
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -236,12 +236,13 @@ func (w *world) forward(server int) {
 	}
 }
 
-func (w *world) anew(server int) {
+func (w *world) noteMemoryLoss(server int) {
 	w.hosts[server].change(func() { w.hosts[server].known.since = time.Now() })
 }
 
-// untold tells whether a master's clock was set forward, and nobody has told it yet. mu is held.
-func (h *host) untold() bool {
+// isStepUnknown reports whether a master's clock was set forward, and nobody has told it yet. mu is
+// held.
+func (h *host) isStepUnknown() bool {
 	if h.known.mark == "" || !h.known.told.IsZero() {
 		return false
 	}
@@ -251,14 +252,14 @@ func (h *host) untold() bool {
 	return h.known.told.IsZero()
 }
 
-// neverMet tells whether a client may be let in by a master that has ended holds early, as it
-// cannot see that: also a little later, as answers take their time. "A node whose clock is set
+// mayNotSeeStep reports whether a client may be let in by a master that has ended holds early, as
+// it cannot see that: also a little later, as answers take their time. "A node whose clock is set
 // forward counts for clients that never met it before, until one that did is answered."
-func (w *world) neverMet(c *client) bool {
+func (w *world) mayNotSeeStep(c *client) bool {
 	const answers = 5 * time.Second
 	return slices.ContainsFunc(w.hosts, func(h *host) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return (h.untold() || !h.known.told.IsZero() && time.Since(h.known.told) < answers) && !h.known.knew[c]
+		return (h.isStepUnknown() || !h.known.told.IsZero() && time.Since(h.known.told) < answers) && !h.known.knew[c]
 	})
 }

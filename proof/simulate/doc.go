@@ -47,7 +47,7 @@
 // path from each client. Up to a third of all paths are troubled at one time; one master after the
 // other loses its memory, amid a hold. The rules above excuse nothing for that. Besides, the run
 // looks every 20 ms whether fewer masters than a majority would let another in before the trust in
-// a hold ends (covered.go), and every second whether any key would stay for ever. Order is not
+// a hold ends (majority.go), and every second whether any key would stay for ever. Order is not
 // checked, and a wait may last 12 s.
 //
 // A process that stands still cannot be simulated: all timers of a bubble go by one clock.
@@ -62,14 +62,14 @@
 //
 // The ledger excuses what no client can prevent then:
 //
-//   - blind: after a step, as after every fault that lets another in beside a holder, overlaps are
-//     not counted for the longest TTL and a second: until the holder has renewed, or its trust has
-//     ended. Over a quorum there is no such time;
-//   - late: while the clock is set back, the places of dead waiters do not end. Each hand-over to
-//     such a place may keep the next waiter for one claim longer;
-//   - outlived: a hold from before the leap back that is not given back keeps others out until the
-//     clock is set right. Then no waiter is stuck, however long it waits;
-//   - unaware: a master whose clock was set forward has ended its holds early. A client that was
+//   - overlapExcuse: after a step, as after every fault that lets another in beside a holder,
+//     overlaps are not counted for the longest TTL and a second: until the holder has renewed, or
+//     its trust has ended. Over a quorum there is no such time;
+//   - excuseAfterLeap: while the clock is set back, the places of dead waiters do not end. Each
+//     hand-over to such a place may keep the next waiter for one claim longer;
+//   - hasOldHold: a hold from before the leap back that is not given back keeps others out until
+//     the clock is set right. Then no waiter is stuck, however long it waits;
+//   - uninformed: a master whose clock was set forward has ended its holds early. A client that was
 //     not answered by it since its memory began cannot see that, and may be let in by it, until a
 //     client that can see it was answered, and 5 s more. Such a hold may overlap earlier ones, and
 //     begin before the end of a min hold.

@@ -46,9 +46,9 @@ const (
 	Step       Trouble = "clock"
 )
 
-// everywhere are the troubles of every mode but Calm, more often those that are more likely to
+// commonTroubles are the troubles of every mode but Calm, more often those that are more likely to
 // matter.
-var everywhere = []Trouble{
+var commonTroubles = []Trouble{
 	Silence, Silence, Silence, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, CutAll, Deafen, Kill, Vanish,
 	Restart, Flush, Refuse,
 }
@@ -61,11 +61,11 @@ var refusals = []string{
 	"BUSY Redis is busy running a script.",
 }
 
-// drawFaults draws stretches of trouble, with peace in between in which all must come right.
+// drawFaults draws stretches of trouble, with quiet in between in which all must come right.
 func (p *Plan) drawFaults(d dice) {
-	for at := d.between(30*time.Second, 90*time.Second); ; at += settled + d.between(10*time.Second, time.Minute) {
+	for at := d.between(30*time.Second, 90*time.Second); ; at += recoveryTime + d.between(10*time.Second, time.Minute) {
 		end := at + d.between(20*time.Second, 4*time.Minute)
-		if end > workEnd-settled {
+		if end > workEnd-recoveryTime {
 			break
 		}
 		for ; at < end; at += d.short(100*time.Millisecond, 20*time.Second) {
@@ -77,7 +77,7 @@ func (p *Plan) drawFaults(d dice) {
 
 func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	f := Fault{At: at, For: min(left, d.short(20*time.Millisecond, 15*time.Second)), Client: d.IntN(len(p.Latency))}
-	f.Kind = everywhere[d.IntN(len(everywhere))]
+	f.Kind = commonTroubles[d.IntN(len(commonTroubles))]
 	if d.percent(15) {
 		switch p.Mode {
 		case Forget:
@@ -116,19 +116,19 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	return f
 }
 
-// forgets tells whether a fault lets another in beside a holder, by design; one of several servers
-// does not.
+// forgets reports whether a fault lets another in beside a holder, by design; one of several
+// servers does not.
 func (l *ledger) forgets(f *Fault) bool {
 	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step)
 }
 
-// settling is how long after its end a fault excuses a waiter.
-func (f *Fault) settling() time.Duration {
-	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap { // it ends what is there so much later; see late for more
-		return settled - f.Delay
+// recoveryTime returns how long after its end a fault excuses a waiter.
+func (f *Fault) recoveryTime() time.Duration {
+	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap { // it ends what is there so much later; see excuseAfterLeap for more
+		return recoveryTime - f.Delay
 	}
 	if f.Kind == Duplicate {
-		return settled + f.Delay
+		return recoveryTime + f.Delay
 	}
-	return settled
+	return recoveryTime
 }

@@ -18,11 +18,11 @@ func (w *world) latch(op *Op) {
 	began := time.Now()
 	w.mu.Unlock()
 	at := func(i int) *client { return clients[(op.Client+i)%len(clients)] }
-	made := func(c *client) *holdfast.Latch {
+	latchOf := func(c *client) *holdfast.Latch {
 		return c.Latch(fmt.Sprintf("latch-%d", op.ID), holdfast.WithTTL(op.TTL))
 	}
-	if err := made(at(0)).Set(at(0).ctx, int(op.Weight)); err != nil {
-		w.shut(at(0), op, "set", err)
+	if err := latchOf(at(0)).Set(at(0).ctx, int(op.Weight)); err != nil {
+		w.noteLatchFailure(at(0), op, "set", err)
 		return
 	}
 	var (
@@ -36,8 +36,8 @@ func (w *world) latch(op *Op) {
 			w.mu.Lock()
 			counted++
 			w.mu.Unlock()
-			if err := made(at(i + 1)).CountDown(at(i + 1).ctx); err != nil {
-				w.shut(at(i+1), op, "count down", err)
+			if err := latchOf(at(i + 1)).CountDown(at(i + 1).ctx); err != nil {
+				w.noteLatchFailure(at(i+1), op, "count down", err)
 				return
 			}
 			w.mu.Lock()
@@ -48,7 +48,7 @@ func (w *world) latch(op *Op) {
 	waiter := at(len(clients) - 1)
 	ctx, cancel := context.WithTimeout(waiter.ctx, op.Limit)
 	defer cancel()
-	err := made(waiter).Wait(ctx)
+	err := latchOf(waiter).Wait(ctx)
 	w.mu.Lock()
 	missing := int(op.Weight) - counted
 	late := time.Duration(0)
@@ -63,7 +63,7 @@ func (w *world) latch(op *Op) {
 	case err != nil:
 	case missing > 0:
 		w.violation(judge.Latch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
-	case late > tight && began.After(w.peace):
+	case late > maxIdle && began.After(w.recoveredAt):
 		w.violation(judge.Latch, "latch of op %d was told %v late", op.ID, late)
 	default:
 		w.note(waiter, op.ID, "latch", "open")
@@ -71,14 +71,14 @@ func (w *world) latch(op *Op) {
 	}
 	if err != nil {
 		w.note(waiter, op.ID, "latch", "shut")
-		if began.After(w.peace) && w.faulty == 0 {
+		if began.After(w.recoveredAt) && w.faulty == 0 {
 			w.violation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
 		}
 	}
 }
 
-// shut takes a failed call on a latch.
-func (w *world) shut(c *client, op *Op, what string, err error) {
+// noteLatchFailure takes a failed call on a latch.
+func (w *world) noteLatchFailure(c *client, op *Op, what string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(c, op.ID, "latch", what+" failed")

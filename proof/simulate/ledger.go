@@ -23,22 +23,22 @@ type Violation struct {
 func (v Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Rule, v.At, v.Text) }
 
 const (
-	// settled is after which time without a fault everything is as if there had been none: TTLs are
-	// over, the dead are taken out of the queue (18 s), the living have asked (6 s), and slow
-	// answers have come.
-	settled = longest + 18*time.Second + 6*time.Second + 4*time.Second
-	// tight is the longest that a name may be free, at peace, while somebody waits: the claim of a
-	// hand-over that the waiter gave up at that moment, or the first ask of one that did not know
-	// when the holder's time is over.
-	tight = 1500 * time.Millisecond
-	// blind is how long after a fault that lets another in beside a holder overlaps are not
+	// recoveryTime is after which time without a fault everything is as if there had been none:
+	// TTLs are over, the dead are taken out of the queue (18 s), the living have asked (6 s), and
+	// slow answers have come.
+	recoveryTime = longest + 18*time.Second + 6*time.Second + 4*time.Second
+	// maxIdle is the longest that a name may be free, while no fault shows, while somebody waits:
+	// the claim of a hand-over that the waiter gave up at that moment, or the first ask of one that
+	// did not know when the holder's time is over.
+	maxIdle = 1500 * time.Millisecond
+	// overlapExcuse is how long after a fault that lets another in beside a holder overlaps are not
 	// counted: until the holder's renewal, or the end of its trust.
-	blind = longest + time.Second
-	// trips is how much of its trust a release needs at most at peace, to connect and to be
-	// answered; it lasts no longer than trust.
-	trips = 20 * time.Millisecond
-	// abreast is how much later a call must begin to be the later one.
-	abreast = 100 * time.Millisecond
+	overlapExcuse = longest + time.Second
+	// releaseTime is how much of its trust a release needs at most while no fault shows, to connect
+	// and to be answered; it lasts no longer than trust.
+	releaseTime = 20 * time.Millisecond
+	// callGap is how much later a call must begin to be the later one.
+	callGap = 100 * time.Millisecond
 )
 
 // A ledger knows what is held, waited for and troubled at each moment, and checks it.
@@ -46,38 +46,38 @@ type ledger struct {
 	plan *Plan
 	zero time.Time
 
-	mu      sync.Mutex
-	live    map[string][]*holding // by name; some may be over
-	granted map[string][]*holding // by name, all
-	tokens  map[string]judge.Tokens
-	breaks  map[string][]attempt  // by name: who tried to end which hold
-	evicts  map[string]bool       // names of which an operator evicted a waiter
-	rooms   map[string]*room      // by class
-	ended   map[string]time.Time  // when a hold was given back, by its id
-	kept    map[string]judge.Kept // by name: the last min hold, at its earliest end
-	faulty  int                   // faults that last
-	peace   time.Time             // when everything must have come right since the last fault
-	blind   time.Time             // until when overlaps are excused
-	setBack time.Time             // since when the only server's clock is set back by years; zero: it is not
+	mu           sync.Mutex
+	live         map[string][]*holding // by name; some may be over
+	granted      map[string][]*holding // by name, all
+	tokens       map[string]judge.Tokens
+	breaks       map[string][]breakAttempt // by name: who tried to end which hold
+	evicts       map[string]bool           // names of which an operator evicted a waiter
+	classes      map[string]*classState    // by class
+	ended        map[string]time.Time      // when a hold was given back, by its id
+	kept         map[string]judge.Kept     // by name: the last min hold, at its earliest end
+	faulty       int                       // faults that last
+	recoveredAt  time.Time                 // when everything must have come right since the last fault
+	excusedUntil time.Time                 // until when overlaps are excused
+	setBack      time.Time                 // since when the only server's clock is set back by years; zero: it is not
 
-	outlived func(room string) bool // the server keeps a hold from before that
-	unaware  func(*client) bool     // a master may let it in that has ended holds early
-	events   []event
-	found    []Violation
-	counts   map[string]int
+	hasOldHold func(class string) bool // the server keeps a hold from before that
+	uninformed func(*client) bool      // a master may let it in that has ended holds early
+	events     []event
+	found      []Violation
+	counts     map[string]int
 }
 
-// A room is all that is held together.
-type room struct {
-	idle    time.Time // since when, if nobody holds
-	leaving int       // releases under way
-	waiting map[*wait]bool
-	died    []time.Time // when processes did that waited
+// A classState is what is known of all that is held together.
+type classState struct {
+	idle      time.Time // since when, if nobody holds
+	releasing int       // releases under way
+	waiting   map[*wait]bool
+	died      []time.Time // when processes did that waited
 }
 
-// empty notes that a holding is over: nobody holds from now on, or from the end of the last min
+// noteEnd notes that a holding is over: nobody holds from now on, or from the end of the last min
 // hold.
-func (r *room) empty(h *holding) {
+func (r *classState) noteEnd(h *holding) {
 	for _, end := range []time.Time{time.Now(), h.from.Add(h.op.MinHold * 101 / 100)} {
 		if end.After(r.idle) {
 			r.idle = end
@@ -95,17 +95,17 @@ type wait struct {
 // A holding is a lease that was given.
 type holding struct {
 	*wait
-	lease     *holdfast.Lease
-	tokens    map[string]int64
-	from      time.Time
-	shared    bool
-	released  bool
-	left      time.Duration // of its trust, when it was released
-	uncovered bool          // it was told that a majority would let another in
-	excused   bool          // it may have been lost in a blind time
-	broken    *breaking     // it was ended, and its code goes on; nil: not as far as is known
-	unaware   bool          // holders before it may not have been known where it was let in
-	sure      bool          // nothing excused another beside it when it began
+	lease      *holdfast.Lease
+	tokens     map[string]int64
+	from       time.Time
+	shared     bool
+	released   bool
+	left       time.Duration // of its trust, when it was released
+	reported   bool          // it was told that a majority would let another in
+	excused    bool          // it may have been lost while overlaps were excused
+	broken     *breaking     // it was ended, and its code goes on; nil: not as far as is known
+	uninformed bool          // holders before it may not have been known where it was let in
+	certain    bool          // nothing excused another beside it when it began
 }
 
 type event struct {
@@ -118,10 +118,10 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, tokens: map[string]judge.Tokens{},
-		breaks: map[string][]attempt{}, evicts: map[string]bool{}, rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
+		breaks: map[string][]breakAttempt{}, evicts: map[string]bool{}, classes: map[string]*classState{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
-		if l.rooms[class(name)] == nil {
-			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
+		if l.classes[class(name)] == nil {
+			l.classes[class(name)] = &classState{idle: l.zero, waiting: map[*wait]bool{}}
 		}
 	}
 	return l
@@ -145,7 +145,7 @@ func (w *wait) String() string {
 	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Kind, w.op.Names, w.client.name)
 }
 
-// Trusted tells whether a hold counts: its lease says so, its process lives.
+// Trusted reports whether a hold counts: its lease says so, its process lives.
 func (h *holding) Trusted() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
 
 // Claim is how it holds now.
@@ -159,40 +159,40 @@ func (l *ledger) grant(h *holding, name string) judge.Grant {
 	claim.Shares = h.op.Kind == Read
 	return judge.Grant{
 		Claim: claim, Proc: h.client.name, Joined: h.shared, Token: h.tokens[name],
-		Called: int64(h.called.Sub(l.zero)), Returned: int64(h.from.Sub(l.zero)), Trusted: h.sure,
+		Called: int64(h.called.Sub(l.zero)), Returned: int64(h.from.Sub(l.zero)), Trusted: h.certain,
 	}
 }
 
-// overlaps tells whether they are no two to be trusted at one time, as far as the server that let
+// overlaps reports whether they are no two to be trusted at one time, as far as the server that let
 // the later in could know.
 func (h *holding) overlaps(other *holding) bool {
-	unaware := h.unaware && h.from.After(other.from) || other.unaware && other.from.After(h.from)
-	return h != other && !unaware && h.Claim().Excludes(other.Claim())
+	uninformed := h.uninformed && h.from.After(other.from) || other.uninformed && other.from.After(h.from)
+	return h != other && !uninformed && h.Claim().Excludes(other.Claim())
 }
 
-// queues tells whether a wait stands in one queue from its call on; a group stands in that of its
+// queues reports whether a wait stands in one queue from its call on; a group stands in that of its
 // first busy name.
 func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 
-// call counts a wait in; it takes mu.
-func (l *ledger) call(c *client, op *Op) *wait {
+// beginWait counts a wait in; it takes mu.
+func (l *ledger) beginWait(c *client, op *Op) *wait {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := &wait{op: op, client: c, called: time.Now()}
 	if !op.Try && !op.Poll {
-		l.rooms[class(op.Names[0])].waiting[w] = true
+		l.classes[class(op.Names[0])].waiting[w] = true
 	}
 	l.note(c, op.ID, "call", "")
 	return w
 }
 
-// back counts it out, with a lease or without; it takes mu.
-func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
+// endWait counts it out, with a lease or without; it takes mu.
+func (l *ledger) endWait(w *wait, lease *holdfast.Lease, err error) *holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.rooms[class(w.op.Names[0])]
+	r := l.classes[class(w.op.Names[0])]
 	if !w.client.dead {
-		l.stuck(r)
+		l.checkStuck(r)
 	}
 	delete(r.waiting, w)
 	if err != nil {
@@ -202,39 +202,39 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
 	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
 	if !h.Trusted() {
-		r.empty(h)
+		r.noteEnd(h)
 		return h
 	}
-	h.unaware = l.plan.Mode == Quorum && l.unaware(h.client)
+	h.uninformed = l.plan.Mode == Quorum && l.uninformed(h.client)
 	for _, name := range w.op.Names {
-		l.enter(name, h)
+		l.addHolding(name, h)
 	}
 	return h
 }
 
-// enter checks a new hold against the others of its name.
-func (l *ledger) enter(name string, h *holding) {
+// addHolding checks a new hold against the others of its name.
+func (l *ledger) addHolding(name string, h *holding) {
 	l.live[name] = append(judge.Trusted(l.live[name]), h)
-	l.alone(name)
-	l.confirmed(name, h)
-	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.unaware {
+	l.checkOverlap(name)
+	l.checkBroken(name, h)
+	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.uninformed {
 		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
 		l.kept[name] = judge.Kept{Claim: h.Claim(), Until: h.called.Sub(l.zero) + h.op.MinHold*99/100}
 	}
-	h.sure = l.plan.Mode == Quorum || time.Now().After(l.blind)
-	l.grows(name, h)
+	h.certain = l.plan.Mode == Quorum || time.Now().After(l.excusedUntil)
+	l.checkToken(name, h)
 	if l.plan.Mode == Calm && l.plan.Strict && h.queues() {
-		l.inOrder(name, h)
+		l.checkOrder(name, h)
 	}
 	l.granted[name] = append(l.granted[name], h)
 }
 
-// grows checks the token of a new hold. The tokens of a quorum grow where the order of the grants
-// is known; those of a server always do, but for readers and permits, which may return in another
-// order.
-func (l *ledger) grows(name string, h *holding) {
+// checkToken checks the token of a new hold. The tokens of a quorum grow where the order of the
+// grants is known; those of a server always do, but for readers and permits, which may return in
+// another order.
+func (l *ledger) checkToken(name string, h *holding) {
 	token := h.tokens[name]
 	if !judge.IsToken(token) {
 		l.violation(judge.Token, "%s %v: %d is no token", name, h, token)
@@ -254,28 +254,28 @@ func (l *ledger) grows(name string, h *holding) {
 	if i, text := judge.Rival(grants, l.grant(h, name)); text != "" {
 		l.violation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
 	}
-	if h.sure && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
+	if h.certain && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
 		l.violation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
 	}
 	l.tokens[name] = l.tokens[name].With(token, h.shared)
 }
 
-// inOrder checks that a new hold was not passed by a later caller.
-func (l *ledger) inOrder(name string, h *holding) {
+// checkOrder checks that a new hold was not passed by a later caller.
+func (l *ledger) checkOrder(name string, h *holding) {
 	waited := func(h *holding) judge.Wait {
 		grant := l.grant(h, name)
 		return judge.Wait{Called: grant.Called, Returned: grant.Returned}
 	}
 	for _, other := range l.granted[name] {
-		if other.queues() && waited(h).PassedBy(waited(other), int64(abreast), int64(10*time.Millisecond)) {
+		if other.queues() && waited(h).PassedBy(waited(other), int64(callGap), int64(10*time.Millisecond)) {
 			l.violation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
 		}
 	}
 }
 
-// alone checks rule 1 for a name, now.
-func (l *ledger) alone(name string) {
-	if time.Now().Before(l.blind) {
+// checkOverlap checks rule 1 for a name, now.
+func (l *ledger) checkOverlap(name string) {
+	if time.Now().Before(l.excusedUntil) {
 		l.counts["excused"]++
 		return
 	}
@@ -290,18 +290,18 @@ func (l *ledger) alone(name string) {
 	}
 }
 
-// tight is how long a name may be free at peace; over a quorum, which promises no order and takes
-// some time for its messages, until the waiter has asked twice.
-func (l *ledger) tight() time.Duration {
+// maxIdleTime returns how long a name may be free while no fault shows; over a quorum, which
+// promises no order and takes some time for its messages, until the waiter has asked twice.
+func (l *ledger) maxIdleTime() time.Duration {
 	if l.plan.Mode == Quorum {
 		return 12 * time.Second
 	}
-	return tight
+	return maxIdle
 }
 
-// stuck checks that the first waiter of a room does not wait while nobody holds.
-func (l *ledger) stuck(r *room) {
-	if l.faulty > 0 || r.leaving > 0 || len(r.waiting) == 0 {
+// checkStuck checks that the first waiter of a class does not wait while nobody holds.
+func (l *ledger) checkStuck(r *classState) {
+	if l.faulty > 0 || r.releasing > 0 || len(r.waiting) == 0 {
 		return
 	}
 	var first *wait
@@ -319,10 +319,10 @@ func (l *ledger) stuck(r *room) {
 	if r.idle.After(since) {
 		since = r.idle
 	}
-	more, ever := l.late(class(first.op.Names[0]))
-	if now := time.Now(); now.After(since.Add(l.tight()+more)) && now.After(l.peace) && !ever {
-		l.violation(judge.Stuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
-			first, first.called.Sub(l.zero), since.Sub(l.zero), l.peace.Add(-settled).Sub(l.zero))
+	more, ever := l.excuseAfterLeap(class(first.op.Names[0]))
+	if now := time.Now(); now.After(since.Add(l.maxIdleTime()+more)) && now.After(l.recoveredAt) && !ever {
+		l.violation(judge.Stuck, "%v waits since %v, nobody holds since %v, and no fault since %v",
+			first, first.called.Sub(l.zero), since.Sub(l.zero), l.recoveredAt.Add(-recoveryTime).Sub(l.zero))
 	}
 }
 
@@ -335,7 +335,7 @@ func (l *ledger) reason(w *wait, err error) string {
 	case w.client.dead:
 		return "dead"
 	case errors.As(err, &wait) && wait.Reason == holdfast.WaitEvicted:
-		return l.evicted(w)
+		return l.checkEvicted(w)
 	case errors.As(err, &wait):
 		return "gave up"
 	case errors.As(err, &held) && (w.op.Try || w.op.Poll):
@@ -353,11 +353,11 @@ func (l *ledger) reason(w *wait, err error) string {
 	return "failed"
 }
 
-// troubled tells whether a fault may show.
-func (l *ledger) troubled() bool { return l.faulty > 0 || time.Now().Before(l.peace) }
+// troubled reports whether a fault may show.
+func (l *ledger) troubled() bool { return l.faulty > 0 || time.Now().Before(l.recoveredAt) }
 
-// told checks the notice of a loss, when it comes; it takes mu.
-func (l *ledger) told(h *holding) {
+// checkNotice checks the notice of a loss, when it comes; it takes mu.
+func (l *ledger) checkNotice(h *holding) {
 	err := h.lease.Err()
 	var lost *holdfast.LostError
 	l.mu.Lock()
@@ -365,23 +365,24 @@ func (l *ledger) told(h *holding) {
 	if h.client.dead || !errors.As(err, &lost) {
 		return
 	}
-	l.vacate(h, lost)
+	l.noteLoss(h, lost)
 	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
-	l.unkept(h)
+	l.forgetMinHold(h)
 	late := time.Since(h.lease.Until())
 	switch {
 	case late > time.Millisecond:
 		l.violation(judge.Lost, "%v was told %v late", h, late)
 	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
 	case l.plan.Mode == Quorum && l.troubled(): // a master forgot while another had not heard of it
-	case time.Now().Before(l.blind) || h.excused || l.mayBeEnded(h, lost):
+	case time.Now().Before(l.excusedUntil) || h.excused || l.mayBeEnded(h, lost):
 	default:
 		l.violation(judge.Lost, "%v was lost: %v", h, err)
 	}
 }
 
-// unkept is for a hold that was lost: over a quorum its min hold is not kept everywhere then.
-func (l *ledger) unkept(h *holding) {
+// forgetMinHold is for a hold that was lost: over a quorum its min hold is not kept everywhere
+// then.
+func (l *ledger) forgetMinHold(h *holding) {
 	if l.plan.Mode == Quorum && h.op.MinHold > 0 {
 		for _, name := range h.op.Names {
 			delete(l.kept, name)
@@ -389,31 +390,31 @@ func (l *ledger) unkept(h *holding) {
 	}
 }
 
-// leave marks a hold as no longer used, before it is released; it takes mu.
-func (l *ledger) leave(h *holding) (was error) {
+// beginRelease marks a hold as no longer used, before it is released; it takes mu.
+func (l *ledger) beginRelease(h *holding) (was error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was = h.lease.Err()
 	h.released, h.left = true, time.Until(h.lease.Until())
-	l.rooms[class(h.op.Names[0])].leaving++
+	l.classes[class(h.op.Names[0])].releasing++
 	l.note(h.client, h.op.ID, "release", "")
 	return was
 }
 
-// left takes the answer to the release; it takes mu.
-func (l *ledger) left(h *holding, was, err error) {
+// endRelease takes the answer to the release; it takes mu.
+func (l *ledger) endRelease(h *holding, was, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.rooms[class(h.op.Names[0])]
-	r.leaving--
-	r.empty(h)
+	r := l.classes[class(h.op.Names[0])]
+	r.releasing--
+	r.noteEnd(h)
 	if errors.Is(err, holdfast.ErrLost) && !h.client.dead {
-		l.unkept(h)
+		l.forgetMinHold(h)
 	}
 	if err == nil && was == nil && !h.shared && !h.client.dead { // readers share a hold, which goes on
 		l.ended[h.lease.Owner()] = time.Now()
 	}
-	result, may := l.released(h, was, err)
+	result, may := l.releaseResult(h, was, err)
 	if !may && err != nil {
 		l.violation(judge.Release, "%v: %v", h, err)
 	} else if !may {
@@ -422,9 +423,9 @@ func (l *ledger) left(h *holding, was, err error) {
 	l.note(h.client, h.op.ID, "released", result)
 }
 
-// released names what came of a release, and tells whether it may have: a hold is lost, or its fate
-// unknown, only while a fault may show, or where it ends by itself.
-func (l *ledger) released(h *holding, was, err error) (result string, may bool) {
+// releaseResult names what came of a release, and reports whether it may have: a hold is lost, or
+// its fate unknown, only while a fault may show, or where it ends by itself.
+func (l *ledger) releaseResult(h *holding, was, err error) (result string, may bool) {
 	var refused *holdfast.StoreError
 	troubled := l.troubled()
 	switch {
@@ -434,7 +435,7 @@ func (l *ledger) released(h *holding, was, err error) (result string, may bool) 
 		return "lost", was != nil || troubled || l.mayBeEnded(h, nil) || h.op.Fixed || h.op.MaxHold > 0
 	case l.plan.Mode == Quorum && troubled && errors.Is(err, holdfast.ErrUnavailable):
 		return "unavailable", true
-	case errors.Is(err, holdfast.ErrUncertain) && (troubled || h.left < trips):
+	case errors.Is(err, holdfast.ErrUncertain) && (troubled || h.left < releaseTime):
 		return "uncertain", true
 	case err != nil:
 		return "refused", troubled && errors.As(err, &refused)
@@ -442,12 +443,12 @@ func (l *ledger) released(h *holding, was, err error) (result string, may bool) 
 	return "done", was == nil
 }
 
-// renewed takes a renewal that the server got: at peace, none comes for what was given back; it
-// takes mu.
-func (l *ledger) renewed(id string) {
+// checkRenewal takes a renewal that the server got: while no fault shows, none comes for what was
+// given back; it takes mu.
+func (l *ledger) checkRenewal(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at, ended := l.ended[id]; ended && time.Since(at) > abreast && !l.troubled() && !l.held(id) {
+	if at, ended := l.ended[id]; ended && time.Since(at) > callGap && !l.troubled() && !l.held(id) {
 		l.violation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
 	}
 }
@@ -463,32 +464,32 @@ func (l *ledger) held(id string) bool {
 	return false
 }
 
-// trouble counts a fault in, calm out; both take mu.
-func (l *ledger) trouble(f *Fault) {
+// beginFault counts a fault in, endFault out; both take mu.
+func (l *ledger) beginFault(f *Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faulty++
 	l.note(nil, f.Client, "fault", string(f.Kind))
-	l.upset(f)
+	l.noteFault(f)
 }
 
-func (l *ledger) calm(f *Fault) {
+func (l *ledger) endFault(f *Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faulty--
 	l.note(nil, f.Client, "fault over", string(f.Kind))
-	l.upset(f)
+	l.noteFault(f)
 }
 
-func (l *ledger) upset(f *Fault) {
-	if peace := time.Now().Add(f.settling()); peace.After(l.peace) {
-		l.peace = peace
+func (l *ledger) noteFault(f *Fault) {
+	if at := time.Now().Add(f.recoveryTime()); at.After(l.recoveredAt) {
+		l.recoveredAt = at
 	}
-	l.leapt(f)
+	l.noteLeap(f)
 	if !l.forgets(f) {
 		return
 	}
-	l.blind = time.Now().Add(blind)
+	l.excusedUntil = time.Now().Add(overlapExcuse)
 	clear(l.kept)
 	for _, holds := range l.live {
 		for _, h := range holds {
@@ -497,12 +498,12 @@ func (l *ledger) upset(f *Fault) {
 	}
 }
 
-// look checks rule 1 for all names; it takes mu.
-func (l *ledger) look() {
+// checkOverlaps checks rule 1 for all names; it takes mu.
+func (l *ledger) checkOverlaps() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name := range l.live {
-		l.alone(name)
+		l.checkOverlap(name)
 	}
 }
 

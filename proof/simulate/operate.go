@@ -27,23 +27,27 @@ func operators(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6f70
 
 // drawOperators draws them near operations, as there is nothing to break elsewhere.
 func (p *Plan) drawOperators(d dice) {
-	for range least / 12 {
+	some := least / 12
+	if p.Mode == Quorum {
+		some = least / 3 // most come when nobody holds
+	}
+	for range some {
 		near := p.Ops[d.IntN(len(p.Ops))]
 		if near.Kind == Latch {
 			continue
 		}
 		p.Operators = append(p.Operators, Operation{
 			At: near.At + d.short(0, 2*time.Second), Client: d.IntN(len(p.Latency)), Name: near.Names[d.IntN(len(near.Names))],
-			Evict: d.percent(30), Late: d.percent(50), Which: d.Uint64(),
+			Evict: d.percent(30) && p.Mode != Quorum, Late: d.percent(50) && p.Mode != Quorum, Which: d.Uint64(),
 		})
 	}
 	slices.SortStableFunc(p.Operators, func(a, b Operation) int { return int(a.At - b.At) })
 	for i := range p.Ops {
 		if d.percent(50) {
-			p.Ops[i].Lingers = d.short(0, 5*time.Second)
+			p.Ops[i].RunsOn = d.short(0, 5*time.Second)
 		}
 		if p.Ops[i].Kind == All { // the names that were not broken are held for as long
-			p.Ops[i].Lingers = min(p.Ops[i].Lingers, time.Second)
+			p.Ops[i].RunsOn = min(p.Ops[i].RunsOn, time.Second)
 		}
 	}
 }
@@ -58,18 +62,18 @@ func (w *world) operate() {
 		if o.Evict {
 			w.works.Go(func() { w.evict(c, &o) })
 		} else {
-			w.works.Go(func() { w.breakSeen(c, &o) })
+			w.works.Go(func() { w.breakOneHold(c, &o) })
 		}
 	}
 }
 
-// breakSeen breaks one of the holds of a name that it sees.
-func (w *world) breakSeen(c *client, o *Operation) {
+// breakOneHold breaks one of the holds of a name that it sees.
+func (w *world) breakOneHold(c *client, o *Operation) {
 	const looks = 25
 	for range looks {
 		info, err := c.Inspect(c.ctx, o.Name)
 		if err != nil {
-			w.operated(c, "break", err)
+			w.noteOperation(c, "break", err)
 			return
 		}
 		holds := info.Holds
@@ -81,6 +85,9 @@ func (w *world) breakSeen(c *client, o *Operation) {
 			continue
 		}
 		hold := holds[o.Which%uint64(len(holds))]
+		if hold.Token == 0 {
+			return // no majority of a quorum has it
+		}
 		if w.plan.Mode == Calm && w.plan.Strict && hold.State == lockinfo.StateHandedOver {
 			return // the order of the calls is checked, and its waiter would join the queue anew
 		}
@@ -92,11 +99,17 @@ func (w *world) breakSeen(c *client, o *Operation) {
 // breakHold breaks a hold. The remainder keeps others out for as long as the hold was trusted
 // before, at least, unless its holder releases it.
 func (w *world) breakHold(c *client, o *Operation, hold *lockinfo.Hold) {
-	a, until := attempt{nil, hold.Token, hold.LastToken}, map[*holding]time.Time{}
+	a, until := breakAttempt{hold.Token, hold.LastToken}, map[*holding]time.Time{}
+	if w.plan.Mode == Quorum { // a master that was away may tell of another block
+		a.first, a.last = a.first-block, a.last+block
+	}
 	w.mu.Lock()
+	if w.plan.Mode == Quorum {
+		delete(w.kept, o.Name) // of a hold that is lost a quorum keeps no min hold
+	}
 	w.ledger.breaks[o.Name] = append(w.ledger.breaks[o.Name], a)
 	for _, h := range w.live[o.Name] {
-		if a.is(h, o.Name) && h.Trusted() {
+		if a.matches(h, o.Name) && h.Trusted() {
 			until[h] = h.lease.Until()
 		}
 	}
@@ -110,10 +123,10 @@ func (w *world) breakHold(c *client, o *Operation, hold *lockinfo.Hold) {
 	}
 	w.mu.Unlock()
 	if err == nil && hold.State == lockinfo.StateHandedOver {
-		w.operated(c, "break of a hand-over", nil)
+		w.noteOperation(c, "break of a hand-over", nil)
 		return
 	}
-	w.operated(c, "break", err)
+	w.noteOperation(c, "break", err)
 }
 
 // evict takes one of the waiters of a name out of the queue.
@@ -128,19 +141,19 @@ func (w *world) evict(c *client, o *Operation) {
 		w.mu.Unlock()
 		err = c.Evict(c.ctx, o.Name, info.Queue[o.Which%uint64(len(info.Queue))].ID)
 	}
-	w.operated(c, "evict", err)
+	w.noteOperation(c, "evict", err)
 }
 
-// evicted is what became of a wait that says it was evicted. mu is held.
-func (l *ledger) evicted(w *wait) string {
+// checkEvicted returns what became of a wait that says it was evicted. mu is held.
+func (l *ledger) checkEvicted(w *wait) string {
 	if !slices.ContainsFunc(w.op.Names, func(name string) bool { return l.evicts[name] }) {
 		l.violation(judge.Failed, "%v was evicted by nobody", w)
 	}
 	return "evicted"
 }
 
-// operated notes what came of an act of an operator; it takes mu.
-func (l *ledger) operated(c *client, what string, err error) {
+// noteOperation notes what came of an act of an operator; it takes mu.
+func (l *ledger) noteOperation(c *client, what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -77,7 +77,7 @@ type Op struct {
 	Forgotten     bool  // never given back; its end is its TTL
 	Twice         bool  // given back twice
 
-	Lingers time.Duration // how long its code runs on after an operator broke the hold
+	RunsOn time.Duration // how long its code runs on after an operator broke the hold
 }
 
 // An Inner is what a holder does with its lease.
@@ -89,7 +89,6 @@ const (
 	Reenter   Inner = "reenter"
 	Look      Inner = "look" // Lease.Check
 	Downgrade Inner = "downgrade"
-	Break     Inner = "break" // others end it
 )
 
 const (

@@ -9,20 +9,20 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// founded begins the run's time when new masters count.
-func (w *world) founded() error {
-	if err := w.counting(); err != nil {
+// foundQuorum begins the run's time when new masters count.
+func (w *world) foundQuorum() error {
+	if err := w.awaitCounting(); err != nil {
 		return err
 	}
 	w.zero = time.Now()
-	for _, r := range w.rooms {
+	for _, r := range w.classes {
 		r.idle = w.zero
 	}
 	return nil
 }
 
-// counting waits until all masters count.
-func (w *world) counting() error {
+// awaitCounting waits until all masters count.
+func (w *world) awaitCounting() error {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); pass(time.Second) {
 		nodes, err := w.own.Quorum(context.Background())
 		if err != nil {

@@ -22,13 +22,13 @@ func DrawQuorum(seed uint64) Plan {
 	p.drawQuorumOps(d)
 	p.drawQuorumFaults(d)
 	p.drawClocks(clocks(seed))
+	p.drawOperators(operators(seed))
 	return p
 }
 
-// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners,
-// breaks, and a TTL for each.
+// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, and a
+// TTL for each.
 func (p *Plan) drawQuorumOps(d dice) {
-	breaks := dice{rand.New(rand.NewPCG(p.Seed, 0x627265616b73))}
 	for len(p.Ops) < least {
 		at := d.between(5*time.Second, workEnd)
 		kind := []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}[d.IntN(7)]
@@ -54,34 +54,31 @@ func (p *Plan) drawQuorumOps(d dice) {
 			if kind != All && owned && d.percent(70) {
 				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
 			}
-			if breaks.percent(50) {
-				op.Inner, op.Hold = Break, breaks.between(50*time.Millisecond, 2*op.TTL)
-			}
 			p.Ops = append(p.Ops, op)
 		}
 	}
 	p.number()
 }
 
-// ofPaths are the troubles between one client and one master.
-var ofPaths = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, Deafen}
+// pathTroubles are the troubles between one client and one master.
+var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, Deafen}
 
 // drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled
 // at a time.
 func (p *Plan) drawQuorumFaults(d dice) {
 	var last time.Duration // when a master forgot
-	for at := d.between(time.Second, 10*time.Second); ; at += settled + d.between(10*time.Second, 30*time.Second) {
-		end := min(at+d.between(time.Minute, 8*time.Minute), workEnd-settled)
+	for at := d.between(time.Second, 10*time.Second); ; at += recoveryTime + d.between(10*time.Second, 30*time.Second) {
+		end := min(at+d.between(time.Minute, 8*time.Minute), workEnd-recoveryTime)
 		if end < at+30*time.Second {
 			break
 		}
 		paths := float64(len(p.Latency) * len(p.Servers))
 		last = p.drawForgetting(d, at, end-15*time.Second, last)
-		p.drawApart(d, at, end)
+		p.drawPartitions(d, at, end)
 		gap := time.Duration(float64(8*time.Second) / paths / (0.05 + 0.3*d.Float64())) // of faults of 2 s on average
 		for ; at < end; at += d.short(0, gap) {
 			f := Fault{At: at, For: min(end-at, d.short(20*time.Millisecond, 8*time.Second)), Client: d.IntN(len(p.Latency)), Server: d.IntN(len(p.Servers))}
-			f.Kind = ofPaths[d.IntN(len(ofPaths))]
+			f.Kind = pathTroubles[d.IntN(len(pathTroubles))]
 			switch roll := d.IntN(100); {
 			case roll < 1:
 				f.Kind = []Trouble{Kill, Vanish}[d.IntN(2)]
@@ -110,9 +107,9 @@ func (p *Plan) drawQuorumFaults(d dice) {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 }
 
-// drawApart keeps some clients from one master each for longer, so that what they hold is at no
-// more than a majority.
-func (p *Plan) drawApart(d dice, at, end time.Duration) {
+// drawPartitions keeps some clients from one master each for longer, so that what they hold is at
+// no more than a majority.
+func (p *Plan) drawPartitions(d dice, at, end time.Duration) {
 	for at < end {
 		long := min(end-at, d.between(5*time.Second, 40*time.Second))
 		for client := range p.Latency {
@@ -131,7 +128,7 @@ func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duratio
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		at := op.At + d.short(0, op.Hold)
-		if op.Hold < 300*time.Millisecond || at < last+recounts || at < from || at > to || d.percent(50) {
+		if op.Hold < 300*time.Millisecond || at < last+recountTime || at < from || at > to || d.percent(50) {
 			continue
 		}
 		last = at

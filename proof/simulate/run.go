@@ -46,13 +46,13 @@ func Run(t *testing.T, p Plan) (result Result) {
 		w := &world{plan: p, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
 		w.ledger = newLedger(&w.plan)
 		for _, server := range p.Servers {
-			host, err := newHost(server, w.renewed)
+			host, err := newHost(server, w.checkRenewal)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.hosts = append(w.hosts, host)
 		}
-		w.outlived, w.unaware = w.hosts[0].outlived, w.neverMet
+		w.hasOldHold, w.uninformed = w.hosts[0].hasOldHold, w.mayNotSeeStep
 		if err := w.play(); err != nil {
 			w.violation(judge.Failed, "%v", err)
 		}
@@ -64,7 +64,7 @@ func Run(t *testing.T, p Plan) (result Result) {
 // play goes through the plan, lets everything end, and looks at what is left.
 func (w *world) play() error {
 	var err error
-	if w.own, err = newClient(w.connected(10*time.Microsecond), operator); err != nil {
+	if w.own, err = newClient(w.connectAll(10*time.Microsecond), operator); err != nil {
 		return err
 	}
 	for _, rdb := range w.own.rdbs {
@@ -73,7 +73,7 @@ func (w *world) play() error {
 		}
 	}
 	if w.plan.Mode == Quorum {
-		if err := w.founded(); err != nil {
+		if err := w.foundQuorum(); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (w *world) play() error {
 	}
 	pass(time.Minute) // go-redis dials in the background for a while
 	synctest.Wait()
-	if left := others(); len(left) > 0 {
+	if left := bubbleGoroutines(); len(left) > 0 {
 		w.violation(judge.Left, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
 	}
 	return err
@@ -104,7 +104,7 @@ func (w *world) play() error {
 // start begins a client's next life.
 func (w *world) start(i int) error {
 	w.lives[i]++
-	c, err := newClient(w.connected(w.plan.Latency[i]), fmt.Sprintf("c%d.%d", i, w.lives[i]))
+	c, err := newClient(w.connectAll(w.plan.Latency[i]), fmt.Sprintf("c%d.%d", i, w.lives[i]))
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (w *world) start(i int) error {
 	return nil
 }
 
-// connected makes wires to all servers.
-func (w *world) connected(latency time.Duration) (wires []*wire) {
+// connectAll makes wires to all servers.
+func (w *world) connectAll(latency time.Duration) (wires []*wire) {
 	for i, host := range w.hosts {
 		wires = append(wires, newWire(latency+w.plan.Servers[i].Latency, host, w.plan.Mode == Quorum))
 	}
@@ -161,9 +161,9 @@ func (w *world) end() error {
 			w.violation(judge.Release, "close of %s: %v", c.name, err)
 		}
 	}
-	pass(settled)
+	pass(recoveryTime)
 	if w.plan.Mode == Quorum { // one that forgot, and was not asked since, does not know it
-		if err := w.counting(); err != nil {
+		if err := w.awaitCounting(); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func (w *world) end() error {
 	for i, host := range w.hosts {
 		host.change(func() {})
 		for _, key := range host.Keys() {
-			if !stays.MatchString(key) {
+			if !tokenKeys.MatchString(key) {
 				w.violation(judge.Left, "key %s at server %d for %v", key, i, host.TTL(key))
 			}
 		}
@@ -194,11 +194,11 @@ func (w *world) end() error {
 	return nil
 }
 
-// stays matches the keys of tokens, which stay, by design.
-var stays = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|^holdfast:\{%quorum\}$`)
+// tokenKeys matches the keys of tokens, which stay, by design.
+var tokenKeys = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|^holdfast:\{%quorum\}$`)
 
-// others are the goroutines of this bubble but the caller's.
-func others() (left []string) {
+// bubbleGoroutines returns the goroutines of this bubble but the caller's.
+func bubbleGoroutines() (left []string) {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for i, stack := range strings.Split(string(buf), "\n\n") {

@@ -21,7 +21,7 @@ type host struct {
 
 	mu      sync.Mutex
 	step    time.Duration // by which its clock was set
-	known   knowing
+	known   stepKnowledge
 	down    int
 	refuses []string // error lines for scripts; the first counts
 }
@@ -38,7 +38,7 @@ func newHost(s Server, renewed func(id string)) (*host, error) {
 	_ = first.Close()
 	h.ClockTTL(true)
 	h.tick()
-	h.Server().SetPreHook(h.arrived)
+	h.Server().SetPreHook(h.handleCommand)
 	return h, nil
 }
 
@@ -53,14 +53,14 @@ func (h *host) serve(conn net.Conn) error {
 	return nil
 }
 
-// arrived sets the clock and refuses what is to be refused. Commands of scripts come from nobody;
-// their server is locked, and has the time.
-func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
+// handleCommand sets the clock and refuses what is to be refused. Commands of scripts come from
+// nobody; their server is locked, and has the time.
+func (h *host) handleCommand(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false
 	}
 	if cmd == "EVALSHA" {
-		h.listen(args)
+		h.noteRenewals(args)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,9 +72,9 @@ func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// listen tells of renewals. Their script alone has five arguments a key, of which the first is a
-// ticket with its time: see the package native.
-func (h *host) listen(args []string) {
+// noteRenewals tells of renewals. Their script alone has five arguments a key, of which the first
+// is a ticket with its time: see the package native.
+func (h *host) noteRenewals(args []string) {
 	const ticket, id = 26, 22
 	keys, err := strconv.Atoi(args[1])
 	if err != nil || len(args) != 2+6*keys || len(args[2+keys]) != ticket {

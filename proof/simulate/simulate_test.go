@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,26 +12,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time;
 // two cores are used by processes.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // go-redis logs every connection that fails, and here many do
+	harness.Quiet()
 	// miniredis makes a Lua machine for each script; with stacks that suffice for ours one costs a
 	// sixth less. A script that outgrew them would fail with an error, which is a violation.
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
 	os.Exit(leak.Main(m))
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // failedOnce are seeds whose runs once broke a rule, and what the reason was.
 var failedOnce = []struct {
@@ -48,10 +43,13 @@ var failedOnce = []struct {
 	{848847056, "a lease that its max hold had ended was not given back by Release"},
 }
 
-// TestSeeds runs the seeds that once failed.
+// TestSeeds runs the seeds that once failed; without HOLDFAST_PROOF=1 the first.
 func TestSeeds(t *testing.T) {
-	for _, c := range failedOnce {
+	for i, c := range failedOnce {
 		t.Run(strconv.FormatUint(c.seed, 10), func(t *testing.T) {
+			if i > 0 {
+				harness.Long(t)
+			}
 			t.Log(c.why)
 			check(t, Run(t, Draw(c.seed)))
 		})
@@ -60,20 +58,25 @@ func TestSeeds(t *testing.T) {
 
 // TestQuorum makes a run over a quorum. make check-release makes more.
 func TestQuorum(t *testing.T) {
+	harness.Long(t)
 	check(t, Run(t, DrawQuorum(1)))
 }
 
 // TestRepeats: a calm run comes to the same twice.
 func TestRepeats(t *testing.T) {
+	harness.Long(t)
 	if one, two := Run(t, Draw(151)), Run(t, Draw(151)); one.Mode != Calm || one.Hash != two.Hash {
 		t.Errorf("seed 151 came to %v, then to %v", one, two)
 	}
 }
 
 // TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between
-// them and the server.
+// them and the server: one, or two with HOLDFAST_PROOF=1.
 func TestUndisturbed(t *testing.T) {
-	runs := 2
+	runs := 1
+	if harness.Thorough {
+		runs = 2
+	}
 	for seed := uint64(1000); runs > 0; seed++ {
 		if plan := Draw(seed); plan.Mode == Calm {
 			runs--
@@ -87,14 +90,14 @@ func TestUndisturbed(t *testing.T) {
 // HOLDFAST_PROOF=1 alone it makes a few, always the same, which the race detector sees.
 func TestSimulate(t *testing.T) {
 	few, first := uint64(0), rand.Uint64N(1e9)
-	if os.Getenv("HOLDFAST_PROOF") == "1" && os.Getenv("HOLDFAST_RUNS") == "" {
+	if harness.Thorough && os.Getenv("HOLDFAST_RUNS") == "" {
 		few, first = 4, 51
 	}
-	runs := int(number(t, "HOLDFAST_RUNS", few))
+	runs := int(harness.Number(t, "HOLDFAST_RUNS", few))
 	if runs == 0 {
 		t.Skip("with faults, for as long as one likes: make simulate RUNS=n")
 	}
-	from := number(t, "HOLDFAST_SEED", first)
+	from := harness.Number(t, "HOLDFAST_SEED", first)
 	if os.Getenv("HOLDFAST_SIMULATE") == "1" { // a child
 		draw := Draw
 		if os.Getenv("HOLDFAST_QUORUM") != "" {
@@ -218,18 +221,4 @@ func TestPlan(t *testing.T) {
 	if one != same || one == other {
 		t.Error("a plan does not follow from its seed alone")
 	}
-}
-
-// number is the value of an environment variable, or else.
-func number(t *testing.T, env string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(env)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", env, err)
-	}
-	return n
 }

@@ -13,21 +13,21 @@ func (w *world) strike(f *Fault) {
 	w.mu.Lock()
 	c := w.clients[f.Client]
 	w.mu.Unlock()
-	w.trouble(f)
-	undo := w.begin(f, c)
+	w.beginFault(f)
+	undo := w.startFault(f, c)
 	if f.For > 0 && undo != nil {
 		pass(f.For)
 		undo()
 	}
-	w.calm(f)
+	w.endFault(f)
 	if w.forgets(f) {
-		pass(blind + time.Millisecond)
-		w.look()
+		pass(overlapExcuse + time.Millisecond)
+		w.checkOverlaps()
 	}
 }
 
-// begin begins a fault; nil: it needs no end.
-func (w *world) begin(f *Fault, c *client) (undo func()) {
+// startFault starts a fault; nil: it needs no end.
+func (w *world) startFault(f *Fault, c *client) (undo func()) {
 	path := c.wires[f.Server]
 	switch f.Kind {
 	case Silence, Slow, Lose, Duplicate, Deafen:
@@ -43,13 +43,13 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 		w.crash(f.Client, func(path *wire) { path.Vanish() })
 		return func() { w.revive(f.Client) }
 	default:
-		return w.beginServer(f)
+		return w.startServerFault(f)
 	}
 	return nil
 }
 
-// beginServer is begin for the faults of a server.
-func (w *world) beginServer(f *Fault) (undo func()) {
+// startServerFault is startFault for the faults of a server.
+func (w *world) startServerFault(f *Fault) (undo func()) {
 	h := w.hosts[f.Server]
 	switch f.Kind {
 	case Restart:
@@ -59,7 +59,7 @@ func (w *world) beginServer(f *Fault) (undo func()) {
 		h.change(h.FlushAll)
 		return undo
 	case Flush:
-		w.anew(f.Server)
+		w.noteMemoryLoss(f.Server)
 		w.flushScripts(f.Server)
 	case Refuse:
 		h.change(func() { h.refuses = append(h.refuses, f.Text) })
@@ -70,9 +70,9 @@ func (w *world) beginServer(f *Fault) (undo func()) {
 		h.change(func() { h.Del("holdfast:" + f.Name) })
 	case Step:
 		if f.Delay > 0 {
-			w.forward(f.Server)
+			w.noteStepForward(f.Server)
 		} else {
-			w.anew(f.Server)
+			w.noteMemoryLoss(f.Server)
 		}
 		h.set(f.Delay)
 	}
@@ -84,7 +84,7 @@ func (w *world) crash(i int, how func(*wire)) {
 	w.mu.Lock()
 	c := w.clients[i]
 	c.dead = true
-	for _, r := range w.rooms {
+	for _, r := range w.classes {
 		r.idle = time.Now()
 		for wait := range r.waiting {
 			if wait.client == c {
@@ -127,7 +127,7 @@ func (w *world) cutAll(server int) {
 func (w *world) restart(server int) (up func()) {
 	h := w.hosts[server]
 	w.flushScripts(server)
-	w.anew(server)
+	w.noteMemoryLoss(server)
 	h.change(func() { h.down++ })
 	w.cutAll(server)
 	return func() { h.change(func() { h.down-- }) }

@@ -24,7 +24,7 @@ type wire struct {
 func newWire(latency time.Duration, host *host, quorum bool) *wire {
 	w := &wire{}
 	config := network.Config{Latency: latency, Arrived: func(data []byte) {
-		if timed(data) {
+		if tellsTime(data) {
 			now := time.Now()
 			w.heard.Store(&now)
 		}
@@ -36,15 +36,15 @@ func newWire(latency time.Duration, host *host, quorum bool) *wire {
 	return w
 }
 
-// timed tells whether an answer is that of a script which tells the server's time, in 16 digits and
-// more. The answer to a release tells none.
-func timed(data []byte) bool {
+// tellsTime reports whether an answer is that of a script which tells the server's time, in 16
+// digits and more. The answer to a release tells none.
+func tellsTime(data []byte) bool {
 	head, _, _ := strings.Cut(string(data[:min(len(data), 8)]), "\r")
 	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
 	return data[0] == '$' && err == nil && n > 16
 }
 
-// heardSince tells whether an answer that tells the server's time came after a moment.
+// heardSince reports whether an answer that tells the server's time came after a moment.
 func (w *wire) heardSince(moment time.Time) bool {
 	at := w.heard.Load()
 	return at != nil && at.After(moment)
@@ -52,7 +52,7 @@ func (w *wire) heardSince(moment time.Time) bool {
 
 // dial connects for go-redis.
 func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	if reconnects() {
+	if isReconnect() {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	}
 	conn, err := w.Dial(ctx)
@@ -62,11 +62,11 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return checked{conn}, nil
 }
 
-// reconnects tells whether a PubSub of go-redis dials anew by itself. It does so under a mutex on
-// which others may wait, and while somebody waits for a mutex, a bubble's clock stands still, for
-// ever if that is for a timer. The adapter throws such a PubSub away and makes another, whether
+// isReconnect reports whether a PubSub of go-redis dials anew by itself. It does so under a mutex
+// on which others may wait, and while somebody waits for a mutex, a bubble's clock stands still,
+// for ever if that is for a timer. The adapter throws such a PubSub away and makes another, whether
 // that dial succeeds or not.
-func reconnects() bool {
+func isReconnect() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	for i, name := range names {
 		slots[i] = rig.Slot(harness.KeyOf(name))
 	}
-	idle, other := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
+	idle, other := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	var held []*holdfast.Lease
 	var waiters []*harness.Claimant
 	for _, name := range names { // in the slots that move, and held all the time
@@ -30,7 +31,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
 		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
 	}
-	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)}, names)
+	c := gather(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
 	step := func(what string, change func()) {
 		t.Helper()
 		began, grants := time.Now(), c.grants.Load()
@@ -72,7 +73,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
 	const leases = 10_000
-	client := closing(t, clustered(t, rig), 0)
+	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	held := make([]*holdfast.Lease, leases)
 	names := numbered(leases)
 	var all sync.WaitGroup
@@ -141,9 +142,10 @@ func slotThird(rig *redisserver.Cluster, name string) int {
 func TestClusterSubscriptionsAreShared(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
-	rig := calm(t)
+	rig := redisserver.StartCluster(t)
+	rig.Patient()
 	const contended = 1000
-	holder, waiter := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
+	holder, waiter := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	leases, claims := make([]*holdfast.Lease, contended), make([]*harness.Claimant, contended)
 	for i, name := range numbered(contended) {
 		leases[i] = harness.Lock(t, holder.Mutex(name))
@@ -171,4 +173,12 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 		harness.HandBack(t, claims[i].Got(t))
 	}
 	harness.Eventually(t, "they are given back when idle", func() bool { return listeners(t, rig) == 0 })
+}
+
+// listeners returns the number of connections for messages at the masters that run.
+func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
+	for _, srv := range rig.Masters() {
+		n += strings.Count(harness.Must(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
+	}
+	return n
 }

@@ -17,8 +17,10 @@ import (
 func TestSlotOnItsWay(t *testing.T) {
 	harness.Long(t)
 	servers, ids := redisserver.StartTwoMasters(t)
-	a := closing(t, cluster(t, servers[0].Addr()), 0)
-	b := closing(t, cluster(t, servers[1].Addr()), 0)
+	route := func(srv *redisserver.Server) harness.Route {
+		return harness.Route{Topology: harness.Cluster, Addrs: []string{srv.Addr()}}
+	}
+	a, b := route(servers[0]).Client(t, holdfast.Config{}), route(servers[1]).Client(t, holdfast.Config{})
 	for name, keys := range map[string]bool{"keys still there": false, "keys moved": true} {
 		t.Run(name, func(t *testing.T) {
 			lock := "a" // slot 15495, at the second

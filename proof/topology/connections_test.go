@@ -216,30 +216,3 @@ func TestSilentPool(t *testing.T) {
 		})
 	})
 }
-
-// The service itself keeps all connections of its pool busy. A lease that is lost for that says so,
-// and so does a request, instead of blaming the server. A client of rueidis makes one more
-// connection once a request has waited in vain.
-func TestBusyPool(t *testing.T) {
-	t.Parallel()
-	srv, p := harness.Proxied(t)
-	rdb := harness.Client(t, srv, func(o *redis.Options) { o.Addr, o.PoolSize = p.Addr(), 4 })
-	client := harness.Open(t, rdb, harness.Brief(time.Second))
-	defer client.Close()
-	s := &service{t: t, srv: srv, client: client, pop: func(list string) error { return rdb.BLPop(t.Context(), 0, list).Err() }}
-	lease := harness.Lock(t, client.Mutex("held"))
-	s.occupy(4)
-	harness.Signalled(t, "lost", lease.Done())
-	_, tried := client.Mutex("free").TryLock(t.Context())
-	for _, err := range []error{lease.Err(), tried} {
-		var failed *holdfast.StoreError
-		if !errors.As(err, &failed) || failed.Kind != holdfast.StoreNotSent || failed.Node != "" ||
-			failed.MayHaveApplied || !errors.Is(err, holdfast.ErrUnavailable) {
-			t.Errorf("got %+v", err)
-		}
-		if !strings.Contains(err.Error(), "no free connection in the client's pool: 4 of 4 in use") {
-			t.Errorf("the place is not named: %v", err)
-		}
-	}
-	s.rest(4)
-}

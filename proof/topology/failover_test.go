@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -130,15 +128,15 @@ func TestFailover(t *testing.T) {
 }
 
 func failOver(t *testing.T, replicas int) {
-	for kind, start := range map[string]func(*testing.T) (client func() redis.UniversalClient, names []string, kill func() (elected func())){
-		"sentinel": func(t *testing.T) (func() redis.UniversalClient, []string, func() func()) {
+	for kind, start := range map[string]func(*testing.T) (route harness.Route, names []string, kill func() (elected func())){
+		"sentinel": func(t *testing.T) (harness.Route, []string, func() func()) {
 			rig := redisserver.StartSentinel(t)
-			return func() redis.UniversalClient { return failover(t, rig) }, numbered(20), func() func() {
+			return harness.SentinelRoute(rig), numbered(20), func() func() {
 				old := rig.KillMaster()
 				return func() { rig.NextMaster(old) }
 			}
 		},
-		"cluster": func(t *testing.T) (func() redis.UniversalClient, []string, func() func()) {
+		"cluster": func(t *testing.T) (harness.Route, []string, func() func()) {
 			rig := redisserver.StartCluster(t)
 			slot := rig.Slot(harness.KeyOf("0"))
 			if replicas > 0 {
@@ -151,19 +149,16 @@ func failOver(t *testing.T, replicas int) {
 					names = append(names, name)
 				}
 			}
-			return func() redis.UniversalClient { return clustered(t, rig) }, names, func() func() {
+			return harness.ClusterRoute(rig), names, func() func() {
 				old := rig.KillMaster(slot)
 				return func() { rig.NextMaster(slot, old) }
 			}
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			rdb, names, kill := start(t)
-			var clients []*holdfast.Client
-			for range 4 {
-				clients = append(clients, closing(t, rdb(), replicas))
-			}
-			idle := closing(t, rdb(), replicas)
+			route, names, kill := start(t)
+			config := holdfast.Config{Replicas: holdfast.Replicas{Count: replicas}}
+			clients, idle := (&harness.Deployment{Route: route}).Clients(t, config, nil), route.Client(t, config)
 			var held []*holdfast.Lease
 			for _, name := range names {
 				held = append(held, harness.Lock(t, idle.Mutex(name+"-held", holdfast.WithTTL(2*time.Minute)))) // however long the election takes
@@ -208,11 +203,4 @@ func numbered(n int) (names []string) {
 		names = append(names, fmt.Sprint(i))
 	}
 	return names
-}
-
-// closing is a client of holdfast that is closed at the end.
-func closing(t *testing.T, rdb redis.UniversalClient, replicas int) *holdfast.Client {
-	c := harness.Open(t, rdb, &holdfast.Config{Replicas: holdfast.Replicas{Count: replicas}})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }

@@ -6,29 +6,18 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Locks of a quorum and those that New keeps on one of its masters know nothing of each other,
 // whatever their names (trap 27): also those that a quorum's own keys may be taken for.
 func TestQuorumBesideSingleLocks(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
-	var all []*redisserver.Server
-	var stores []store.Store
-	for range 3 {
-		srv := redisserver.Start(t)
-		all, stores = append(all, srv), append(stores, redisstore.New(harness.Client(t, srv)))
-	}
-	majority, err := holdfast.NewQuorum(stores, &holdfast.Config{TrustNewNodes: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = majority.Close() })
-	one, other := harness.Locker(t, all[0].Addr(), nil), harness.Locker(t, all[0].Addr(), nil)
+	d := harness.Deploy(t, harness.Quorum)
+	majority := d.Client(t, holdfast.Config{TrustNewNodes: true}, nil)
+	one, other := harness.Locker(t, d.Masters[0].Addr(), nil), harness.Locker(t, d.Masters[0].Addr(), nil)
 	names := []string{"quorum", "%quorum", "line", "watchers", "x"}
 	everywhere := func() {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 // Trap 38: what the replicas do not have is not trusted: neither a grant, nor a hand-over, nor a
 // renewal.
 func TestReplicasConfirm(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	srv, replicas := redisserver.StartReplicated(t, 2)
 	seen := new(harness.Events)
@@ -122,8 +123,7 @@ func TestSplitBrain(t *testing.T) {
 			held := harness.Lock(t, stuck.Mutex("n"))
 			rig.StopMaster()
 			rig.NextMaster(old)
-			survivor := harness.Open(t, failover(t, rig), config())
-			defer survivor.Close()
+			survivor := harness.SentinelRoute(rig).Client(t, *config())
 			next := harness.Claim(harness.Within(t, time.Minute), survivor.Mutex("n"))
 			rig.Settled() // the other replica follows the new master, and confirms nothing to the old one any more
 			old.Continue()

@@ -28,14 +28,11 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 	}
 	queue := func(name string) string { return harness.KeyOf(name) + ":queue" }
 	watchers := func(name string) string { return harness.KeyOf(name) + ":watchers" }
-	try := func(t *testing.T, name string) error {
-		_, err := other.Mutex(name).TryLock(harness.Within(t, harness.Patience))
-		return err
-	}
-	wait := func(t *testing.T, name string) error {
-		_, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
-		return err
-	}
+	ctx := harness.Within(t, 4*harness.Patience)
+	try := func(t *testing.T, name string) error { return harness.Given(other.Mutex(name).TryLock(ctx)) }
+	wait := func(t *testing.T, name string) error { return harness.Given(other.Mutex(name).Lock(ctx)) }
+	lead := func(t *testing.T, name string) error { return harness.Given(c.Election(name).Campaign(ctx)) }
+	all := func(c *holdfast.Client, names ...string) error { return harness.Given(c.All(names).TryLock(ctx)) }
 	for name, test := range map[string]struct {
 		key            func(name string) string
 		before         func(t *testing.T, name string) (do func() error) // is done, then the key is put, then do
@@ -46,10 +43,7 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		"lock, with a queue, of a free name": {key: queue, do: wait},
 		"try, with a clock, of a free name":  {key: clock, do: try},
 		"lock, with a clock, of a free name": {key: clock, do: wait},
-		"lead, with a clock": {key: clock, do: func(t *testing.T, name string) error {
-			_, err := c.Election(name).Campaign(harness.Within(t, harness.Patience))
-			return err
-		}},
+		"lead, with a clock":                 {key: clock, do: lead},
 		"try, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error { return try(t, name) }
@@ -60,68 +54,50 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		}},
 		"lock again of an owner, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name, holdfast.WithOwner("o")))
-			return func() error {
-				_, err := other.Mutex(name, holdfast.WithOwner("o")).Lock(harness.Within(t, harness.Patience))
-				return err
-			}
+			return func() error { return harness.Given(other.Mutex(name, holdfast.WithOwner("o")).Lock(ctx)) }
 		}},
 		"release, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
-			return func() error { return lease.Release() }
+			return lease.Release
 		}},
 		"release of a min hold, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name, holdfast.WithMinHold(time.Second)))
-			return func() error { return lease.Release() }
+			return lease.Release
 		}},
 		"release of a reader, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
-			lease, err := c.RWMutex(name).RLock(harness.Within(t, harness.Patience))
+			lease, err := c.RWMutex(name).RLock(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func() error { return lease.Release() }
+			return lease.Release
 		}},
 		"break, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
-			return func() error { return c.Break(harness.Within(t, harness.Patience), name, lease.Token()) }
+			return func() error { return c.Break(ctx, name, lease.Token()) }
 		}},
 		"permits, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
-			if _, err := c.Semaphore(name, 3).Acquire(harness.Within(t, harness.Patience), 1); err != nil {
+			if _, err := c.Semaphore(name, 3).Acquire(ctx, 1); err != nil {
 				t.Fatal(err)
 			}
 			return func() error { return c.Semaphore(name, 3).Resize(t.Context(), 2) }
 		}},
-		"lead, with watchers": {key: watchers, do: func(t *testing.T, name string) error {
-			_, err := c.Election(name).Campaign(harness.Within(t, harness.Patience))
-			return err
-		}, mayHaveApplied: true},
+		"lead, with watchers": {key: watchers, do: lead, mayHaveApplied: true},
 		"who leads, with watchers": {key: watchers, do: func(t *testing.T, name string) error {
-			for _, err := range c.Election(name).Observe(harness.Within(t, harness.Patience)) {
+			for _, err := range c.Election(name).Observe(ctx) {
 				return err
 			}
 			return nil
 		}},
-		"all, with a queue": {key: queue, do: func(t *testing.T, name string) error {
-			_, err := c.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
-			return err
-		}},
+		"all, with a queue": {key: queue, do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
 		"all, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
-			return func() error {
-				_, err := other.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
-				return err
-			}
+			return func() error { return all(other, name+" too", name) }
 		}},
 		"all, with a queue, of a held name that is the last": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
-			return func() error {
-				_, err := other.All([]string{"a " + name, name}).TryLock(harness.Within(t, harness.Patience))
-				return err
-			}
+			return func() error { return all(other, "a "+name, name) }
 		}},
-		"all, with a clock": {key: clock, do: func(t *testing.T, name string) error {
-			_, err := c.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
-			return err
-		}},
+		"all, with a clock": {key: clock, do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
 		"count down, with those who did": {key: queue, before: func(t *testing.T, name string) func() error {
 			if err := c.Latch(name).Set(t.Context(), 2); err != nil {
 				t.Fatal(err)

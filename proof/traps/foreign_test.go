@@ -1,7 +1,6 @@
 package traps_test
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -96,31 +95,6 @@ func TestLeaseForeignKeyIsLost(t *testing.T) {
 			}
 			if harness.Must(t, srv, "DUMP", put[1]) != before {
 				t.Error("touched")
-			}
-		})
-	}
-}
-
-// Trap 6: Do tells of a loss that only the release learns of.
-func TestMutexDoLearnsOfLossFromRelease(t *testing.T) {
-	t.Parallel()
-	srv := redisserver.Start(t)
-	c, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
-	for name, reason := range map[string]holdfast.Reason{"gone": holdfast.LossGone, "overwritten": holdfast.LossForeign} {
-		t.Run(name, func(t *testing.T) {
-			fault := errors.New("half done")
-			err := c.Mutex(name).Do(t.Context(), func(context.Context) error {
-				harness.Must(t, srv, "DEL", harness.KeyOf(name))
-				if reason == holdfast.LossForeign {
-					harness.Must(t, srv, "RPUSH", harness.KeyOf(name), "a")
-				} else {
-					harness.Release(t, harness.Lock(t, other.Mutex(name)))
-				}
-				return fault
-			})
-			var lost *holdfast.LostError
-			if !errors.Is(err, fault) || !errors.As(err, &lost) || lost.Reason != reason {
-				t.Errorf("got %v", err)
 			}
 		})
 	}

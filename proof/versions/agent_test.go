@@ -2,7 +2,6 @@ package versions
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"sync"
 	"testing"
@@ -52,27 +51,14 @@ func (v version) run(t *testing.T, servers ...*redisserver.Server) *peer {
 	for _, srv := range servers {
 		args = append(args, srv.Addr())
 	}
-	cmd := exec.Command(v.agent, args...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &peer{T: t, name: v.name, in: json.NewEncoder(in), waiting: map[int]chan answer{}}
+	agent := harness.Start(t, exec.Command(v.agent, args...))
+	p := &peer{T: t, name: v.name, in: json.NewEncoder(agent.Stdin), waiting: map[int]chan answer{}}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		answers := json.NewDecoder(out)
 		for {
 			var a answer
-			if answers.Decode(&a) != nil {
+			if agent.Lines.Decode(&a) != nil {
 				return
 			}
 			p.mu.Lock()
@@ -81,9 +67,9 @@ func (v version) run(t *testing.T, servers ...*redisserver.Server) *peer {
 		}
 	}()
 	t.Cleanup(func() {
-		_ = in.Close()
+		_ = agent.Stdin.Close()
 		<-read
-		if err := cmd.Wait(); err != nil {
+		if err := agent.Wait(); err != nil {
 			t.Errorf("the agent of %s: %v", v.name, err)
 		}
 	})

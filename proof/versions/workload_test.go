@@ -2,14 +2,13 @@ package versions
 
 import (
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/judge"
 	"github.com/holdfast-go/holdfast/proof/workload"
 )
@@ -48,13 +47,7 @@ func TestVersionsWithOtherKeysAreNoticed(t *testing.T) {
 // together lets every second process be of the other version.
 func together(t *testing.T, now, other version, long time.Duration) workload.Report {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("HOLDFAST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	seed := harness.Number(t, "HOLDFAST_SEED", rand.Uint64())
 	t.Logf("HOLDFAST_SEED=%d", seed)
 	server := redisserver.Start(t)
 	var started atomic.Int64

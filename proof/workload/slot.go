@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
@@ -121,9 +122,9 @@ func (s *slot) kill() error {
 func (s *slot) halt(ctx context.Context, most time.Duration) {
 	long := min(most, s.dice.between(20*time.Millisecond, 2*longestTTL))
 	s.run.parent.Put(history.Record{Event: history.Stop, Proc: s.proc})
-	if freeze(s.cmd.Process) == nil {
+	if harness.Freeze(s.cmd.Process) == nil {
 		s.sleep(ctx, long)
-		_ = thaw(s.cmd.Process)
+		_ = harness.Thaw(s.cmd.Process)
 		s.run.count(func(c *Counts) {
 			c.Stops++
 			if long > longestTTL {
@@ -151,7 +152,7 @@ func (s *slot) finish() error {
 	select {
 	case err = <-s.done:
 	case <-timer.C:
-		abort(s.cmd.Process) // shows its goroutines where the system can
+		harness.Abort(s.cmd.Process) // shows its goroutines where the system can
 		err = errors.Join(errors.New("did not end"), <-s.done)
 	}
 	if err != nil {

@@ -26,9 +26,9 @@ func (w *world) watch() (stop func()) {
 			case <-time.After(20 * time.Millisecond):
 			}
 			w.mu.Lock()
-			w.covered()
+			w.checkMajorities()
 			if n%50 == 0 {
-				w.forever()
+				w.checkExpiries()
 			}
 			w.mu.Unlock()
 		}
@@ -36,34 +36,34 @@ func (w *world) watch() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// forever looks for keys that would stay for ever. mu is held.
-func (w *world) forever() {
+// checkExpiries looks for keys that would stay for ever. mu is held.
+func (w *world) checkExpiries() {
 	for i, host := range w.hosts {
 		for _, key := range host.Keys() {
-			if !stays.MatchString(key) && host.TTL(key) == 0 {
+			if !tokenKeys.MatchString(key) && host.TTL(key) == 0 {
 				w.violation(judge.Left, "key %s at server %d has no TTL", key, i)
 			}
 		}
 	}
 }
 
-// covered checks what exclusion follows from: before the trust in a hold ends, fewer masters than a
-// majority would let another in. So what is wrong shows also where nobody comes in time to make use
-// of it. mu is held.
-func (w *world) covered() {
+// checkMajorities checks what exclusion follows from: before the trust in a hold ends, fewer
+// masters than a majority would let another in. So what is wrong shows also where nobody comes in
+// time to make use of it. mu is held.
+func (w *world) checkMajorities() {
 	for name, holds := range w.live {
 		for _, h := range holds {
-			if h.uncovered || !h.Trusted() {
+			if h.reported || !h.Trusted() {
 				continue
 			}
 			var lets []string
 			for i, host := range w.hosts {
-				if why := host.lets(name, h); why != "" {
+				if why := host.admits(name, h); why != "" {
 					lets = append(lets, fmt.Sprintf("server %d: %s", i, why))
 				}
 			}
 			if len(lets) > len(w.hosts)/2 {
-				h.uncovered = true
+				h.reported = true
 				w.violation(judge.Overlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
 					name, h, h.from.Sub(w.zero), time.Until(h.lease.Until()), strings.Join(lets, "; "))
 			}
@@ -74,11 +74,11 @@ func (w *world) covered() {
 // factsKey is what a master knows of itself.
 const factsKey = "holdfast:{%quorum}"
 
-// lets tells why a master would let another in while a hold is trusted; empty: it would not.
-func (h *host) lets(name string, held *holding) string {
+// admits returns why a master would let another in while a hold is trusted; empty: it would not.
+func (h *host) admits(name string, held *holding) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.HGet(factsKey, "counts") == "" || h.untold() {
+	if h.HGet(factsKey, "counts") == "" || h.isStepUnknown() {
 		return "" // it has no vote; or none with clients that see that its clock was set
 	}
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
@@ -101,18 +101,18 @@ func (h *host) ids(key string) []string {
 	return ids
 }
 
-// is tells whether a master's value is that of a hold, as far as can be told: of names behind a
+// is reports whether a master's value is that of a hold, as far as can be told: of names behind a
 // group's first the id is not known, and a master that refused its token has another.
 func (h *holding) is(name, id, value string) bool {
 	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) {
 		return true
 	}
-	owner, label := said(value[64:])
+	owner, label := ownerAndLabel(value[64:])
 	return h.op.Owner != "" && owner == h.op.Owner || h.op.Owner == "" && len(h.op.Names) > 1 && label == h.client.name
 }
 
-// said are the owner and the label of a payload.
-func said(payload string) (owner, label string) {
+// ownerAndLabel returns the owner and the label of a payload.
+func ownerAndLabel(payload string) (owner, label string) {
 	parts := strings.SplitN(payload, ":", 5) // the TTL, and the lengths of channel, owner and extras
 	text := parts[4]
 	var ends [3]int
