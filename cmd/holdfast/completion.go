@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -24,7 +24,7 @@ func (c *Completion) Run() error {
 	case "fish":
 		return root.GenFishCompletion(c.Out, true)
 	}
-	return &usageError{fmt.Errorf("no completion for %q: there is bash, zsh and fish", c.Shell)}
+	return cli.Usagef("no completion for %q: there is bash, zsh and fish", c.Shell)
 }
 
 func newCompletion() *cobra.Command {
@@ -46,7 +46,7 @@ func newCompletion() *cobra.Command {
 
 func oneShell(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return &usageError{fmt.Errorf("got %s, want one shell: bash, zsh or fish", numArguments(args))}
+		return cli.Usagef("got %s, want one shell: bash, zsh or fish", cli.CountArgs(args))
 	}
 	return nil
 }

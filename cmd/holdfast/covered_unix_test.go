@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -28,7 +29,7 @@ var driven = map[string]string{
 	"holdfast demo":          "demo_test.go",
 	"holdfast doctor":        "doctor_test.go",
 	"holdfast quorum status": "quorum_test.go",
-	"holdfast serve":         "serve_test.go",
+	"holdfast serve":         "internal/serve/serve_test.go",
 	"holdfast top":           "top_unix_test.go",
 }
 
@@ -188,7 +189,7 @@ func each(cmd *cobra.Command, f func(*cobra.Command)) {
 // ofConnection tells whether a flag is one of the connection.
 func ofConnection(name string) bool {
 	connected := &cobra.Command{}
-	new(connection).flags(connected)
+	new(cli.Connection).AddFlags(connected)
 	return connected.Flags().Lookup(name) != nil
 }
 
@@ -237,8 +238,8 @@ func TestConnectionFlagsOfEveryCommand(t *testing.T) {
 			words := append(strings.Fields(cmd.CommandPath())[1:], strings.Fields(bad.flags)...)
 			words = append(words, strings.Fields(arguments[cmd.CommandPath()])...)
 			var out, errs strings.Builder
-			if code := run(t.Context(), words, strings.NewReader(""), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), bad.want) {
-				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs.String(), exitUsage, bad.want)
+			if code := run(t.Context(), words, strings.NewReader(""), &out, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), bad.want) {
+				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs.String(), cli.ExitUsage, bad.want)
 			}
 		}
 	})

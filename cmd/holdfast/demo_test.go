@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/demo"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/try"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // The leases outlast a machine that stands still, and take-overs may be late: only make proof
 // judges how long they take. Demos that end early are in testdata/script/demo.txtar.
 func TestDemo(t *testing.T) {
-	for name, d := range map[string]*Demo{
+	for name, d := range map[string]*try.Demo{
 		"embedded":           {Embedded: true, Config: demo.Config{Rounds: 3, Workers: 4}},
 		"server of its own":  {Config: demo.Config{Rounds: 3, Workers: 4}}, // embedded without a redis-server
 		"server of the user": {Redis: "redis://", Config: demo.Config{Rounds: 3, Workers: 4}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -91,7 +92,7 @@ var flagInCell = regexp.MustCompile("`(--[a-z-]+)[ `=\\[]")
 func TestManualHasEveryCommandAndFlag(t *testing.T) {
 	m, root := readManual(t), newRoot()
 	connected := &cobra.Command{}
-	new(connection).flags(connected)
+	new(cli.Connection).AddFlags(connected)
 	flags := map[string]map[string]bool{}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {

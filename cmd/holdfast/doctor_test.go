@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/doctor"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -22,8 +22,8 @@ func TestDoctor(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	forgetful := redisserver.Start(t)
 	code, out, errs := doctored("--redis", "redis://"+forgetful.Addr())
-	if code != exitEndangered || errs != "" {
-		t.Errorf("exit code %d, %q; want %d", code, errs, exitEndangered)
+	if code != cli.ExitEndangered || errs != "" {
+		t.Errorf("exit code %d, %q; want %d", code, errs, cli.ExitEndangered)
 	}
 	for _, text := range []string{"LEVEL", "persistence", "change: appendonly yes", "means: a restart forgets", " danger, "} {
 		if !strings.Contains(out, text) {
@@ -60,13 +60,13 @@ func TestDoctorExitCodes(t *testing.T) {
 		code int
 		text string
 	}{
-		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, exitNoServer, "no answer from a server at redis://" + gone.Addr()},
-		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses this client"},
-		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, exitNoServer, "cannot serve: ERR unknown command"},
-		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be one of table, json`},
-		"no TTL":         {[]string{"--ttl", "1ms"}, exitUsage, "--ttl 1ms: it must be 100ms to 24h"},
-		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},
-		"an argument":    {[]string{"x"}, exitUsage, "takes no arguments"},
+		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, cli.ExitNoServer, "no answer from a server at redis://" + gone.Addr()},
+		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, cli.ExitDenied, "refuses this client"},
+		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, cli.ExitNoServer, "cannot serve: ERR unknown command"},
+		"wrong output":   {[]string{"-o", "yaml"}, cli.ExitUsage, `--output "yaml": it must be one of table, json`},
+		"no TTL":         {[]string{"--ttl", "1ms"}, cli.ExitUsage, "--ttl 1ms: it must be 100ms to 24h"},
+		"no URL":         {[]string{"--redis", "localhost"}, cli.ExitUsage, "it is not a URL"},
+		"an argument":    {[]string{"x"}, cli.ExitUsage, "takes no arguments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := doctored(c.args...)
@@ -74,27 +74,5 @@ func TestDoctorExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, %q, %q; want %d and %q", code, out, errs, c.code, c.text)
 			}
 		})
-	}
-}
-
-// On a terminal the texts of a finding fit.
-func TestDoctorLinesFit(t *testing.T) {
-	f := doctor.Finding{Level: doctor.Danger, Check: "eviction", Server: "10.0.0.1:6379", Found: "one two three four five six seven eight nine ten",
-		Means: "eleven twelve thirteen fourteen fifteen", Change: "sixteen seventeen eighteen nineteen twenty"}
-	room := roomForFindings(doctor.Report{Findings: []doctor.Finding{f}}, 80)
-	if want := 80 - len("unknown  eviction  10.0.0.1:6379  "); room != want {
-		t.Errorf("room for %d columns, want %d", room, want)
-	}
-	got := strings.Join(linesOf(f, 30), "\n")
-	const want = "one two three four five six\n  seven eight nine ten\n  means: eleven twelve\n    thirteen fourteen fifteen\n  change: " +
-		"sixteen seventeen\n    eighteen nineteen twenty"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if n := len(linesOf(f, 0)); n != 3 {
-		t.Errorf("without a terminal there are %d lines", n)
-	}
-	if room := roomForFindings(doctor.Report{Findings: []doctor.Finding{f}}, 20); room != 40 {
-		t.Errorf("on a narrow terminal there is room for %d columns", room)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -20,7 +21,7 @@ func TestHelpFits(t *testing.T) {
 		cmd.SetOut(&out)
 		_ = cmd.Help()
 		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > plainWidth {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > cli.PlainWidth {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
 			}
 		}
@@ -29,12 +30,4 @@ func TestHelpFits(t *testing.T) {
 		}
 	}
 	visit(root)
-}
-
-func TestWrapped(t *testing.T) {
-	const text = "one two three\nfour\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
-	const want = "one two\nthree four\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
-	if got := wrapped(text, 10); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

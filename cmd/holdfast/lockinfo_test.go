@@ -90,7 +90,7 @@ func fact(t *testing.T, where string, got, want lockinfo.Info) {
 		info.Masters = slices.Clone(info.Masters)
 		for i := range info.Masters {
 			if m := &info.Masters[i]; m.Err != nil {
-				m.Err = &exitError{0, errors.New(m.Err.Error())}
+				m.Err = errors.New(m.Err.Error())
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (l *lines) Write(text []byte) (int, error) {
 // watchLines are the names of the first look of watch, which it prints before it rests.
 func watchLines(t *testing.T) (infos []lockinfo.Info) {
 	var out lines
-	ctx, cancel := context.WithTimeout(t.Context(), 3*lookEvery)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	run(ctx, []string{"watch", "-o", "jsonl"}, strings.NewReader(""), &out, &lines{})
 	seen := map[string]bool{}

@@ -22,9 +22,8 @@
 //	holdfast version                   prints the version
 //	holdfast man DIR                   writes pages of man
 //
-// Each command has a file and a struct. The struct is the command without flags, for tests and for
-// other commands. The function beside it makes the cobra command that fills the struct. Exit codes
-// are in exit.go.
+// This package joins the commands, which stand in packages by what a user does: hold, see, act,
+// serve and try, below internal. Package cli has what they share, such as exit codes.
 package main
 
 import (
@@ -38,6 +37,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
@@ -54,22 +54,17 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	var exit *exitError
-	if silent := errors.As(err, &exit) && exit.err == nil; err != nil && !silent {
-		text := trimmed(err.Error())
-		if errors.As(err, new(*usageError)) {
+	var exit *cli.ExitError
+	if silent := errors.As(err, &exit) && exit.Err == nil; err != nil && !silent {
+		text := cli.Trim(err.Error())
+		if errors.As(err, new(*cli.UsageError)) {
 			text = withoutURLs(text, args)
 		}
-		outliveReaders() // the exit code tells it too
+		cli.OutliveReaders() // the exit code tells it too
 		// The text may quote texts of others.
 		fmt.Fprintf(errs, "holdfast: %s\n", show.Lines(text))
 	}
-	return exitCode(err)
-}
-
-// trimmed is a text without the name of the library, which begins each of its errors.
-func trimmed(text string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(text, "holdfast: "), ": holdfast: ", ": ")
+	return cli.ExitCode(err)
 }
 
 // withoutURLs is a text about the arguments without the URLs among them: a URL in a wrong place may

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -66,7 +67,7 @@ func TestRun(t *testing.T) {
 		"not a number":       {[]string{"demo", "--rounds", "many"}, 64, "", `--rounds "many": it must be a whole number`},
 		"not a duration":     {[]string{"demo", "--ttl", "soon"}, 64, "", `--ttl "soon": it must be seconds or a duration, such as 5, 0.5 or 2m`},
 		"out of range":       {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
-		"worker by hand":     {[]string{workerName}, 1, "", "by hand"},
+		"worker by hand":     {[]string{"lottery-worker"}, 1, "", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -86,7 +87,7 @@ func TestRun(t *testing.T) {
 func TestHelpOmitsHiddenCommands(t *testing.T) {
 	var out bytes.Buffer
 	run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &out)
-	for _, name := range []string{workerName, keeperName} {
+	for _, name := range []string{"lottery-worker", "keep-server"} {
 		if strings.Contains(out.String(), name) {
 			t.Errorf("help shows %s:\n%s", name, out.String())
 		}
@@ -102,8 +103,8 @@ func TestDevAddressInUse(t *testing.T) {
 	defer taken.Close()
 	var errs bytes.Buffer
 	addr := taken.Addr().String()
-	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard, &errs); code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
+	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard, &errs); code != cli.ExitFailed {
+		t.Errorf("exit code %d, want %d", code, cli.ExitFailed)
 	}
 	if !strings.Contains(errs.String(), "--addr "+addr) {
 		t.Errorf("stderr %q lacks the flag", errs.String())

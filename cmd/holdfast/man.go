@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -16,7 +16,7 @@ type Man struct {
 // Run writes a page for each command. The directory must be there.
 func (m *Man) Run() error {
 	if info, err := os.Stat(m.Dir); err != nil || !info.IsDir() {
-		return &usageError{fmt.Errorf("DIR %q: it must be a directory that is there", m.Dir)}
+		return cli.Usagef("DIR %q: it must be a directory that is there", m.Dir)
 	}
 	root := newRoot()
 	root.DisableAutoGenTag = true
@@ -32,7 +32,7 @@ of the pages.`,
 		Hidden: true, // for packagers
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{fmt.Errorf("got %s, want one directory: holdfast man DIR", numArguments(args))}
+				return cli.Usagef("got %s, want one directory: holdfast man DIR", cli.CountArgs(args))
 			}
 			return nil
 		},

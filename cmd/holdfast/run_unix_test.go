@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -159,8 +160,8 @@ func TestRunServerStops(t *testing.T) {
 				t.Logf("gone %v before the lock could be another's", -late)
 			}
 			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != exitLost {
-				t.Errorf("exit code %d, want %d", code, exitLost)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost {
+				t.Errorf("exit code %d, want %d", code, cli.ExitLost)
 			}
 			if !strings.Contains(stderr.String(), "TERM to the command") || !strings.Contains(stderr.String(), "KILL to the command") {
 				t.Errorf("stderr %q", stderr)
@@ -200,8 +201,8 @@ func TestRunLeavesNothing(t *testing.T) {
 			if left := time.Until(end); left < test.least && measured() {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
-			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(stderr.String(), "TERM to the command") {
-				t.Errorf("exit code %d, want %d; stderr %q", code, exitLost, stderr)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost || !strings.Contains(stderr.String(), "TERM to the command") {
+				t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitLost, stderr)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -79,8 +80,8 @@ func TestRunTLS(t *testing.T) {
 		stderr string
 	}{
 		"with all":            {[]string{"--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}, 0, ""},
-		"unknown authority":   {[]string{"--tls-cert", cert, "--tls-key", key}, exitNoServer, "certificate"},
-		"without certificate": {[]string{"--tls-ca", cert}, exitNoServer, "no answer"},
+		"unknown authority":   {[]string{"--tls-cert", cert, "--tls-key", key}, cli.ExitNoServer, "certificate"},
+		"without certificate": {[]string{"--tls-ca", cert}, cli.ExitNoServer, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"run", "--redis", url}, test.args...)

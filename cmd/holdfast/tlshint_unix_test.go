@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // TLS that is spoken to a port without it, and the reverse, is said in words, and so is the cure.
@@ -23,8 +25,8 @@ func TestTLSHint(t *testing.T) {
 			cmd, stderr := program(t, nil, "run", "-n", "--redis", test.url, "job", "--", "true")
 			_ = cmd.Run()
 			text := stderr.String()
-			if code := cmd.ProcessState.ExitCode(); code != exitNoServer || !strings.Contains(text, test.want) || test.not != "" && strings.Contains(text, test.not) {
-				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, exitNoServer, test.want, test.not)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitNoServer || !strings.Contains(text, test.want) || test.not != "" && strings.Contains(text, test.not) {
+				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, cli.ExitNoServer, test.want, test.not)
 			}
 		})
 	}

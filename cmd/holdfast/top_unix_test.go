@@ -172,13 +172,6 @@ const topList = topHead + `
   order:2  mutex  held  web@a  TOKEN  T  T  2
   "evil\x1b[2J"  mutex  held  web@a  TOKEN  T  T  0
 
-
-
-
-
-
-
-
 ↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
 `
 

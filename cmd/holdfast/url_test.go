@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is
@@ -56,7 +58,7 @@ func TestURLIsNotShown(t *testing.T) {
 			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
 			output := out.String() + errs.String()
 			plain, _ := url.QueryUnescape(output)
-			if code != exitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") || !strings.Contains(errs.String(), want) {
+			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") || !strings.Contains(errs.String(), want) {
 				t.Errorf("exit code %d, %q, want %q", code, output, want)
 			}
 		})

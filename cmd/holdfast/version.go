@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -75,7 +76,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Long: `Print the version, the commit, the version of Go and the system. The commit is unknown to go run, and
 to a build with -buildvcs=false. A module of a proxy has the version of its tag alone.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
 	}
 }

@@ -4,13 +4,13 @@ package mutant
 func commandMutants() []Mutant {
 	const cmd, page_ = "cmd/holdfast/", "dashboard/"
 	return []Mutant{
-		{"a ticket lost in a pipe without a reader", command("TestScripts/acquire"), []Patch{{cmd + "latch.go",
-			"\t\toutliveReaders()\n", ""}}},
-		{"a ticket lost in a closed output", command("TestScripts/acquire"), []Patch{{cmd + "acquire.go",
+		{"a ticket lost in a pipe without a reader", command("TestScripts/acquire"), []Patch{{cmd + "internal/hold/latch.go",
+			"\t\tcli.OutliveReaders()\n", ""}}},
+		{"a ticket lost in a closed output", command("TestScripts/acquire"), []Patch{{cmd + "internal/hold/acquire.go",
 			"&& isClosed(a.Out)", "&& false"}}},
 		{"the exit code of a refusal lost with its text", command("TestScripts/busy"), []Patch{{cmd + "main.go",
-			"\t\toutliveReaders() // the exit code tells it too\n", ""}}},
-		{"what a killed process left beside a ticket kept", command("TestTicketFile"), []Patch{{cmd + "ticketfile.go",
+			"\t\tcli.OutliveReaders() // the exit code tells it too\n", ""}}},
+		{"what a killed process left beside a ticket kept", Check{Module: "cmd/holdfast", Package: "./internal/hold", Test: "TestTicketFile"}, []Patch{{cmd + "internal/hold/ticketfile.go",
 			"if err = os.Remove(path); err != nil", "if err = nil; err != nil"}}},
 		{"a semaphore that nobody holds without its taken", facts("TestJSONFieldsThatAreAlwaysThere"), []Patch{{"lockinfo/json.go",
 			"\tcase KindSemaphore:\n", "\tcase KindSemaphore:\n\t\tif i.Taken == 0 {\n\t\t\tbreak\n\t\t}\n"}}},

@@ -1,0 +1,215 @@
+package act
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+// Break ends the hold of another process.
+type Break struct {
+	cli.Connection
+	cli.Output
+	Name  string
+	Token int64  // 0: show the holds, and ask
+	given bool   // Token is no default
+	Force bool   // let others in at once
+	Yes   string // the name, in place of the question of Force
+	In    io.Reader
+}
+
+// Validate refuses bad arguments.
+func (b *Break) Validate() error {
+	var c cli.Checklist
+	cli.CheckName(&c, b.Name)
+	c.Check(b.Token > 0 || b.Token == 0 && !b.given, "--token %d: it must be a token that inspect shows", b.Token)
+	c.Check(b.Yes == "" || b.Yes == b.Name, "--yes %q: it must be NAME, which is %q", b.Yes, b.Name)
+	c.Check(b.Yes == "" || b.Force, "--yes %q: it answers the question of --force, which is not given", b.Yes)
+	c.Check(!b.Force || !b.IsQuorum(), "--force: the masters of a quorum cannot end a hold by force at one moment")
+	b.Connection.Check(&c)
+	return c.Err()
+}
+
+// asks reports whether a question must be answered.
+func (b *Break) asks() bool { return b.Token == 0 || b.Force && b.Yes == "" }
+
+// Run breaks the hold with the token, after a question if one must be asked. Without an answer
+// nothing is done.
+func (b *Break) Run(ctx context.Context) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if b.asks() && (cli.Terminal(b.In) == nil || cli.Terminal(b.Out) == nil) {
+		if b.Token == 0 {
+			return cli.Usagef("no --token: without a terminal nobody can be asked which hold of %q to break (inspect shows the tokens)", b.Name)
+		}
+		return cli.Usagef("--force: without a terminal nobody can be asked, and --yes %q must say that two may hold then", b.Name)
+	}
+	client, end, err := b.NewClient(holdfast.Config{Label: cli.Operator()})
+	if err != nil {
+		return err
+	}
+	defer end()
+	hold := lockinfo.Hold{Token: b.Token}
+	if b.asks() {
+		if hold, err = b.ask(ctx, client); err != nil {
+			return err
+		}
+	}
+	call := client.Break
+	if b.Force {
+		call = client.ForceBreak
+	}
+	switch err := call(ctx, b.Name, hold.Token); {
+	case errors.Is(err, holdfast.ErrNotHeld):
+		return cli.Exitf(cli.ExitFailed, "nothing was broken: %q has no hold with the token %d (any more)", b.Name, hold.Token)
+	case err != nil:
+		return b.Failure(err)
+	}
+	after := "others get in when its holder has stopped, or else when its TTL is over"
+	if b.Force {
+		after = "others get in at once"
+	}
+	fmt.Fprintf(b.Out, "broken: %s, token %d; %s\n", show.Text(b.Name), hold.Token, after) // the exit code tells it too
+	return nil
+}
+
+// ask shows what is there, and asks which hold is meant and whether to break it.
+func (b *Break) ask(ctx context.Context, client *holdfast.Client) (lockinfo.Hold, error) {
+	info, err := client.Inspect(ctx, b.Name)
+	if err != nil {
+		return lockinfo.Hold{}, b.Failure(err)
+	}
+	if err := b.Page().Detail(info); err != nil {
+		return lockinfo.Hold{}, err
+	}
+	if len(info.Holds) == 0 {
+		return lockinfo.Hold{}, cli.Exitf(cli.ExitFailed, "nothing was broken: nobody holds %q", b.Name)
+	}
+	answers := bufio.NewReader(b.In)
+	token, err := b.chosen(answers, info)
+	if err != nil {
+		return lockinfo.Hold{}, err
+	}
+	for _, h := range info.Holds {
+		if h.Token <= token && token <= h.LastToken {
+			return h, b.confirm(answers, h)
+		}
+	}
+	if info.Holders == len(info.Holds) {
+		return lockinfo.Hold{}, cli.Exitf(cli.ExitFailed, "nothing was broken: none of these holds has the token %d", token)
+	}
+	hidden := lockinfo.Hold{Token: token} // it may be of a hold that is not shown
+	return hidden, b.confirm(answers, hidden)
+}
+
+// chosen is the token that was given, that of the only hold, or the answer to a question.
+func (b *Break) chosen(answers *bufio.Reader, info lockinfo.Info) (int64, error) {
+	switch {
+	case b.Token != 0:
+		return b.Token, nil
+	case len(info.Holds) == 1:
+		return info.Holds[0].Token, nil
+	}
+	which := "Which hold is to be broken? Type its token: "
+	if more := info.Holders - len(info.Holds); more > 0 {
+		which = fmt.Sprintf("%d more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\n%s", more, which)
+	}
+	answer, err := b.question(answers, which)
+	if err != nil {
+		return 0, err
+	}
+	token, err := strconv.ParseInt(answer, 10, 64)
+	if err != nil {
+		return 0, errNothingBroken
+	}
+	return token, nil
+}
+
+// confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
+func (b *Break) confirm(answers *bufio.Reader, hold lockinfo.Hold) error {
+	of := "of " + show.Text(hold.Label)
+	if hold.State == "" {
+		of = "which is not shown"
+	}
+	question, want := fmt.Sprintf("Break the hold with token %d, %s? [y/N] ", hold.Token, of), []string{"y", "yes"}
+	if b.Force {
+		if b.Yes != "" {
+			return nil
+		}
+		question = fmt.Sprintf("--force lets others in at once, although the holder may still write: two may hold then.\nType the name to break the hold with token %d, %s: ", hold.Token, of)
+		want = []string{b.Name, show.Text(b.Name)}
+	}
+	answer, err := b.question(answers, question)
+	if err != nil {
+		return err
+	}
+	for _, w := range want {
+		if answer == w || !b.Force && strings.EqualFold(answer, w) {
+			return nil
+		}
+	}
+	return errNothingBroken
+}
+
+var errNothingBroken = cli.ExitWith(cli.ExitFailed, errors.New("nothing was broken"))
+
+// question asks, and reads a line. The end of the input is no answer.
+func (b *Break) question(answers *bufio.Reader, text string) (string, error) {
+	if _, err := io.WriteString(b.Out, "\n"+text); err != nil {
+		return "", err
+	}
+	line, err := answers.ReadString('\n')
+	if err != nil {
+		_, _ = fmt.Fprintln(b.Out)
+		return "", errNothingBroken
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+func newBreak() *cobra.Command {
+	b := &Break{}
+	cmd := &cobra.Command{
+		Use:   "break NAME [--token N]",
+		Short: "End the hold of another process, and let others in then",
+		Long: `End the hold of NAME that has the token N, which inspect shows. Its lease ends: at once if its
+process listens for messages, otherwise at its next renewal. Nobody else gets in before its code has
+stopped (the lease was released, Do has returned, the command of run is gone), or else before its
+TTL is over. So there are never two that hold. If the token has become another, nothing is done.
+
+Without --token, break shows what it would hit and asks. That takes a terminal.
+
+--force does not wait for the holder, and also ends what is left of a broken hold or of a min hold.
+If the holder still lives, two may hold then: only fencing tokens keep storage safe. Use it for
+a holder that is known to be dead. It asks for the name; in a script --yes NAME answers that.
+
+Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, or the answer was no;
+64 usage; 69 no server, or it cannot serve now; 77 the server refuses this client.`,
+		Example:               "  holdfast break order:42\n  holdfast break order:42 --token 1764012345000017",
+		DisableFlagsInUseLine: true,
+		Args:                  cli.OneName(&b.Name),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cli.OutliveReaders()
+			b.given = cmd.Flags().Changed("token")
+			b.In, b.Out, b.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return b.Run(cmd.Context())
+		},
+	}
+	b.Connection.AddFlags(cmd)
+	cmd.Flags().Int64Var(&b.Token, "token", 0, "the fencing token `N` of the hold, or any other of its grant")
+	cmd.Flags().BoolVar(&b.Force, "force", false, "do not wait for the holder to stop: two may hold then")
+	cmd.Flags().StringVar(&b.Yes, "yes", "", "`NAME` once more, in place of the question of --force")
+	cmd.ValidArgsFunction = cli.CompleteNames(&b.Connection)
+	return cmd
+}

@@ -1,0 +1,87 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// waiterForm is the form of the id of a waiter.
+var waiterForm = regexp.MustCompile(`^[a-z2-7]{16}$`)
+
+// Evict takes a waiter out of a queue.
+type Evict struct {
+	cli.Connection
+	Name   string
+	Waiter string
+	Out    io.Writer
+}
+
+// Validate refuses bad arguments.
+func (e *Evict) Validate() error {
+	var c cli.Checklist
+	cli.CheckName(&c, e.Name)
+	c.Check(waiterForm.MatchString(e.Waiter), "WAITER %q: it must be one that inspect shows, of 16 characters a-z and 2-7", e.Waiter)
+	c.Check(!e.IsQuorum(), "a quorum has no queue: its waiters ask each for itself")
+	e.Connection.Check(&c)
+	return c.Err()
+}
+
+// Run takes the waiter out.
+func (e *Evict) Run(ctx context.Context) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	client, end, err := e.NewClient(holdfast.Config{Label: cli.Operator()})
+	if err != nil {
+		return err
+	}
+	defer end()
+	switch err := client.Evict(ctx, e.Name, e.Waiter); {
+	case errors.Is(err, holdfast.ErrNotWaiting):
+		return cli.Exitf(cli.ExitFailed, "no waiter %s is in the queue of %q: it holds, or has left", e.Waiter, e.Name)
+	case err != nil:
+		return e.Failure(err)
+	}
+	fmt.Fprintf(e.Out, "taken out of the queue of %s: %s\n", show.Text(e.Name), e.Waiter) // the exit code tells it too
+	return nil
+}
+
+func newEvict() *cobra.Command {
+	e := &Evict{}
+	cmd := &cobra.Command{
+		Use:   "evict NAME WAITER",
+		Short: "Take a waiter out of a queue",
+		Long: `Take one waiter out of the queue of NAME. WAITER is the id that inspect shows. Its call ends with an
+error that names the user of this command. If others of its process wait for the name too, the next
+one of them joins at the end of the queue.
+
+Exit codes: 0 the waiter is out; 1 it is not in the queue; 64 usage; 69 no server, or it cannot
+serve now; 77 the server refuses this client.`,
+		Example:               "  holdfast evict order:42 q4zcd5n2k7wxy3ab",
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cli.Usagef("%s takes a NAME and a WAITER, got %s", cmd.CommandPath(), cli.CountArgs(args))
+			}
+			e.Name, e.Waiter = args[0], args[1]
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cli.OutliveReaders()
+			e.Out = cmd.OutOrStdout()
+			return e.Run(cmd.Context())
+		},
+	}
+	e.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteWaiters(&e.Connection)
+	return cmd
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+// A Connection says which servers a command talks to. All commands that talk to servers have its
+// flags.
+type Connection struct {
+	Prefix string
+	Redis  string // URL, of one server or of a quorum
+	TLS    server.TLS
+}
+
+// AddFlags adds the flags of the connection to a command. The URL is that of REDIS_URL if no flag
+// names another.
+func (c *Connection) AddFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	c.Redis = DefaultURL
+	flags.Var(&urls{to: &c.Redis}, "redis", "`URL` of the server, or once for each master of a quorum (see: holdfast help urls); default: the variable REDIS_URL")
+	flags.StringVar(&c.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign that of the server")
+	flags.StringVar(&c.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
+	flags.StringVar(&c.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
+	flags.StringVar(&c.Prefix, "prefix", "holdfast", "prefix of all keys and channels; locks with different prefixes are independent")
+	if url := os.Getenv("REDIS_URL"); url != "" { // after the flag, whose help would show it
+		c.Redis = url
+	}
+}
+
+// Check notes what is wrong with the flags. It sends nothing and shows no password.
+func (c *Connection) Check(list *Checklist) {
+	list.Check(len(c.Prefix) <= MaxText && !strings.ContainsAny(c.Prefix, "{}"), "--prefix %q: it must have at most %d bytes, without { and }", c.Prefix, MaxText)
+	err := server.Check(c.Redis, c.TLS)
+	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
+}
+
+// IsQuorum tells whether the servers are the masters of a quorum.
+func (c *Connection) IsQuorum() bool { return server.Members(c.Redis) != nil }
+
+// NewClient makes a client with the prefix of the connection. It sends nothing. The caller calls
+// end, which gives back what the client has and closes the connections.
+func (c *Connection) NewClient(config holdfast.Config) (client *holdfast.Client, end func(), err error) {
+	config.Prefix = c.Prefix
+	client, hangUp, err := server.Client(c.Redis, c.TLS, config)
+	if err != nil {
+		return nil, nil, Usagef("--redis or REDIS_URL: %w", err)
+	}
+	return client, func() {
+		_ = client.Close() // also gives back what was given up, such as a place in the queue
+		hangUp()
+	}, nil
+}
+
+// Failure turns an error of a server into a text and an exit code. Other errors stay as they are.
+func (c *Connection) Failure(err error) error {
+	var (
+		failed *holdfast.StoreError
+		none   *holdfast.QuorumError
+	)
+	at := server.Redact(c.Redis)
+	switch {
+	case errors.As(err, &none):
+		return ExitWith(ExitNoServer, err)
+	case !errors.As(err, &failed):
+		return err
+	case failed.Kind == holdfast.StoreForeign:
+		return Exitf(ExitNoServer, "the name is in use as something else at %s: %s: %w (take another name, or another --prefix)", at, failed.Kind, failed.Err)
+	case failed.Kind == holdfast.StoreDenied && lacksPermission(failed.Err):
+		return Exitf(ExitDenied, "the server at %s refuses this client: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)
+	case failed.Kind == holdfast.StoreDenied:
+		return Exitf(ExitDenied, "the server at %s refuses this client: %w", at, failed.Err)
+	case slices.Contains([]holdfast.StoreKind{holdfast.StoreUnreachable, holdfast.StoreNoAnswer, holdfast.StoreNotSent}, failed.Kind):
+		if hint := TLSHint(context.Background(), c.Redis); hint != "" {
+			return Exitf(ExitNoServer, "no answer from %s: %s", at, hint)
+		}
+		return Exitf(ExitNoServer, "no answer from a server at %s: %w (--redis or REDIS_URL names another; holdfast dev is one to try)", at, failed.Err)
+	}
+	return Exitf(ExitNoServer, "the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)
+}
+
+// lacksPermission tells whether a server knows the user, and refuses a command, a key or a channel.
+func lacksPermission(err error) bool {
+	for _, sign := range []string{"NOPERM", "can't run this command", "ACL failure"} {
+		if strings.Contains(err.Error(), sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// DefaultURL is the server that no flag and no variable names.
+const DefaultURL = "redis://127.0.0.1:6379"
+
+// urls is a flag that is given once, or once for each master of a quorum.
+type urls struct {
+	to    *string
+	given []string
+}
+
+// Set implements pflag.Value.
+func (u *urls) Set(text string) error {
+	if text == "" {
+		return errors.New("the URL is empty")
+	}
+	u.given = append(u.given, text)
+	*u.to = server.Quorum(u.given)
+	return nil
+}
+
+// String implements pflag.Value.
+func (u *urls) String() string { return *u.to }
+
+// Type implements pflag.Value.
+func (u *urls) Type() string { return "URL" }
+
+// Operator names the user to those whose holds are broken.
+func Operator() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	name := "holdfast"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	return fmt.Sprintf("%.200s@%.200s", name, host)
+}
+
+// PortHint is a hint if an address is in use.
+func PortHint(err error, hint string) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return hint
+	}
+	return ""
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// ErrInterrupted is why a command ended that a signal ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// Interruptible returns a context that the first signal ends, with ErrInterrupted as its cause. The
+// second signal has its default effect.
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(ExitWith((&SignalError{Signal: s}).Code(), ErrInterrupted))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// OutliveReaders lets a write to a pipe without a reader fail. Otherwise it ends this process. That
+// is right for a command that only shows, and not for one that would leave a lock behind, or whose
+// exit code tells more than its text. It cannot be undone.
+func OutliveReaders() { Notify(make(chan os.Signal, 1), brokenPipe) }
+
+// Notify listens to the signals of a list that this process does not ignore.
+func Notify(to chan os.Signal, list []os.Signal) {
+	for _, sig := range list {
+		if !signal.Ignored(sig) {
+			signal.Notify(to, sig)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Terminal returns the file behind a stream if it is a terminal, and else nil.
+func Terminal(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && f != nil && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// PlainWidth is the width of help that does not go to a terminal.
+const PlainWidth = 80
+
+// Width is the width of the terminal that a stream goes to.
+func Width(out io.Writer) int {
+	if f := Terminal(out); f != nil {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return max(width, 40)
+		}
+	}
+	return PlainWidth
+}
+
+// Wrap breaks the lines of a text anew. Paragraphs with a line that begins with a space stay as
+// they are.
+func Wrap(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
+			continue
+		}
+		var out strings.Builder
+		column := 0
+		for _, word := range strings.Fields(p) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+n > width:
+				out.WriteByte('\n')
+				column = 0
+			default:
+				out.WriteByte(' ')
+				column++
+			}
+			out.WriteString(word)
+			column += n
+		}
+		paragraphs[i] = out.String()
+	}
+	return strings.Join(paragraphs, "\n\n")
+}

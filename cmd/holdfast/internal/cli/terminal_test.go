@@ -1,0 +1,11 @@
+package cli
+
+import "testing"
+
+func TestWrapped(t *testing.T) {
+	const text = "one two three\nfour\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
+	const want = "one two\nthree four\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
+	if got := Wrap(text, 10); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

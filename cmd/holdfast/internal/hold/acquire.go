@@ -1,0 +1,270 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// acquireTTL is the TTL of a ticket if no flag says otherwise. No process renews it, and a quorum
+// takes no longer one.
+const acquireTTL = 5 * time.Minute
+
+// Acquire takes a lock and leaves it to a ticket.
+type Acquire struct {
+	cli.Connection
+	choice
+	waiting
+	reporting
+	File  string // for the ticket; "" or "-": standard output
+	JSON  bool
+	Keep  time.Duration // of the place, when the wait is over; 0: it is left
+	Label string
+	TTL   time.Duration
+
+	Out io.Writer
+	Err *os.File
+}
+
+// Validate refuses bad arguments. It sends nothing and shows no password.
+func (a *Acquire) Validate() error {
+	var c cli.Checklist
+	a.choice.check(&c)
+	cli.CheckTTL(&c, &a.Connection, a.TTL)
+	c.Check(a.Keep == 0 || a.Keep >= leastKeep && a.Keep <= mostKeep, "--keep-place %v: it must be %v to %v", a.Keep, leastKeep, mostKeep)
+	c.Check(a.Keep == 0 || !a.toOutput(), "--keep-place: it needs --ticket FILE, where the place is kept")
+	c.Check(a.Keep == 0 || len(a.Names) == 1, "--keep-place and %d names: several names have no place", len(a.Names))
+	c.Check(len(a.Label) <= cli.MaxText, "--label of %d bytes: it must have at most %d", len(a.Label), cli.MaxText)
+	a.waiting.check(&c)
+	a.reporting.check(&c)
+	a.Connection.Check(&c)
+	return c.Err()
+}
+
+func (a *Acquire) toOutput() bool { return a.File == "" || a.File == "-" }
+
+// printed is what goes to standard output.
+func (a *Acquire) printed() string {
+	if a.toOutput() {
+		return "ticket"
+	}
+	return "object"
+}
+
+// Run takes the lock, writes its ticket, and leaves nothing running.
+func (a *Acquire) Run(ctx context.Context) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	notices := newNotices(a.Err, a.reporting)
+	defer notices.close()
+	return a.end(notices, &a.choice, a.run(ctx, notices))
+}
+
+func (a *Acquire) run(ctx context.Context, notices *notices) error {
+	if (a.toOutput() || a.JSON) && isClosed(a.Out) {
+		return fmt.Errorf("the %s could not be written: standard output is closed", a.printed())
+	}
+	file := ticketFile{a.File}
+	if !a.toOutput() {
+		if err := file.probe(); err != nil {
+			return err
+		}
+	}
+	client, end, err := a.NewClient(holdfast.Config{Label: a.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	if err != nil {
+		return err
+	}
+	defer end()
+	began := time.Now()
+	var lease *holdfast.Lease
+	if a.Keep > 0 {
+		lease, err = a.atPlace(ctx, client, began, file)
+	} else {
+		lease, err = a.inTurn(ctx, client, began, notices)
+	}
+	if err != nil {
+		return a.refused(ctx, err)
+	}
+	notices.tell(a.granted(lease, began))
+	return a.hand(ctx, client, lease, file)
+}
+
+func (a *Acquire) label() string {
+	if a.Label != "" {
+		return a.Label
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("holdfast acquire@%.200s", host) // the process ends at once
+}
+
+// inTurn asks once before it waits, as run does.
+func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began time.Time, notices *notices) (*holdfast.Lease, error) {
+	// With a min hold, a hand-over is confirmed for the whole TTL before it is told.
+	h := a.handle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
+	lease, err := firstTry(ctx, began, h.try)
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || a.Nonblock {
+		return lease, err
+	}
+	notices.tell(a.waits(held))
+	bounded, cancel := a.until(ctx, began)
+	defer cancel()
+	return h.lock(bounded)
+}
+
+// hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.
+func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file ticketFile) error {
+	told := acquired{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
+	ticket, err := lease.Detach()
+	if err != nil {
+		return err
+	}
+	what := "ticket"
+	if a.toOutput() {
+		told.Ticket = ticket
+	} else {
+		err = file.write(ticket)
+	}
+	switch {
+	case err != nil:
+	case a.JSON:
+		text, _ := json.Marshal(told)
+		what = a.printed()
+		_, err = fmt.Fprintf(a.Out, "%s\n", text)
+	case a.toOutput():
+		_, err = fmt.Fprintln(a.Out, ticket)
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("the %s could not be written: %w", what, err)
+	if back := client.DiscardTicket(context.WithoutCancel(ctx), ticket); back != nil {
+		return errors.Join(err, fmt.Errorf("%s is held for %v: %w", a.title(), a.TTL, back))
+	}
+	return err
+}
+
+// An acquired is what --json prints.
+type acquired struct {
+	Version int              `json:"version"`
+	Name    string           `json:"name"`
+	Token   int64            `json:"token"`
+	Tokens  map[string]int64 `json:"tokens"`
+	TTL     float64          `json:"ttl_seconds"`
+	Ticket  holdfast.Ticket  `json:"ticket,omitempty"` // unless it is in the file
+}
+
+// refused turns the reason why there is no lock into a text and an exit code.
+func (a *Acquire) refused(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if errors.As(err, new(*cli.UsageError)) {
+		return err
+	}
+	failed := a.Failure(err)
+	if errors.As(failed, new(*cli.ExitError)) {
+		return failed
+	}
+	busy := busyOf(err)
+	if busy == nil {
+		return failed
+	}
+	var waited *holdfast.WaitError
+	evicted := errors.As(err, &waited) && waited.Reason == holdfast.WaitEvicted
+	if a.Keep > 0 && !evicted {
+		busy.text += "; the place is kept, and its ticket in " + a.File
+	}
+	return cli.ExitWith(cli.ExitBusy, busy)
+}
+
+func newAcquire() *cobra.Command {
+	a := &Acquire{}
+	cmd := &cobra.Command{
+		Use:   "acquire [flags] NAME",
+		Short: "Take a lock and print its ticket, for renew, release and check",
+		Long: `Take the lock NAME and print a ticket for it. Nothing is left running: the lock is free when its TTL
+is over, unless holdfast renew is called before. It is for the steps of a pipeline, for scripts and
+for agents, whose work is not one process. Where it is one, holdfast run is safer: it notices a loss,
+and ends the work.
+
+A program that has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
+FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken, and so is
+standard output. If this program is killed after the grant and before the ticket is written, the lock is held for one TTL.
+
+With --keep-place, a wait that is over leaves a place in the queue, and its ticket in FILE. The same
+command with the same FILE goes on to wait there, with the lock once it is its turn. While nobody
+waits there, others pass the place.
+
+Exit codes: 0 the lock is held; 64 usage; 69 no server, or it cannot serve now; 75 another holds the
+lock, or the wait was too long; 77 the server refuses this client; 128+n signal n ended the wait; 1 the ticket
+could not be written, and the lock was given back.`,
+		Example: `  holdfast acquire -w 10m --ttl 30m --ticket lock deploy
+  holdfast renew --ticket lock                  # before the 30 minutes are over
+  holdfast release --ticket lock
+
+  # waits 5 minutes in each of several steps, at one place of the queue
+  holdfast acquire -w 5m --keep-place=10m --ticket lock deploy`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(a.Names) > 0 && len(args) > 0:
+				return cli.Usagef("%q: --name has the names", args[0])
+			case len(a.Names) > 0:
+				return nil
+			}
+			if keep := cmd.Flags().Lookup("keep-place"); keep.Changed && len(args) == 2 {
+				if _, err := cli.ParseDuration(args[0]); err == nil {
+					return cli.Usagef("--keep-place %s: write --keep-place=%s, as the flag has a default", args[0], args[0])
+				}
+			}
+			a.Names = []string{""}
+			return cli.OneName(&a.Names[0])(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Out, a.Err = cmd.OutOrStdout(), os.Stderr
+			return interrupted(a.Run)(cmd, args)
+		},
+	}
+	a.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteNames(&a.Connection)
+	flags := cmd.Flags()
+	a.choice.flags(flags)
+	a.waiting.flags(flags)
+	cli.DurationVar(flags, &a.TTL, "ttl", "", acquireTTL, "how long the lock is held unless it is renewed; up to 24h")
+	flags.StringVar(&a.File, "ticket", "", "write the ticket to `FILE`, and not to standard output")
+	cli.DurationVar(flags, &a.Keep, "keep-place", "", 0, "keep the place for so long after the wait")
+	flags.Lookup("keep-place").NoOptDefVal = "1m"
+	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket")
+	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: holdfast acquire@host)")
+	a.reporting.flags(flags, "print how long the wait for the lock was")
+	return cmd
+}
+
+// isClosed reports whether a standard output was closed when this process began. The runtime has
+// opened the null device in its place, for reading too. A shell opens it for writing alone.
+func isClosed(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	opened, err := f.Stat()
+	null, failed := os.Stat(os.DevNull)
+	if err != nil || failed != nil || !os.SameFile(opened, null) {
+		return false
+	}
+	_, err = f.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF)
+}

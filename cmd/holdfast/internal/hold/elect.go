@@ -1,0 +1,206 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// The pauses of an Elect between the end of its command and the next campaign: the first, the
+// longest, and how long a command runs that begins anew with the first.
+const (
+	firstPause = time.Second
+	mostPause  = time.Minute
+	longRun    = time.Minute
+)
+
+// Elect keeps a command running on one of the hosts that campaign for a name.
+type Elect struct {
+	Run
+}
+
+// Lead campaigns, runs the command while it leads, and campaigns again, until a signal ends the
+// command or the campaign. The error is as that of Run.
+func (e *Elect) Lead(ctx context.Context) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	path, err := lookUp(e.Command[0])
+	if err != nil {
+		return err
+	}
+	notices := newNotices(e.Err, e.reporting)
+	defer notices.close()
+	return e.end(notices, &e.choice, e.lead(ctx, path, notices))
+}
+
+func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
+	signals := listen()
+	defer signals.stop()
+	client, end, err := e.NewClient(holdfast.Config{Label: e.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	if err != nil {
+		return err
+	}
+	defer end()
+	// With a min hold, a hand-over is confirmed for the whole TTL before the command starts.
+	election := client.Election(e.Names[0], holdfast.WithTTL(e.TTL), holdfast.WithMinHold(time.Millisecond))
+	var pause pauses
+	for first := true; ; first = false {
+		began := time.Now()
+		lease, err := e.campaign(ctx, client, election, first, signals, notices)
+		if err != nil {
+			return e.notLed(err)
+		}
+		notices.tell(e.granted(lease, began))
+		end, err := e.supervise(lease, path, signals, notices)
+		switch {
+		case err != nil:
+			return err
+		case end.over() && end.code == 0:
+			return nil
+		case end.over():
+			return cli.Exit(end.code)
+		case end.lost != nil:
+			e.tellLost(notices, end)
+			continue
+		}
+		wait := pause.after(end.held)
+		notices.printf("the command ended with %d after %v; the next campaign is in %v", end.code, round(end.held), wait)
+		if err := sleep(ctx, wait, signals); err != nil {
+			return e.notLed(err)
+		}
+	}
+}
+
+// notLed turns the reason why this process does not lead into a text and an exit code.
+func (e *Elect) notLed(err error) error {
+	var signal *cli.SignalError
+	if errors.As(err, &signal) {
+		return cli.Exitf(signal.Code(), "%w: this process does not lead %s any more", err, e.title())
+	}
+	return e.refused(err)
+}
+
+// over tells whether nobody wants the command to run again: it was asked to end, or ended by a
+// signal of a terminal, which reaches the command and not this process.
+func (e ending) over() bool {
+	switch e.code {
+	case cli.ExitSignal + int(syscall.SIGINT), cli.ExitSignal + int(syscall.SIGQUIT), cli.ExitSignal + int(syscall.SIGHUP):
+		return true
+	}
+	return e.asked
+}
+
+// campaign waits until this process leads. It asks once before it waits for the first time. So a
+// server that is away or refuses this client causes an error and no endless wait.
+func (e *Elect) campaign(ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals, notices *notices) (*holdfast.Lease, error) {
+	ctx, stop := signals.cancelOnSignal(ctx)
+	var held *holdfast.HeldError
+	lease, err := firstTry(ctx, time.Now(), election.TryCampaign)
+	if errors.As(err, &held) {
+		notices.tell(e.waits(held))
+	}
+	if held != nil || err != nil && !first && errors.Is(err, holdfast.ErrUnavailable) {
+		lease, err = e.await(ctx, client, election, held)
+	}
+	if err := stop(); err != nil {
+		if lease != nil {
+			_ = lease.Release()
+		}
+		return nil, err
+	}
+	return lease, err
+}
+
+// await waits in the queue, and says so on a terminal.
+func (e *Elect) await(ctx context.Context, client *holdfast.Client, election *holdfast.Election, held *holdfast.HeldError) (*holdfast.Lease, error) {
+	if status := newStatusLine(e.Err); status != nil && held != nil && !e.Quiet && e.Log == logText {
+		defer status.show(client, held)()
+	}
+	return election.Campaign(ctx)
+}
+
+func (e *Elect) tellLost(notices *notices, end ending) {
+	text := fmt.Sprintf("%v; the command ended with %d; campaigning again", end.lost, end.code)
+	if !notices.json {
+		notices.printf("%s", text)
+		return
+	}
+	lost := e.about(eventLost)
+	lost.Held, lost.Code, lost.Text = seconds(end.held), &end.code, cli.Trim(text)
+	notices.tell(lost)
+}
+
+// pauses are the times between the end of a command and the next campaign.
+type pauses struct{ last time.Duration }
+
+// after doubles the pause after each run, up to the longest. A long run begins anew.
+func (p *pauses) after(held time.Duration) time.Duration {
+	if p.last = min(2*p.last, mostPause); p.last == 0 || held >= longRun {
+		p.last = firstPause
+	}
+	return p.last
+}
+
+// sleep waits until a signal ends that, which is a *cli.SignalError.
+func sleep(ctx context.Context, d time.Duration, signals *signals) error {
+	ctx, stop := signals.cancelOnSignal(ctx)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return stop()
+}
+
+const electLong = `Keep a command running on one host of many. All hosts start this command with the same NAME; one of
+them leads and runs CMD, and the others wait in order. CMD is started again after its end, whatever
+its exit code is: by the host that has waited longest, at once, or by this one if no other waits,
+after 1 s and then after ever more, up to 1 min. If the host that leads dies, or cannot reach the
+server, another one leads when the TTL is over.
+
+The leadership is held, renewed and lost as the lock of holdfast run. So are the signals to CMD, what
+CMD sees, and --on-lost: CMD is gone before another host can lead. After a loss this process
+campaigns again.
+
+INT, TERM and QUIT are passed on, and this process ends with CMD then. It also ends when INT, QUIT or
+HUP has ended CMD, as a terminal sends these to CMD alone. Without CMD, a signal ends the campaign.
+
+Exit codes: that of CMD after a signal; 128+n if signal n ended CMD or the campaign; 64 usage; 69 no
+server at the start, or it cannot serve; 77 the server refuses this client; 126 CMD may not be run; 127 CMD
+was not found.`
+
+func newElect() *cobra.Command {
+	e := &Elect{}
+	cmd := &cobra.Command{
+		Use:   "elect [flags] NAME -- CMD ARGS...",
+		Short: "Keep a command running on one host of many",
+		Long:  electLong,
+		Example: `  holdfast elect scheduler -- ./scheduler   # on each host
+  holdfast elect --ttl 5s mailer -- ./mailer`,
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return e.parseArgs(args, cmd.ArgsLenAtDash(), "holdfast elect [flags] NAME -- CMD ARGS...")
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e.In, e.Out, e.Err = os.Stdin, os.Stdout, os.Stderr
+			return e.Lead(cmd.Context())
+		},
+	}
+	e.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteNameAndCommand(&e.Connection)
+	e.Weight = 1
+	flags := cmd.Flags()
+	e.superviseFlags(cmd)
+	e.reporting.flags(flags, "print how long the wait for the lock was, and how long it was held")
+	return cmd
+}

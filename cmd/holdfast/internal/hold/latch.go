@@ -1,0 +1,183 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// A Latch is a name at which processes wait until as many have counted down as were set.
+type Latch struct {
+	cli.Connection
+	choice // of the one name
+	waiting
+	reporting
+	TTL time.Duration
+}
+
+// Validate refuses bad arguments.
+func (l *Latch) Validate() error {
+	var c cli.Checklist
+	cli.CheckName(&c, l.Names[0])
+	c.Check(l.TTL >= cli.LeastTTL && l.TTL <= cli.MostTTL, "--ttl %v: it must be %v to %v", l.TTL, cli.LeastTTL, cli.MostTTL)
+	l.waiting.check(&c)
+	l.Connection.Check(&c)
+	return c.Err()
+}
+
+// do does one thing with the latch, and turns its error into a text and an exit code.
+func (l *Latch) do(ctx context.Context, act func(*holdfast.Latch) error) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	client, end, err := l.NewClient(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	err = act(client.Latch(l.Names[0], holdfast.WithTTL(l.TTL)))
+	switch {
+	case err == nil, errors.As(err, new(*cli.ExitError)):
+	case errors.As(err, new(*holdfast.StoreError)), errors.As(err, new(*holdfast.QuorumError)):
+		err = l.Failure(err)
+	case errors.Is(err, holdfast.ErrNotHeld):
+		err = cli.Exitf(cli.ExitLost, "latch %s is not set", l.title())
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, holdfast.ErrHeld):
+		err = cli.ExitWith(cli.ExitBusy, &busyError{text: cli.Trim(err.Error())})
+	case errors.As(err, new(*holdfast.WaitError)):
+		err = cli.ExitWith(cli.ExitBusy, busyOf(err))
+	}
+	return l.end(nil, &l.choice, err)
+}
+
+// Set sets the count.
+func (l *Latch) Set(ctx context.Context, count int) error {
+	return l.do(ctx, func(latch *holdfast.Latch) error { return latch.Set(ctx, count) })
+}
+
+// Down counts down.
+func (l *Latch) Down(ctx context.Context) error {
+	return l.do(ctx, func(latch *holdfast.Latch) error { return latch.CountDown(ctx) })
+}
+
+// WaitOpen waits until the latch is open. It asks once before that, so a server that is away causes
+// an error and no endless wait.
+func (l *Latch) WaitOpen(ctx context.Context) error {
+	return l.do(ctx, func(latch *holdfast.Latch) error {
+		began := time.Now()
+		count, err := firstTry(ctx, began, latch.Count)
+		switch {
+		case err != nil && !errors.Is(err, holdfast.ErrNotHeld), err == nil && count == 0:
+			return err
+		case l.Nonblock && err != nil:
+			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())})
+		case l.Nonblock:
+			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(), count)})
+		}
+		bounded, cancel := l.until(ctx, began)
+		defer cancel()
+		return latch.Wait(bounded)
+	})
+}
+
+const latchLong = `A latch opens when as many processes have counted down as were set. Then all that wait at it go on.
+It stays open for its TTL, and can be set again. Nobody holds a latch.
+
+Exit codes: 0 done; 64 usage; 69 no server, or it cannot serve now; 75 the latch is set already, or
+the wait was too long; 76 there is no such latch to count down; 77 the server refuses this client; 128+n
+signal n ended the wait.`
+
+func newLatch() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "latch",
+		Short: "Wait until as many processes have come as were set",
+		Long:  latchLong,
+		Example: `  holdfast latch set migrated 3     # three hosts are to migrate
+  holdfast latch down migrated      # on each of them, when it has
+  holdfast latch wait migrated      # goes on when all three have`,
+		Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newLatchSet(), newLatchDown(), newLatchWait())
+	return root
+}
+
+func newLatchSet() *cobra.Command {
+	l, count := namedLatch(), 0
+	cmd := &cobra.Command{
+		Use:   "set NAME COUNT",
+		Short: "Set how many must count down",
+		Long:  "Set how many must count down before the latch opens; 0 opens it at once.\n\n" + latchLong,
+		Args: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) != 2 {
+				return cli.Usagef("%s takes a NAME and a COUNT, got %s", cmd.CommandPath(), cli.CountArgs(args))
+			}
+			l.Names[0] = args[0]
+			number, err := strconv.ParseInt(args[1], 10, 32)
+			if err != nil || number < 0 {
+				return cli.Usagef("COUNT %q: it must be a whole number from 0 to 2147483647", args[1])
+			}
+			count = int(number)
+			return nil
+		},
+		RunE: interrupted(func(ctx context.Context) error { return l.Set(ctx, count) }),
+	}
+	l.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+	cli.DurationVar(cmd.Flags(), &l.TTL, "ttl", "", cli.MostTTL, "the latch goes away after that time without a count, and after it was open so long")
+	l.quietFlag(cmd.Flags())
+	return cmd
+}
+
+func newLatchDown() *cobra.Command {
+	l := namedLatch()
+	cmd := &cobra.Command{
+		Use:   "down NAME",
+		Short: "Count down",
+		Long:  "Take one off the count. An open latch stays open.\n\n" + latchLong,
+		Args:  cli.OneName(&l.Names[0]),
+		RunE:  interrupted(l.Down),
+	}
+	l.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+	return cmd
+}
+
+func newLatchWait() *cobra.Command {
+	l := namedLatch()
+	cmd := &cobra.Command{
+		Use:   "wait NAME",
+		Short: "Wait until the latch is open",
+		Long:  "Wait until the latch is open, also if it is not set yet.\n\n" + latchLong,
+		Args:  cli.OneName(&l.Names[0]),
+		RunE:  interrupted(l.WaitOpen),
+	}
+	l.Connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+	l.waiting.flags(cmd.Flags())
+	l.quietFlag(cmd.Flags())
+	return cmd
+}
+
+func namedLatch() *Latch {
+	return &Latch{TTL: cli.MostTTL, choice: choice{Names: []string{""}}}
+}
+
+// interrupted runs a command until the first signal. It outlives the readers of its output.
+func interrupted(run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		cli.OutliveReaders()
+		ctx, cancel := cli.Interruptible(cmd.Context())
+		defer cancel()
+		return run(ctx)
+	}
+}

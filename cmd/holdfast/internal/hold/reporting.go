@@ -1,0 +1,150 @@
+package hold
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// How a command logs.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// A reporting says what a command prints of what it does, on standard error.
+type reporting struct {
+	Log     string
+	Quiet   bool
+	Verbose bool
+}
+
+// flags adds the flags. All commands that can find a lock held have them. Verbose says what -v
+// prints.
+func (r *reporting) flags(flags *pflag.FlagSet, verbose string) {
+	r.quietFlag(flags)
+	flags.BoolVarP(&r.Verbose, "verbose", "v", false, verbose)
+	flags.StringVar(&r.Log, "log", logText, "`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
+}
+
+// quietFlag adds the one flag of a command that logs nothing.
+func (r *reporting) quietFlag(flags *pflag.FlagSet) {
+	r.Log = logText
+	flags.BoolVarP(&r.Quiet, "quiet", "q", false, "print nothing if another is first or the wait is over: the exit code says so")
+}
+
+// check notes what is wrong with the flags.
+func (r *reporting) check(list *cli.Checklist) {
+	list.Check(!r.Quiet || !r.Verbose, "--quiet and --verbose: only one of them can be given")
+	list.Check(r.Log == logText || r.Log == logJSON, "--log %q: it must be text or json", r.Log)
+}
+
+// A record is a line of --log json. Times are in seconds.
+type record struct {
+	Time   string   `json:"ts"`
+	Event  string   `json:"event"`
+	Name   string   `json:"name,omitempty"`
+	Names  []string `json:"names,omitempty"` // of a group
+	Token  int64    `json:"token,omitempty"`
+	Holder string   `json:"holder,omitempty"`
+	Waited *float64 `json:"waited,omitempty"`
+	Held   *float64 `json:"held,omitempty"`
+	Code   *int     `json:"code,omitempty"` // the exit code of the command that was run, or of this program
+	Text   string   `json:"text,omitempty"`
+}
+
+// The events of records.
+const (
+	eventNotice   = "notice"   // something that a person may want to know
+	eventWaiting  = "waiting"  // another holds the lock
+	eventGranted  = "granted"  // this process holds
+	eventReleased = "released" // it gave the lock back
+	eventRefused  = "refused"  // another holds the lock, or the wait was too long; nothing was run
+	eventLost     = "lost"     // the lock was lost, or its end was near
+	eventFailed   = "failed"   // all other ends
+)
+
+// about is a record of an event about what is held.
+func (c *choice) about(event string) record {
+	r := record{Event: event}
+	if len(c.Names) > 0 {
+		r.Name = c.Names[0]
+	}
+	if len(c.Names) > 1 {
+		r.Names = c.Names
+	}
+	return r
+}
+
+// granted tells of a lease, after a wait that began at a moment.
+func (c *choice) granted(lease *holdfast.Lease, began time.Time) record {
+	r, waited := c.about(eventGranted), time.Since(began)
+	r.Token, r.Waited = lease.Token(), seconds(waited)
+	r.Text = fmt.Sprintf("got %s after %v, token %d", c.title(), round(waited), lease.Token())
+	return r
+}
+
+// waits tells that another holds.
+func (c *choice) waits(held *holdfast.HeldError) record {
+	r := c.about(eventWaiting)
+	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
+	return r
+}
+
+func seconds(d time.Duration) *float64 {
+	s := float64(d.Milliseconds()) / 1000
+	return &s
+}
+
+// line is the record as it is written.
+func (r record) line() string {
+	r.Time = time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	text, _ := json.Marshal(r)
+	return string(text) + "\n"
+}
+
+// A busyError says that another holds the lock.
+type busyError struct {
+	text   string
+	holder string
+	waited time.Duration
+}
+
+func (e *busyError) Error() string { return e.text }
+
+// end reports how a command ended. It returns the error for the exit code, with the text that is
+// still to be printed.
+func (r *reporting) end(n *notices, c *choice, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := cli.ExitCode(err)
+	var ended *cli.ExitError
+	if errors.As(err, &ended) && ended.Err == nil {
+		return err // the command has its own code
+	}
+	var busy *busyError
+	is := errors.As(err, &busy)
+	if r.Log == logJSON {
+		line := c.about(eventFailed)
+		line.Code, line.Text = &code, cli.Trim(err.Error())
+		switch {
+		case is:
+			line.Event, line.Holder, line.Waited = eventRefused, busy.holder, seconds(busy.waited)
+		case code == cli.ExitLost, errors.Is(err, holdfast.ErrLost):
+			line.Event = eventLost
+		}
+		n.tell(line)
+		return cli.Exit(code)
+	}
+	if is && r.Quiet {
+		return cli.Exit(code)
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+// The values of --on-lost: how a command is ended when its lock is lost.
+const (
+	onLostKill   = "kill"   // TERM while there is trust left, then KILL
+	onLostTerm   = "term"   // TERM only
+	onLostIgnore = "ignore" // nothing
+)
+
+// Run runs a command under a lock.
+type Run struct {
+	cli.Connection
+	choice
+	waiting
+	reporting
+	Command  []string // the program and its arguments
+	Conflict int      // exit code when the lock is held by another
+	Grace    time.Duration
+	Label    string // empty: the command, host and process
+	MaxHold  time.Duration
+	MinHold  time.Duration
+	OnLost   string
+	Owner    string // empty: a new one
+	TTL      time.Duration
+
+	In, Out, Err *os.File
+}
+
+// Run holds the lock while the command runs. A *cli.ExitError has the command's exit code, or the
+// reason why the command did not run or had to end. When Run returns, the command has ended and the
+// lock is released. If the server could not be asked, the lock is free after its TTL.
+func (r *Run) Run(ctx context.Context) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	path, err := lookUp(r.Command[0])
+	if err != nil {
+		return err
+	}
+	notices := newNotices(r.Err, r.reporting)
+	defer notices.close()
+	return r.end(notices, &r.choice, r.run(ctx, path, notices))
+}
+
+func (r *Run) run(ctx context.Context, path string, notices *notices) error {
+	signals := listen()
+	defer signals.stop()
+	client, end, err := r.NewClient(holdfast.Config{Label: r.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	if err != nil {
+		return err
+	}
+	defer end()
+
+	began := time.Now()
+	lease, err := r.acquire(ctx, client, signals, notices)
+	if err != nil {
+		return r.refused(err)
+	}
+	notices.tell(r.granted(lease, began))
+	return r.runCommand(lease, path, signals, notices)
+}
+
+// runCommand runs the command, waits for its end, and releases the lock.
+func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, notices *notices) error {
+	end, err := r.supervise(lease, path, signals, notices)
+	switch {
+	case err != nil:
+		return err
+	case end.lost != nil:
+		return cli.Exitf(cli.ExitLost, "%w; the command ended with %d", end.lost, end.code)
+	case end.code != 0:
+		return cli.Exit(end.code)
+	}
+	return nil
+}
+
+// An ending is how a command ended that ran under a lock.
+type ending struct {
+	code  int
+	held  time.Duration
+	lost  error // how the lock was lost, or nearly
+	asked bool  // a signal that asks programs to end was passed on
+}
+
+// supervise runs the command, waits for its end, and releases the lock. The error says that the
+// command could not be started.
+func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (ending, error) {
+	began := time.Now()
+	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
+	if err != nil {
+		_ = lease.Release()
+		return ending{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)
+	}
+	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
+		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
+	if r.MaxHold > 0 {
+		g.maxEnd = began.Add(r.MaxHold)
+	}
+	lost := g.watch()
+	err = lease.Release()
+	if lost == nil && errors.Is(err, holdfast.ErrLost) {
+		lost = err
+	}
+	end := ending{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
+	released := r.about(eventReleased)
+	released.Token, released.Held, released.Code = lease.Token(), seconds(end.held), &end.code
+	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), round(end.held), end.code)
+	notices.tell(released)
+	if lost == nil && err != nil {
+		notices.printf("giving %s back: %v; it is free in %v at the latest", r.title(), err, r.ttl())
+	}
+	return end, nil
+}
+
+// ttl is the time that the lock outlives this process.
+func (r *Run) ttl() time.Duration {
+	if r.MaxHold > 0 {
+		return min(r.TTL, r.MaxHold)
+	}
+	return r.TTL
+}
+
+// label names the command and not holdfast.
+func (r *Run) label() string {
+	if r.Label != "" {
+		return r.Label
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%.200s@%.200s/%d", filepath.Base(r.Command[0]), host, os.Getpid())
+}
+
+// environ is the environment of the command, without the variables of an outer run.
+func (r *Run) environ(lease *holdfast.Lease) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS":
+		default:
+			env = append(env, v)
+		}
+	}
+	tokens, _ := json.Marshal(lease.Tokens())
+	return append(env,
+		"HOLDFAST_NAME="+lease.Name(),
+		fmt.Sprintf("HOLDFAST_TOKEN=%d", lease.Token()),
+		"HOLDFAST_TOKENS="+string(tokens),
+		"HOLDFAST_OWNER="+lease.Owner(),
+		"HOLDFAST_TTL="+r.ttl().String(),
+		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
+}
+
+// round makes a duration readable.
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package hold
+
+import (
+	"os"
+	"syscall"
+)
+
+var (
+	passedOn   = []os.Signal{os.Interrupt, syscall.SIGTERM}
+	jobControl []os.Signal
+)

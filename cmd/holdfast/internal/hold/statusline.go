@@ -1,0 +1,92 @@
+package hold
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/lockinfo"
+	"golang.org/x/term"
+)
+
+// A statusLine on a terminal says what the command waits for. It disappears after the wait.
+type statusLine struct{ to *os.File }
+
+// newStatusLine returns nil if there is no terminal.
+func newStatusLine(to *os.File) *statusLine {
+	if cli.Terminal(to) == nil {
+		return nil
+	}
+	return &statusLine{to}
+}
+
+// show keeps the line up to date until stop is called. It asks the server and takes nothing.
+func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var shown sync.WaitGroup
+	line, asked := *held, time.Now()
+	shown.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			l.write(status(&line, time.Since(asked)))
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+			if info, err := client.Inspect(ctx, held.Name); err == nil {
+				refresh(&line, info)
+				asked = time.Now()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		shown.Wait()
+		l.clear()
+	}
+}
+
+// clear removes the line.
+func (l *statusLine) clear() {
+	if l != nil {
+		_, _ = l.to.WriteString("\r\x1b[K")
+	}
+}
+
+// refresh changes what is shown to what the server says now. Waiters that came later stand behind
+// this process, which knows its own place by host and process.
+func refresh(line *holdfast.HeldError, info lockinfo.Info) {
+	hold, _ := info.Holder()
+	line.Holder, line.Remaining = holderOf(info), hold.Remaining
+	host, _ := os.Hostname()
+	for _, w := range info.Queue {
+		if w.Host == host && w.PID == os.Getpid() {
+			line.Waiters = max(w.Place-1, 0)
+			return
+		}
+	}
+	line.Waiters = min(line.Waiters, max(info.Waiters-1, 0))
+}
+
+func status(held *holdfast.HeldError, since time.Duration) string {
+	remaining := max(held.Remaining-since, 0)
+	return fmt.Sprintf("holdfast: waiting for %q: %s, for %v unless renewed; %d before us",
+		held.Name, heldBy(held.Holder), remaining.Round(time.Second), held.Waiters)
+}
+
+// write replaces the line. A text that is wider than the terminal would leave a second line behind.
+func (l *statusLine) write(text string) {
+	if l == nil {
+		return
+	}
+	if width, _, err := term.GetSize(int(l.to.Fd())); err == nil && width > 1 {
+		text = ansi.Truncate(text, width-1, "")
+	}
+	_, _ = l.to.WriteString("\r" + text + "\x1b[K")
+}

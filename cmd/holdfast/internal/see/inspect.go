@@ -1,0 +1,141 @@
+package see
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+// Inspect shows all that is known of a name.
+type Inspect struct {
+	cli.Connection
+	cli.Output
+	Name string
+	All  bool // all waiters, and not the first 100
+}
+
+// Validate refuses bad arguments.
+func (i *Inspect) Validate() error {
+	var c cli.Checklist
+	cli.CheckName(&c, i.Name)
+	i.Output.Check(&c, cli.ListFormats...)
+	i.Connection.Check(&c)
+	return c.Err()
+}
+
+// Run asks once, and for more waiters if all are wanted.
+func (i *Inspect) Run(ctx context.Context) error {
+	if err := i.Validate(); err != nil {
+		return err
+	}
+	client, end, err := i.NewClient(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	info, err := client.Inspect(ctx, i.Name)
+	if err != nil {
+		return i.Failure(err)
+	}
+	queue := listed(info.Queue)
+	if i.All && len(info.Queue) > 0 {
+		queue = client.Queue(ctx, i.Name)
+	}
+	if i.Format != cli.FormatTable {
+		return i.printDocument(info, queue)
+	}
+	page := i.Page()
+	if err := page.Detail(info); err != nil {
+		return err
+	}
+	return i.printQueue(page, info, queue)
+}
+
+// listed is a stream of waiters that are known.
+func listed(queue []lockinfo.Waiter) iter.Seq2[lockinfo.Waiter, error] {
+	return func(yield func(lockinfo.Waiter, error) bool) {
+		for _, w := range queue {
+			if !yield(w, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (i *Inspect) printDocument(info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
+	info.Queue = nil
+	for w, err := range queue {
+		if err != nil {
+			return i.Failure(err)
+		}
+		info.Queue = append(info.Queue, w)
+	}
+	return i.PrintDocument(info)
+}
+
+func (i *Inspect) printQueue(page show.Page, info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
+	if len(info.Queue) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(i.Out); err != nil {
+		return err
+	}
+	table, waiters := page.Table(show.WaiterColumns), 0
+	for w, err := range queue {
+		if err != nil {
+			return i.Failure(err)
+		}
+		if w.Place > 0 {
+			waiters++
+		}
+		if err := table.Row(show.WaiterRow(w, info)...); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if more := info.Waiters - waiters; more > 0 && !i.All {
+		_, err := fmt.Fprintf(i.Out, "and %d more: --all shows them\n", more)
+		return err
+	}
+	return nil
+}
+
+func newInspect() *cobra.Command {
+	i := &Inspect{}
+	cmd := &cobra.Command{
+		Use:   "inspect NAME",
+		Short: "Show who holds a name, who waits, and what keeps others out",
+		Long: `Show all that the server knows of a name: its holds, with token, age, remaining time and the last
+renewal; what keeps others out although nobody holds it; and its queue. Nothing is taken and nothing
+is written. Of a quorum it shows what each master says, and the verdict of those that count. Names
+of which nobody knows anything are free.
+
+TOKEN is what break takes, and WAITER is what evict takes. ALIVE is no if a waiter did not ask in
+time or does not listen for messages, and unknown if the server cannot tell. A waiter with
+WithDeadlockCheck also tells which names it holds meanwhile.
+
+Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
+refuses this client. To inspect takes no permission to SCAN.`,
+		Example:               "  holdfast inspect order:42\n  holdfast inspect -o json order:42 | jq .holds[0].token",
+		DisableFlagsInUseLine: true,
+		Args:                  cli.OneName(&i.Name),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			i.Out, i.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return i.Run(cmd.Context())
+		},
+	}
+	i.Connection.AddFlags(cmd)
+	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
+	i.Output.AddFlags(cmd, cli.ListFormats...)
+	cmd.ValidArgsFunction = cli.CompleteNames(&i.Connection)
+	return cmd
+}

@@ -1,0 +1,251 @@
+package see
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+// sorted is how many names a sorted list has at most.
+const sorted = 1000
+
+// unsorted is the order of a list that is printed while it is read.
+const unsorted = "none"
+
+// Ls lists names.
+type Ls struct {
+	cli.Connection
+	cli.Output
+	Options holdfast.ListOptions
+	Sort    string
+}
+
+// Validate refuses bad arguments.
+func (l *Ls) Validate() error {
+	var c cli.Checklist
+	c.Check(len(l.Options.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d", len(l.Options.Pattern), cli.MaxText)
+	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
+	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
+	c.Check(slices.Contains(orders(), l.Sort), "--sort %q: it must be one of %s", l.Sort, strings.Join(orders(), ", "))
+	l.Output.Check(&c, cli.ListFormats...)
+	l.Connection.Check(&c)
+	return c.Err()
+}
+
+// isProcess tells whether a text is a host, or a host and a process id.
+func isProcess(text string) bool {
+	_, id, both := strings.Cut(text, "/")
+	number, err := strconv.ParseUint(id, 10, 31)
+	return !both || err == nil && number > 0
+}
+
+func orders() []string {
+	out := []string{unsorted}
+	for _, order := range snapshot.Orders {
+		out = append(out, string(order))
+	}
+	return out
+}
+
+// Run lists the names. After an error, what came before it was printed.
+func (l *Ls) Run(ctx context.Context) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	client, end, err := l.NewClient(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	names := client.List(ctx, l.Options)
+	list := l.list()
+	if l.Sort == unsorted {
+		err = once(names, list.add)
+	} else {
+		err = l.sorted(names, list.add)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err != nil {
+		err = l.Failure(err)
+	}
+	if ended := list.end(err); err == nil {
+		err = ended
+	}
+	return err
+}
+
+// once drops names that came before.
+func once(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+	seen := snapshot.NewWindow()
+	for info, err := range names {
+		if err != nil {
+			return err
+		}
+		if !seen.Add(info.Name) {
+			continue
+		}
+		if err := add(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted prints the first names of an order.
+func (l *Ls) sorted(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, sorted)
+	if err != nil {
+		return err
+	}
+	for _, info := range s.Locks {
+		if err := add(info); err != nil {
+			return err
+		}
+	}
+	if s.Total > len(s.Locks) {
+		l.Note("of %d names the first %d by %s are shown: a PATTERN or a filter shows others, and --sort %s all", s.Total, len(s.Locks), l.Sort, unsorted)
+	}
+	return nil
+}
+
+// A list prints names as they come.
+type list interface {
+	add(lockinfo.Info) error
+	end(err error) error // after the last name, or an error that ended the names
+}
+
+func (l *Ls) list() list {
+	switch l.Format {
+	case cli.FormatJSON:
+		return &documentList{out: l.Out}
+	case cli.FormatLines:
+		return lineList{&l.Output}
+	}
+	return &tableList{Output: &l.Output, table: l.Page().Table(show.LockColumns), sort: l.Sort == unsorted}
+}
+
+// A tableList is a table. A short one that has no order is sorted by name.
+type tableList struct {
+	*cli.Output
+	table *show.Table
+	sort  bool
+	names int
+}
+
+func (t *tableList) add(info lockinfo.Info) error {
+	t.names++
+	return t.table.Row(show.LockRow(info)...)
+}
+
+func (t *tableList) end(err error) error {
+	if t.sort {
+		t.table.Sort(func(rows [][]show.Cell) {
+			slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
+		})
+	}
+	if t.names == 0 && err == nil {
+		t.Note("no such name is held or waited for")
+	}
+	return t.table.Flush()
+}
+
+// A lineList is a document in each line.
+type lineList struct{ *cli.Output }
+
+func (l lineList) add(info lockinfo.Info) error {
+	return l.PrintDocument(info)
+}
+
+func (l lineList) end(error) error { return nil }
+
+// A documentList is one document, which is written while the names come.
+type documentList struct {
+	out   io.Writer
+	names int
+}
+
+func (d *documentList) add(info lockinfo.Info) error {
+	text, err := show.JSON(info, "")
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if d.names == 0 {
+		before = fmt.Sprintf("{\"version\":%d,\"locks\":[\n", lockinfo.Version)
+	}
+	d.names++
+	_, err = io.WriteString(d.out, before+text)
+	return err
+}
+
+// end closes the document. After an error it says that it is not complete; an error before the
+// first name is told without a document.
+func (d *documentList) end(err error) error {
+	if d.names == 0 {
+		if err != nil {
+			return nil
+		}
+		_, err := fmt.Fprintf(d.out, "{\"version\":%d,\"locks\":[],\"complete\":true}\n", lockinfo.Version)
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "\n],\"complete\":%t}\n", err == nil)
+	return err
+}
+
+func newLs() *cobra.Command {
+	l := &Ls{}
+	cmd := &cobra.Command{
+		Use:   "ls [PATTERN]",
+		Short: "List who holds and who waits",
+		Long: `List the names that are held, waited for or are latches, and keys that stand where ours do and are
+none of ours. PATTERN is a glob of Redis, such as 'order:*', which the whole name matches.
+
+The keys of every master are read by SCAN. A name that is used for a shorter time than that may be
+missed. Without --sort the names are printed as they come, and a list of up to 1,000 is a table in
+the order of the names. With --sort the first 1,000 are printed.
+
+STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others
+until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or
+foreign. A hold is late if its last renewal is more than half a TTL ago: its process may be stopped
+or cut off. HELD is since the grant, and LEFT until the end unless renewed.
+
+Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
+refuses this client: to look for names takes the permission +scan.`,
+		Example: `  holdfast ls
+  holdfast ls --sort age --contended 'order:*'
+  holdfast ls -o jsonl | jq -r 'select(.waiters > 10) | .name'`,
+		DisableFlagsInUseLine: true,
+		Args:                  cli.OnePattern(&l.Options.Pattern),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := cli.Interruptible(cmd.Context())
+			defer cancel()
+			l.Out, l.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return l.Run(ctx)
+		},
+	}
+	l.Connection.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&l.Options.Contended, "contended", false, "only names with waiters")
+	cli.DurationVar(flags, &l.Options.OlderThan, "older-than", "", 0, "only names with a hold that is older, such as 90 (seconds) or 10m")
+	flags.StringVar(&l.Options.Label, "label", "", "only names with a holder of this label")
+	flags.StringVar(&l.Options.Process, "process", "", "only names with a holder of this process: `HOST` or HOST/PID")
+	flags.StringVar(&l.Sort, "sort", unsorted, "`ORDER`: "+strings.Join(orders(), ", ")+"; the first 1,000 are shown")
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders(), cobra.ShellCompDirectiveNoFileComp))
+	l.Output.AddFlags(cmd, cli.ListFormats...)
+	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+	return cmd
+}

@@ -1,0 +1,136 @@
+package see
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/top"
+)
+
+// Top shows locks on a full screen.
+type Top struct {
+	cli.Connection
+	File    string // a capture to look at; empty: the server
+	Capture string // where to write a capture; empty: nowhere
+	In      io.Reader
+	Out     io.Writer
+}
+
+// Validate refuses bad arguments.
+func (t *Top) Validate() error {
+	var c cli.Checklist
+	c.Check(t.File == "" || t.Capture == "", "--capture %q and FILE %q: a capture that is looked at is not captured again", t.Capture, t.File)
+	t.Connection.Check(&c)
+	return c.Err()
+}
+
+// Run shows the screen until the user leaves, or ctx ends. It looks once before: a server that is
+// away, or refuses this client, is an error and no screen.
+func (t *Top) Run(ctx context.Context) error {
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	in, out := cli.Terminal(t.In), cli.Terminal(t.Out)
+	if in == nil || out == nil || os.Getenv("TERM") == "dumb" {
+		return cli.Usage(errors.New("top takes a terminal that can show a full screen: watch and ls do without"))
+	}
+	if t.File != "" {
+		return t.replay(ctx, in, out)
+	}
+	client, end, err := t.NewClient(holdfast.Config{Label: cli.Operator()})
+	if err != nil {
+		return err
+	}
+	defer end()
+	first, err := top.Look(ctx, client, snapshot.ByAge.Compare)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return t.Failure(err)
+	}
+	config := top.Config{Server: client, First: first, Title: server.Redact(t.Redis), Wrong: t.words}
+	if t.Capture != "" {
+		writer, err := snapshot.Create(t.Capture, server.Redact(t.Redis))
+		if err != nil {
+			return fmt.Errorf("--capture: %w", err)
+		}
+		defer func() { _ = writer.Close() }() // each look was written at once
+		config.Recorder = writer
+	}
+	if err := top.Run(ctx, config, in, out); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// replay shows a capture.
+func (t *Top) replay(ctx context.Context, in, out *os.File) error {
+	capture, err := snapshot.Open(t.File)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	defer capture.Close()
+	if err := top.Run(ctx, top.Config{Recording: capture, Title: capture.Server, Cut: capture.Cut, Wrong: t.words}, in, out); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// words is an error as the program would print it.
+func (t *Top) words(err error) string { return cli.Trim(t.Failure(err).Error()) }
+
+func newTop() *cobra.Command {
+	t := &Top{}
+	cmd := &cobra.Command{
+		Use:   "top [FILE]",
+		Short: "Show who holds and who waits on a full screen",
+		Long: `Show all names on a full screen, and look again every second: the oldest first, or the most contended.
+What lasts for less than a second may not be seen. "*" marks a name with another holder than a
+second ago, and "+" a new name. The first 1,000 are kept.
+
+  up, down    choose a name                o   the oldest first
+  enter       show its holds and queue     c   the most contended first
+  esc         back                         n   by name
+  /           filter by a part of the      b   break the hold, after a question
+              name or of a holder          q   leave
+
+If the server goes away, the screen says so, keeps what it has, and goes on when the server is back.
+
+--capture writes what is seen to a new file, at most 256 MiB. With that FILE, top shows it without a
+server: left and right go to the snapshot before and after, and [ and ] by a minute.
+
+Exit codes: 0 the user left; 128+n signal n ended it; 64 usage, no terminal, or FILE is no capture;
+69 no server, or it cannot serve; 77 the server refuses this client: to look for names takes the permission
++scan.`,
+		Example:               "  holdfast top\n  holdfast top --capture monday.jsonl\n  holdfast top monday.jsonl",
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("%s takes one FILE, got %s", cmd.CommandPath(), cli.CountArgs(args))
+			}
+			if len(args) == 1 {
+				t.File = args[0]
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := cli.Interruptible(cmd.Context())
+			defer cancel()
+			t.In, t.Out = cmd.InOrStdin(), cmd.OutOrStdout()
+			return t.Run(ctx)
+		},
+	}
+	t.Connection.AddFlags(cmd)
+	cmd.Flags().StringVar(&t.Capture, "capture", "", "write what is seen to this new `FILE`")
+	return cmd
+}

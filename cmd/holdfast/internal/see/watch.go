@@ -1,0 +1,153 @@
+package see
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+// The limits of watch.
+const (
+	lookEvery  = time.Second
+	mostFollow = 10_000
+)
+
+var streamFormats = []string{cli.FormatTable, cli.FormatLines}
+
+// Watch tells what changes.
+type Watch struct {
+	cli.Connection
+	cli.Output
+	Pattern string
+}
+
+// Validate refuses bad arguments.
+func (w *Watch) Validate() error {
+	var c cli.Checklist
+	c.Check(len(w.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d", len(w.Pattern), cli.MaxText)
+	c.Check(w.Format != cli.FormatJSON, "--output json: watch prints one document after another, which is jsonl")
+	if w.Format != cli.FormatJSON {
+		w.Output.Check(&c, streamFormats...)
+	}
+	w.Connection.Check(&c)
+	return c.Err()
+}
+
+// Run looks once a second until ctx ends. If the first look fails, that is the end; a later failure
+// is told, and so is the next look that succeeds.
+func (w *Watch) Run(ctx context.Context) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	client, end, err := w.NewClient(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	w.Note("looking every second: what lasts for less may not be seen")
+	l := &lookout{Watch: w, client: client, follower: &snapshot.Follower{Limit: mostFollow}}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		if err := l.look(ctx, first); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A lookout is a Watch that runs.
+type lookout struct {
+	*Watch
+	client   *holdfast.Client
+	follower *snapshot.Follower
+	away     bool // the last look failed
+	full     bool // there were more names than are followed
+}
+
+// look looks once. The error ends the watch.
+func (l *lookout) look(ctx context.Context, first bool) error {
+	var unwritten error
+	err := l.follower.Look(l.client.List(ctx, holdfast.ListOptions{Pattern: l.Pattern}), func(c lockinfo.Change) {
+		if unwritten == nil {
+			unwritten = l.tell(c)
+		}
+	})
+	switch {
+	case unwritten != nil:
+		return unwritten
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err != nil && (first || lasting(err)):
+		return l.Failure(err)
+	case err != nil && !l.away:
+		l.Note("still looking: %s", show.Lines(cli.Trim(l.Failure(err).Error())))
+	case err == nil && l.away:
+		l.Note("the server is back")
+	}
+	l.away = err != nil
+	if l.follower.Full && !l.full {
+		l.full = true
+		l.Note("more than %d names: only as many are followed, and a PATTERN chooses others", mostFollow)
+	}
+	return nil
+}
+
+// lasting reports whether an error lasts until somebody changes something.
+func lasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
+
+// tell prints a change.
+func (w *Watch) tell(c lockinfo.Change) error {
+	if w.Format == cli.FormatLines {
+		return w.PrintDocument(c)
+	}
+	text, style := snapshot.Sentence(c)
+	if w.Page().Colors {
+		text = style.Styled(text)
+	}
+	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.After.At.Local().Format(time.TimeOnly), show.Text(c.After.Name), text)
+	return err
+}
+
+func newWatch() *cobra.Command {
+	w := &Watch{}
+	cmd := &cobra.Command{
+		Use:   "watch [PATTERN]",
+		Short: "Tell who gets a lock, gives it back or waits, as it happens",
+		Long: `Look at all names once a second, and print what has changed: who holds a name that another held
+before, who gave it back, how many wait, and which hold is not renewed in time. The first look
+prints who holds and who waits. PATTERN is a glob of Redis, such as 'order:*', which the whole name
+matches. A hold or a wait that lasts for less than a second may not be seen. At most 10,000 names are
+followed.
+
+If the server goes away, watch says so on standard error, and goes on when it is back.
+
+Exit codes: 128+n signal n ended it; 64 usage; 69 no server, or it cannot serve; 77 the server
+refuses this client: to look for names takes the permission +scan.`,
+		Example:               "  holdfast watch 'order:*'\n  holdfast watch -o jsonl | jq -r 'select(.event == \"late\") | .name'",
+		DisableFlagsInUseLine: true,
+		Args:                  cli.OnePattern(&w.Pattern),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := cli.Interruptible(cmd.Context())
+			defer cancel()
+			w.Out, w.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return w.Run(ctx)
+		},
+	}
+	w.Connection.AddFlags(cmd)
+	w.Output.AddFlags(cmd, streamFormats...)
+	cmd.ValidArgsFunction = cli.CompleteNames(&w.Connection)
+	return cmd
+}
