@@ -35,7 +35,7 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 		return nil
 	})
 	slices.SortFunc(patients, func(a, b *patient) int { return strings.Compare(a.name, b.name) })
-	patients = slices.DeleteFunc(patients, func(p *patient) bool { return !p.place(served) })
+	patients = slices.DeleteFunc(patients, func(p *patient) bool { return !p.place(ctx, rdb, served) })
 	away := make([]error, len(patients))
 	each(patients, func(p *patient) {
 		err := p.greet(ctx)
@@ -124,34 +124,18 @@ func (e *examination) coverage(where string, served []slotRange) {
 
 // place chooses a tag of the probes that lies in a slot of this master. It returns false for a
 // master without slots.
-func (p *patient) place(served []slotRange) bool {
-	for _, r := range served {
-		if r.master != p.name {
-			continue
-		}
-		for n := 0; ; n++ {
-			if slot := slotOf(strconv.Itoa(n)); slot >= r.from && slot <= r.to {
-				p.tag = strconv.Itoa(n)
-				return true
-			}
+func (p *patient) place(ctx context.Context, rdb *redis.ClusterClient, served []slotRange) bool {
+	if !slices.ContainsFunc(served, func(r slotRange) bool { return r.master == p.name }) {
+		return false
+	}
+	for n := range 100 * slots { // many more than the master of a single slot needs
+		tag := strconv.Itoa(n)
+		if master, err := rdb.MasterForKey(ctx, tag); err == nil && master.Options().Addr == p.name {
+			p.tag = tag
+			return true
 		}
 	}
 	return false
-}
-
-// slotOf is the slot of a hash tag: CRC16 (XMODEM), as the specification of the cluster says.
-func slotOf(tag string) int {
-	var crc uint16
-	for _, b := range []byte(tag) {
-		crc ^= uint16(b) << 8
-		for range 8 {
-			carry := crc&0x8000 != 0
-			if crc <<= 1; carry {
-				crc ^= 0x1021
-			}
-		}
-	}
-	return int(crc % slots)
 }
 
 // fullCoverage checks what the other masters do when one is gone.
