@@ -3,9 +3,9 @@
 //
 //	go -C proof run ./mutant/table [-runs n] [WORDS]
 //
-// WORDS choose the mutants whose names contain them. The check of each mutant runs n times (1). A
-// mutant that its check misses in any run is not caught, and the command fails. It also fails if a
-// mutant cannot be tried.
+// WORDS choose the mutants whose names, or the files that they change, contain them. The check of
+// each mutant runs n times (1). A mutant that its check misses in any run is not caught, and the
+// command fails. It also fails if a mutant cannot be tried.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,13 +83,14 @@ func choose(runs int, words string) ([]mutant.Mutant, error) {
 	var chosen []mutant.Mutant
 	var unfit []error
 	for _, m := range mutant.Mutants() {
-		if strings.Contains(m.Name, words) {
+		changes := func(p mutant.Patch) bool { return strings.Contains(p.File, words) }
+		if strings.Contains(m.Name, words) || slices.ContainsFunc(m.Patches, changes) {
 			chosen = append(chosen, m)
 			unfit = append(unfit, m.Apply(root, dir))
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no mutant's name contains %q", words)
+		return nil, fmt.Errorf("no mutant has %q in its name or in a file that it changes", words)
 	}
 	return chosen, errors.Join(unfit...)
 }
