@@ -48,12 +48,12 @@ func (e *Engine) attach(ctx context.Context, all []Detached) (leases []*Lease, e
 		if err != nil {
 			return err
 		}
-		if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).attached); err != nil {
+		if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).takeAttached); err != nil {
 			return err
 		}
 		leases, err = a.begin(ctx)
 		for _, lease := range leases {
-			lease.tenure.hold.lock.began(ctx, a.began, lease)
+			lease.tenure.hold.lock.observeGrant(ctx, a.began, lease)
 		}
 		return err
 	})
@@ -70,7 +70,7 @@ func (e *Engine) adoptAll(ctx context.Context, limit time.Duration, all []Detach
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a.adopt(ctx, all)
-	return a, a.failed()
+	return a, a.firstError()
 }
 
 // limitOf is how long one request about all holds of a ticket may last.
@@ -82,7 +82,7 @@ func limitOf(all []Detached) time.Duration {
 	return timeout(ttl)
 }
 
-// CheckDetached tells whether holds that were detached are there, in one request that prolongs
+// CheckDetached reports whether holds that were detached are there, in one request that prolongs
 // none of them. Nil: all are. The errors are those of Attach.
 func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 	return e.do(ctx, nil, func() error {
@@ -91,7 +91,7 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 		if err != nil {
 			return err
 		}
-		return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
+		return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missingError(r) })
 	})
 }
 
@@ -119,21 +119,21 @@ func (e *Engine) dropAll(ctx context.Context, all []Detached) error {
 	for _, h := range a.holds {
 		e.Broken(h.ticket.ID) // it may be attached here
 	}
-	return a.failed()
+	return a.firstError()
 }
 
 // drop frees a hold that was adopted, or what remains of it.
 func (h *hold) drop(ctx context.Context) error {
 	was, err := h.lock.resource.Free(ctx, h.freeRequest())
 	var had *AttachError
-	if err = dropped(h.lock.spec.Name, was, err); errors.As(err, &had) && had.Why == Broken {
+	if err = dropError(h.lock.spec.Name, was, err); errors.As(err, &had) && had.Why == Broken {
 		return nil
 	}
 	return err
 }
 
-// dropped judges the answer to the free of a ticket that was not attached.
-func dropped(name string, was bool, err error) error {
+// dropError judges the answer to the free of a ticket that was not attached.
+func dropError(name string, was bool, err error) error {
 	var broken *protocol.Broken
 	switch {
 	case errors.As(err, &broken):
@@ -157,9 +157,9 @@ type attachment struct {
 	errs   []error // of the holds
 }
 
-// failed is the error of the first hold that cannot be attached, or else of the first that had no
-// answer.
-func (a *attachment) failed() (err error) {
+// firstError is the error of the first hold that cannot be attached, or else of the first that had
+// no answer.
+func (a *attachment) firstError() (err error) {
 	for i := range a.errs {
 		var failure *protocol.Failure
 		if a.errs[i] == nil || err != nil && errors.As(a.errs[i], &failure) {
@@ -208,7 +208,7 @@ func (h *hold) adopt(ctx context.Context, d *Detached) error {
 		h.lasts = d.Lasts
 		h.trustEnd = clock.earliest(h.grantedAt + h.lasts.Microseconds()).Add(-margin(o.TTL))
 	}
-	if end := h.end(); !end.IsZero() && past(end, time.Now()) {
+	if end := h.end(); !end.IsZero() && isPast(end, time.Now()) {
 		return &AttachError{Name: h.lock.spec.Name, Why: Gone}
 	}
 	return nil
@@ -244,11 +244,11 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 	for i, r := range answers {
 		a.errs[i] = take(a.holds[i], r, sent)
 	}
-	return a.failed()
+	return a.firstError()
 }
 
-// missing says why an answer tells of no hold; nil: it is there.
-func (h *hold) missing(r protocol.Renewed) error {
+// missingError says why an answer tells of no hold; nil: it is there.
+func (h *hold) missingError(r protocol.Renewed) error {
 	name := h.lock.spec.Name
 	var broken *protocol.Broken
 	switch {
@@ -262,16 +262,16 @@ func (h *hold) missing(r protocol.Renewed) error {
 	return nil
 }
 
-// attached takes the answer to the renewal that makes the hold this process's.
-func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
-	if err := h.missing(r); err != nil {
+// takeAttached takes the answer to the renewal that makes the hold this process's.
+func (h *hold) takeAttached(r protocol.Renewed, sent time.Time) error {
+	if err := h.missingError(r); err != nil {
 		return err
 	}
 	fixedEnd := h.trustEnd
 	h.confirm(sent, h.lock.options.TTL)
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
-	if past(h.end(), h.heldSince) {
+	if isPast(h.end(), h.heldSince) {
 		return &protocol.Failure{Op: "attach", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: errLate}
 	}
 	return nil

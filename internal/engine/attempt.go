@@ -84,7 +84,7 @@ func (a *attempt) to(next attemptState) bool {
 // hold of this process. After an error the attempt must be run again, passed on or abandoned.
 func (a *attempt) run(ctx context.Context) (*hold, error) {
 	if err := a.engine.check(ctx); err != nil {
-		return nil, a.notRun(ctx, err)
+		return nil, a.notRunError(ctx, err)
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() { // the server cannot know the ticket yet
 		a.ticket.NoMessages = a.engine.subscription.recentlyDenied()
@@ -96,9 +96,9 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	return a.hold, err
 }
 
-// notRun is the error of a run that sends nothing. A goroutine of a pool waited before, and another
-// leader may have asked with this attempt: then the error tells of both.
-func (a *attempt) notRun(ctx context.Context, err error) error {
+// notRunError is the error of a run that sends nothing. A goroutine of a pool waited before, and
+// another leader may have asked with this attempt: then the error tells of both.
+func (a *attempt) notRunError(ctx context.Context, err error) error {
 	var ended *WaitEnded
 	if !errors.As(err, &ended) {
 		return err
@@ -108,7 +108,7 @@ func (a *attempt) notRun(ctx context.Context, err error) error {
 	asked := a.answered || a.failure != nil
 	e.mu.Unlock()
 	if asked {
-		return a.ended(ctx)
+		return a.endError(ctx)
 	}
 	ended.Waited = time.Since(a.call.start)
 	return ended
@@ -121,11 +121,11 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	}
 	answer, sent, err := a.ask(ctx, true)
 	if err != nil {
-		return a.failed(ctx, sent, err)
+		return a.afterFailure(ctx, sent, err)
 	}
 	a.permitsAccepted = true
 	if answer.Status == protocol.Held {
-		next, err := a.won(answer, sent, a.lock.options.TTL)
+		next, err := a.becomeHolder(answer, sent, a.lock.options.TTL)
 		if next == stepAsk {
 			a.record(answer) // for the error of a caller that gives up before the next answer
 		}
@@ -170,9 +170,9 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 	return answer, sent, nil
 }
 
-// won makes the hold of an answer or a hand-over, which lasts for ttl from a local moment on, and
-// gives it to the watchdog. The engine's mutex is not held.
-func (a *attempt) won(answer protocol.Answer, from time.Time, ttl time.Duration) (step, error) {
+// becomeHolder makes the hold of an answer or a hand-over, which lasts for ttl from a local moment
+// on, and gives it to the watchdog. The engine's mutex is not held.
+func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.Duration) (step, error) {
 	e, h := a.engine, a.newHold(answer, from, ttl)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -196,19 +196,19 @@ func (a *attempt) won(answer protocol.Answer, from time.Time, ttl time.Duration)
 	return stepDone, nil
 }
 
-// failed tells whether to ask again after a failure, and when. A resized name is asked for at once,
-// and so is one of which the ticket's hold was broken.
-func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
+// afterFailure reports whether to ask again after a failure, and when. A resized name is asked for
+// at once, and so is one of which the ticket's hold was broken.
+func (a *attempt) afterFailure(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
 	var evicted *protocol.Evicted
 	switch {
 	case errors.As(err, &evicted):
 		a.to(attemptQueued) // the server remembers the ticket
-		return stepDone, time.Time{}, a.endedBy(err)
+		return stepDone, time.Time{}, a.endErrorBy(err)
 	case a.adoptResize(err), a.dropBroken(err):
 		return stepAsk, time.Time{}, nil
 	}
 	if ctx.Err() != nil {
-		return stepDone, time.Time{}, a.ended(ctx)
+		return stepDone, time.Time{}, a.endError(ctx)
 	}
 	if !a.mayPass(err) {
 		return stepDone, time.Time{}, err
@@ -238,7 +238,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	//
 	// The observer learns only now that the caller waits: a hand-over before the subscription would
 	// have let it in with the next request.
-	a.call.wait(Waiting)
+	a.call.observeWait(Waiting)
 	next := sent.Add(a.askAfter(answer, subscribed))
 	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
 		next = earlier(next, last)
@@ -250,7 +250,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 func (a *attempt) handle(m messages) (step, error) {
 	a.joinable = m.join
 	switch {
-	case m.grant != nil && a.clock.known():
+	case m.grant != nil && a.clock.isKnown():
 		return a.takeGrant(m.grant) // a hold to join that came along is dropped
 	case m.join != nil:
 		return stepDone, errJoin
@@ -267,7 +267,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 	if !trusted {
 		return stepAsk, nil
 	}
-	return a.won(protocol.Answer{Token: g.Token, Block: g.Block, Server: g.At}, from, g.Claim)
+	return a.becomeHolder(protocol.Answer{Token: g.Token, Block: g.Block, Server: g.At}, from, g.Claim)
 }
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
@@ -292,15 +292,15 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 		if answer.Status != protocol.Held {
 			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
-		if next, err := a.won(answer, sent, a.lock.options.TTL); next == stepDone {
+		if next, err := a.becomeHolder(answer, sent, a.lock.options.TTL); next == stepDone {
 			return a.hold, err // nil if the engine is closed
 		}
 	}
 }
 
-// lease ends an attempt without a pool, after run or try: it makes the first lease of the hold, or
-// abandons the attempt.
-func (a *attempt) lease(h *hold, err error) (*Lease, error) {
+// beginLease ends an attempt without a pool, after run or try: it makes the first lease of the
+// hold, or abandons the attempt.
+func (a *attempt) beginLease(h *hold, err error) (*Lease, error) {
 	a.engine.mu.Lock()
 	defer a.engine.mu.Unlock()
 	if err != nil {

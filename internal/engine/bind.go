@@ -103,14 +103,16 @@ func parentOf(lease AnyLease) context.Context {
 // whichever is first, with the cause of that end. A lock under it enters the holds of both: those
 // that the lease's context carries, and those that ctx carries. Nothing of it is left once it has
 // ended, whether or not cancel is called.
-func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) { return bind(ctx, l) }
+func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	return bindLease(ctx, l)
+}
 
 // Bind is Lease.Bind for all parts.
 func (g *GroupLease) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
-	return bind(ctx, g)
+	return bindLease(ctx, g)
 }
 
-func bind(ctx context.Context, lease AnyLease) (context.Context, context.CancelFunc) {
+func bindLease(ctx context.Context, lease AnyLease) (context.Context, context.CancelFunc) {
 	bound, cancel := context.WithCancelCause(ctx)
 	_ = lease.Err() // if its trust is over by the clocks, its context ends now
 	held := lease.Context()

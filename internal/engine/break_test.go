@@ -15,7 +15,7 @@ import (
 // operator is the label of those that break holds and evict waiters here.
 const operator = "op"
 
-// breaks ends the hold of the name that has a token, and tells whether there was one.
+// breaks ends the hold of the name that has a token, and reports whether there was one.
 func (h *host) breaks(kind protocol.Kind, token int64, force bool) bool {
 	h.t.Helper()
 	done, err := h.Break(h.t.Context(), "n", protocol.Break{Kind: kind, Token: token, By: operator, Force: force})

@@ -45,14 +45,14 @@ func (e *Engine) check(ctx context.Context) error {
 	default:
 	}
 	if ctx.Err() != nil {
-		return notSent(ctx)
+		return notSentError(ctx)
 	}
 	return nil
 }
 
-// notSent is the error of a call whose ctx is over before anything is sent, which says nothing of
-// the server. If only the time to wait is over, the caller knows no more than without an answer.
-func notSent(ctx context.Context) *WaitEnded {
+// notSentError is the error of a call whose ctx is over before anything is sent, which says nothing
+// of the server. If only the time to wait is over, the caller knows no more than without an answer.
+func notSentError(ctx context.Context) *WaitEnded {
 	end := protocol.EndOf(ctx)
 	return &WaitEnded{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
 }
@@ -88,16 +88,16 @@ func (l *Lock) newCall(ctx context.Context) *call {
 	return c
 }
 
-// wait tells the observer, once, that the caller has to wait.
-func (c *call) wait(kind EventKind) {
+// observeWait tells the observer, once, that the caller has to wait.
+func (c *call) observeWait(kind EventKind) {
 	if !c.contended {
 		c.contended = true
 		c.engine.observe(c.event(kind))
 	}
 }
 
-// retry tells the observer that a request failed and will be tried again.
-func (c *call) retry(err error) {
+// observeRetry tells the observer that a request failed and will be tried again.
+func (c *call) observeRetry(err error) {
 	event := c.event(Retried)
 	event.Took, event.Err = 0, err
 	c.engine.observe(event)

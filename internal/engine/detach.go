@@ -53,7 +53,7 @@ func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
 	for {
 		var late time.Time
 		for _, l := range leases {
-			if err := l.detachable(); err != nil {
+			if err := l.detachError(); err != nil {
 				if len(leases) > 1 {
 					err = &PartError{l.Name(), err}
 				}
@@ -83,8 +83,8 @@ func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
 	return all, nil
 }
 
-// detachable tells why a lease cannot be detached. The engine's mutex is held.
-func (l *Lease) detachable() error {
+// detachError tells why a lease cannot be detached. The engine's mutex is held.
+func (l *Lease) detachError() error {
 	if l.released {
 		return ErrNotHeld
 	}
@@ -107,7 +107,7 @@ func (l *Lease) detach() Detached {
 	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.serverModes.current
 	h.to(holdDetached)
 	e.holds.remove(h)
-	l.leave()
+	l.leaveTenure()
 	if h.pool != nil {
 		e.promoteNext(h)
 	}
@@ -119,14 +119,14 @@ func (l *Lease) detach() Detached {
 		Ticket:  h.ticket,
 		Origin:  mode.resource.Origin(h.ticket, h.grantedAt),
 		Token:   l.tenure.token, GrantToken: h.grantToken,
-		Lasts: h.lasting(),
+		Lasts: h.lifetime(),
 	}
 }
 
-// lasting is how long the server keeps a hold that is not renewed, from the grant on, or less. A
+// lifetime is how long the server keeps a hold that is not renewed, from the grant on, or less. A
 // hold that was prolonged here lasts a TTL more from that request on. At heldSince the server's
 // clock showed serverSince at least, and no less since then, less a hundredth for drift.
-func (h *hold) lasting() time.Duration {
+func (h *hold) lifetime() time.Duration {
 	ttl := h.lock.options.TTL
 	if !h.lock.options.Fixed {
 		return 0

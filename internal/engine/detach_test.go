@@ -32,7 +32,7 @@ func (h *host) attaches(d engine.Detached) *engine.Lease {
 	return lease
 }
 
-// free tells whether another process could take the mutex now. It leaves it free.
+// free reports whether another process could take the mutex now. It leaves it free.
 func (h *host) free() bool {
 	lease, err := h.mutex(engine.Options{}).Try(h.t.Context())
 	if err != nil {

@@ -106,7 +106,7 @@ func (d *downgrade) begin() bool {
 	e, h := d.engine, d.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for h.live() {
+	for h.isLive() {
 		renewing, wait := h.renewing, time.Until(h.mayApplyUntil)
 		if renewing == nil && wait <= 0 {
 			break
@@ -128,12 +128,12 @@ func (d *downgrade) begin() bool {
 	return true
 }
 
-// ask asks once. It tells whether the downgrade has ended.
+// ask asks once. It reports whether the downgrade has ended.
 func (d *downgrade) ask() (ended bool) {
 	e, h := d.engine, d.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() {
+	if !h.isLive() {
 		d.end(h.endCause())
 		return true
 	}
@@ -152,23 +152,24 @@ func (d *downgrade) ask() (ended bool) {
 		err = failure.Or(d.mayHaveApplied)
 		h.failure = err
 	}
-	return d.apply(answer, err, now, ttl)
+	return d.takeAnswer(answer, err, now, ttl)
 }
 
-// apply takes an answer, and tells whether the downgrade has ended. The engine's mutex is held.
-func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl time.Duration) (ended bool) {
+// takeAnswer takes an answer, and reports whether the downgrade has ended. The engine's mutex is
+// held.
+func (d *downgrade) takeAnswer(answer protocol.Answer, err error, sent time.Time, ttl time.Duration) (ended bool) {
 	e, h := d.engine, d.hold
 	var failure *protocol.Failure
 	var broken *protocol.Broken
 	failed := errors.As(err, &failure)
 	switch {
-	case !h.live():
+	case !h.isLive():
 		d.end(h.endCause())
 	case failed && (d.mayHaveApplied || failure.Reason.Passing()): // refused after an unknown outcome: still unknown
 		e.warn("holdfast: downgrading again", "name", h.lock.spec.Name, "error", err)
 		return false
 	case failed:
-		d.refused(err)
+		d.restore(err)
 	case errors.As(err, &broken):
 		h.brokenBy = broken.By
 		d.lose(Broken)
@@ -177,16 +178,16 @@ func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl
 		d.lose(Foreign)
 	case answer.Status != protocol.Held:
 		d.lose(Gone)
-	case past(h.end(), time.Now()):
+	case isPast(h.end(), time.Now()):
 		d.lose(h.lossReason())
 	default:
-		d.applied(sent, ttl)
+		d.share(sent, ttl)
 	}
 	return true
 }
 
-// applied makes the hold one that shares. The engine's mutex is held, as in the methods below.
-func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
+// share makes the hold one that shares. The engine's mutex is held, as in the methods below.
+func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 	e, h := d.engine, d.hold
 	h.to(holdSharing)
 	h.serverModes = serverModes{current: d.sharedLock}
@@ -203,12 +204,12 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	d.end(nil)
 }
 
-// refused leaves the hold as it was.
-func (d *downgrade) refused(err error) {
+// restore leaves the hold as it was.
+func (d *downgrade) restore(err error) {
 	e, h := d.engine, d.hold
 	h.to(holdHeld)
 	h.serverModes.downgraded = nil
-	h.renewed()
+	h.endRenewal()
 	if !h.lock.options.Fixed {
 		h.renewAt = time.Now()
 	}
@@ -230,7 +231,7 @@ func (d *downgrade) lose(why Why) {
 
 // end tells the caller, after what was queued before.
 func (d *downgrade) end(err error) {
-	d.hold.renewed()
+	d.hold.endRenewal()
 	d.engine.mu.after(func() { d.done <- err })
 }
 

@@ -45,7 +45,7 @@ func (l *Lock) Trouble() (trouble error) {
 		if !l.sameName(h) {
 			continue
 		}
-		if past(h.end(), time.Now()) {
+		if isPast(h.end(), time.Now()) {
 			e.lose(h, h.lossReason())
 			trouble = h.lossCause
 		} else if h.failure != nil && trouble == nil {

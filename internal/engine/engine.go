@@ -75,7 +75,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 	return e
 }
 
-// Queues tells whether the servers keep a queue.
+// Queues reports whether the servers keep a queue.
 func (e *Engine) Queues() bool { return e.features.Queue }
 
 // Close ends all waiting with the Closed error and gives all leases back, together within
@@ -92,7 +92,7 @@ func (e *Engine) Close() error {
 	close(e.closing)
 	var holds []*hold
 	for _, h := range e.allHolds() {
-		if past(h.end(), time.Now()) { // and the watchdog is late
+		if isPast(h.end(), time.Now()) { // and the watchdog is late
 			e.lose(h, h.lossReason())
 			continue
 		}
@@ -130,12 +130,12 @@ func (e *Engine) Close() error {
 		}
 	}
 	e.subscription.close()
-	e.await(&e.busy, until)
+	e.awaitGroup(&e.busy, until)
 	return first
 }
 
-// await waits for a group, but not past a moment.
-func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
+// awaitGroup waits for a group, but not past a moment.
+func (e *Engine) awaitGroup(group *sync.WaitGroup, until time.Time) {
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
 	timer := time.NewTimer(time.Until(until))

@@ -46,7 +46,7 @@ func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waite
 
 func (w *WaitEnded) Unwrap() error { return w.Err }
 
-// Held tells whether the last answer said that others hold.
+// Held reports whether the last answer said that others hold.
 func (w *WaitEnded) Held() bool {
 	return w.Answered && (w.Answer.Status == protocol.Queued || w.Answer.Status == protocol.Busy)
 }

@@ -110,12 +110,12 @@ func (r *reports) push(e *Engine, next *report) {
 	r.queue = append(r.queue, next)
 	if !r.running {
 		r.running = true
-		go r.tell(e)
+		go r.deliver(e)
 	}
 }
 
-// tell tells the observer until nothing is queued.
-func (r *reports) tell(e *Engine) {
+// deliver tells the observer until nothing is queued.
+func (r *reports) deliver(e *Engine) {
 	for next := r.pop(); next != nil; next = r.pop() {
 		e.observe(next.event)
 		e.busy.Done()

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// evicts takes a ticket out of the queue, and tells whether it had a place there.
+// evicts takes a ticket out of the queue, and reports whether it had a place there.
 func (h *host) evicts(kind protocol.Kind, id protocol.ID) bool {
 	h.t.Helper()
 	done, err := h.Evict(h.t.Context(), "n", kind, id, operator)

@@ -40,10 +40,10 @@ func (l *Lock) waitsUnder(ctx context.Context) (under []*Lease) {
 	return under
 }
 
-// keepsOthersOut tells whether evidence may name a lease. The engine's mutex is held.
+// keepsOthersOut reports whether evidence may name a lease. The engine's mutex is held.
 func (l *Lease) keepsOthersOut(e *Engine) bool {
 	h := l.tenure.hold
-	return h.lock.engine == e && h.lock.spec.Kind != protocol.Semaphore && !l.released && h.live() && l.tenure.lossCause == nil && !past(h.end(), time.Now())
+	return h.lock.engine == e && h.lock.spec.Kind != protocol.Semaphore && !l.released && h.isLive() && l.tenure.lossCause == nil && !isPast(h.end(), time.Now())
 }
 
 // setEvidence makes the ticket of an attempt name leases, before its first request. The engine's
@@ -69,12 +69,12 @@ func (l *Lock) acquireChecked(ctx context.Context, c *call, under []*Lease) (*Le
 	e.mu.Lock()
 	delete(e.witnesses, a)
 	e.mu.Unlock()
-	return a.lease(h, err)
+	return a.beginLease(h, err)
 }
 
-// leftHold tells the attempts whose evidence names a lease that the lease ended and its hold did
+// noteLeft tells the attempts whose evidence names a lease that the lease ended and its hold did
 // not. The engine's mutex is held.
-func (e *Engine) leftHold(l *Lease) {
+func (e *Engine) noteLeft(l *Lease) {
 	for a := range e.witnesses {
 		if slices.Contains(a.evidence.leases, l) {
 			a.evidence.stale = true

@@ -30,7 +30,7 @@ func (g *GroupLease) Extend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.join(errs)
+	return g.joinErrors(errs)
 }
 
 // An extension is one call of Extend. The engine's mutex guards its last two fields.
@@ -64,7 +64,7 @@ func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err
 	}
 	sent := time.Now()
 	x.send(ctx, renewals, sent, until)
-	errs = x.result()
+	errs = x.leaseErrors()
 	for i := range errs {
 		errs[i] = e.orEnded(ctx, sent, errs[i])
 	}
@@ -80,7 +80,7 @@ func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, unt
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		if err := x.ended(); err != nil {
+		if err := x.endError(); err != nil {
 			return nil, until, err
 		}
 		if ctx.Err() != nil {
@@ -106,11 +106,11 @@ func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, unt
 	return renewals, until, nil
 }
 
-// ended is why the leases are over: the first loss, or else that they were released. The engine's
-// mutex is held, as in underWay.
-func (x *extension) ended() (err error) {
+// endError is why the leases are over: the first loss, or else that they were released. The
+// engine's mutex is held, as in underWay.
+func (x *extension) endError() (err error) {
 	for _, l := range x.leases {
-		if end := l.ended(); end != nil && (err == nil || errors.Is(err, ErrNotHeld)) {
+		if end := l.endError(); end != nil && (err == nil || errors.Is(err, ErrNotHeld)) {
 			err = end
 		}
 	}
@@ -140,7 +140,7 @@ func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent,
 	go func() {
 		defer e.busy.Done()
 		defer close(done)
-		e.protocol.Renew(deadline{context.Background(), until}, renewals, func(i int, r protocol.Renewed) { x.apply(x.fixed[i], r, sent) })
+		e.protocol.Renew(deadline{context.Background(), until}, renewals, func(i int, r protocol.Renewed) { x.takeAnswer(x.fixed[i], r, sent) })
 	}()
 	select {
 	case <-done:
@@ -161,14 +161,14 @@ func (x *extension) abandon(ctx context.Context) {
 	}
 }
 
-// apply takes the answer to a request that was sent at a moment. Without an answer nothing changes,
-// and neither does it by a good one after the caller was told that there is none.
-func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time) {
+// takeAnswer takes the answer to a request that was sent at a moment. Without an answer nothing
+// changes, and neither does it by a good one after the caller was told that there is none.
+func (x *extension) takeAnswer(l *Lease, r protocol.Renewed, sent time.Time) {
 	e, h := x.engine, l.tenure.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h.renewed()
-	if !h.live() || e.denied(h, r) || x.abandoned {
+	h.endRenewal()
+	if !h.isLive() || e.loseDenied(h, r) || x.abandoned {
 		return
 	}
 	x.answers[l] = r.Err
@@ -178,7 +178,7 @@ func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time) {
 	switch {
 	case r.Err != nil:
 		h.failure = r.Err
-	case past(h.end(), now): // too late: nothing brings it back
+	case isPast(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
 	default:
 		before := h.trustEnd
@@ -191,14 +191,14 @@ func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time) {
 	}
 }
 
-// result is the error of each lease once all is answered: its end comes before a failure.
-func (x *extension) result() []error {
+// leaseErrors is the error of each lease once all is answered: its end comes before a failure.
+func (x *extension) leaseErrors() []error {
 	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	errs := make([]error, len(x.leases))
 	for i, l := range x.leases {
-		if errs[i] = l.ended(); errs[i] == nil {
+		if errs[i] = l.endError(); errs[i] == nil {
 			errs[i] = x.answers[l]
 		}
 	}

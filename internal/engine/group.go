@@ -102,13 +102,13 @@ func (g *Group) end(c *call, lease *GroupLease, err error) (*GroupLease, error) 
 	}
 	_, _ = c.end(lease.parts[0], nil)
 	for i, part := range lease.parts[1:] {
-		g.locks[i+1].began(c.ctx, c.start, part)
+		g.locks[i+1].observeGrant(c.ctx, c.start, part)
 	}
 	return lease, nil
 }
 
-// began tells the observer of a lease that a call got together with others, without waiting.
-func (l *Lock) began(ctx context.Context, start time.Time, lease *Lease) {
+// observeGrant tells the observer of a lease that a call got together with others, without waiting.
+func (l *Lock) observeGrant(ctx context.Context, start time.Time, lease *Lease) {
 	c := l.newCall(ctx)
 	c.start = start
 	_, _ = c.end(lease, nil)
@@ -178,7 +178,7 @@ func (p *parts) takeAll() error {
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
-				p.began(start, missing)
+				p.observeGrants(start, missing)
 				return nil
 			case errors.As(err, &busy):
 				_, _ = p.takeAtOnce(missing[:taken]) // what comes before it; if not, it is waited for
@@ -188,7 +188,7 @@ func (p *parts) takeAll() error {
 				_, err = p.group.end(c, nil, err)
 				return err
 			}
-			p.began(start, missing)
+			p.observeGrants(start, missing)
 			missing = p.notHeld()
 		}
 		if len(missing) == 0 {
@@ -204,11 +204,11 @@ func (p *parts) takeAll() error {
 	}
 }
 
-// began tells the observer of the leases that began of those that were missing.
-func (p *parts) began(start time.Time, missing []int) {
+// observeGrants tells the observer of the leases that began of those that were missing.
+func (p *parts) observeGrants(start time.Time, missing []int) {
 	for _, i := range missing {
 		if part := p.leases[i]; part != nil {
-			p.group.locks[i].began(p.ctx, start, part)
+			p.group.locks[i].observeGrant(p.ctx, start, part)
 		}
 	}
 }
@@ -273,10 +273,10 @@ func (p *parts) fill(missing []int, attempts []*attempt, answers []protocol.Answ
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
 		a.clock = clockSample{sent, answer.Server}
-		next, failed := a.won(answer, sent, p.group.options.TTL)
+		next, failed := a.becomeHolder(answer, sent, p.group.options.TTL)
 		switch {
 		case next == stepDone && failed == nil:
-			p.leases[i], failed = a.lease(a.hold, nil)
+			p.leases[i], failed = a.beginLease(a.hold, nil)
 		case failed == nil:
 			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}

@@ -133,12 +133,12 @@ func (g *GroupLease) Release() error {
 		all.Go(func() { errs[i] = part.Release() })
 	}
 	all.Wait()
-	return g.join(errs)
+	return g.joinErrors(errs)
 }
 
-// join makes one error of those of the parts. Parts that had been released before count only if no
-// other part failed.
-func (g *GroupLease) join(errs []error) error {
+// joinErrors makes one error of those of the parts. Parts that had been released before count only
+// if no other part failed.
+func (g *GroupLease) joinErrors(errs []error) error {
 	var failed []error
 	again := 0
 	for i, err := range errs {

@@ -104,9 +104,9 @@ func (r *renewal) noteLate(now time.Time) {
 	}
 }
 
-// renewed wakes the goroutines that wait for the renewal under way, or for the downgrade in its
+// endRenewal wakes the goroutines that wait for the renewal under way, or for the downgrade in its
 // place: a release, a downgrade, or a query. The engine's mutex is held.
-func (r *renewal) renewed() {
+func (r *renewal) endRenewal() {
 	if r.renewing != nil {
 		close(r.renewing)
 		r.renewing = nil
@@ -148,8 +148,8 @@ func (h *hold) to(next holdState) bool {
 	return true
 }
 
-// live tells whether the hold is neither lost nor being given back. The engine's mutex is held.
-func (h *hold) live() bool {
+// isLive reports whether the hold is neither lost nor being given back. The engine's mutex is held.
+func (h *hold) isLive() bool {
 	switch h.state {
 	case holdHeld, holdDowngrading, holdSharing:
 		return true
@@ -193,7 +193,7 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 		h.before = a.predecessor()
 	}
 	h.confirm(from, ttl)
-	if past(h.end(), h.heldSince) {
+	if isPast(h.end(), h.heldSince) {
 		return nil
 	}
 	return h

@@ -16,8 +16,8 @@ var ErrOwnTimes = errors.New("a kept place is for leases that are renewed withou
 // errNoPlaces says why a protocol without a queue keeps no places.
 var errNoPlaces = errors.New("the servers have no common queue, so there is no place in one that could be kept between two waits")
 
-// noPlaces is why a protocol keeps no places; nil: it does.
-func (e *Engine) noPlaces(name string) error {
+// placeError is why a protocol keeps no places; nil: it does.
+func (e *Engine) placeError(name string) error {
 	if e.features.Queue {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
 		return Detached{}, ErrOwnTimes
 	}
-	err = e.do(ctx, cmp.Or(l.unsupported, e.noPlaces(l.spec.Name)), func() error {
+	err = e.do(ctx, cmp.Or(l.unsupported, e.placeError(l.spec.Name)), func() error {
 		a := l.newAttempt(l.silentCall(ctx), 1)
 		a.ticket.Keep = keep
 		if _, _, err := a.ask(ctx, true); err != nil {
@@ -50,7 +50,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 // has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure that
 // waiting does not cure. See the package document.
 func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
-	if err := e.begin(e.noPlaces(d.Spec.Name)); err != nil {
+	if err := e.begin(e.placeError(d.Spec.Name)); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()
@@ -69,14 +69,14 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
 	k.to(attemptQueued) // an ask that says so never joins
-	return c.end(k.lease(ctx))
+	return c.end(k.beginLease(ctx))
 }
 
 // DropPlace gives a kept place back, and the hold that it may have come to, in one request. An
 // *AttachError: the server had neither. A *protocol.Failure or a *protocol.Foreign: the place may
 // be there. A *WaitEnded: ctx was over. The Closed error.
 func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
-	return e.do(ctx, e.noPlaces(d.Spec.Name), func() error {
+	return e.do(ctx, e.placeError(d.Spec.Name), func() error {
 		if err := e.protocol.Ready(ctx, d.Spec.Name); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 		defer cancel()
 		was, err := e.Lock(d.Spec, d.Options).resource.Free(bounded, protocol.Free{Ticket: d.Ticket})
 		e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
-		return dropped(d.Spec.Name, was, err)
+		return dropError(d.Spec.Name, was, err)
 	})
 }
 
@@ -92,8 +92,8 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 // The end of its wait leaves the place where it is, so it is not abandoned.
 type keptAttempt struct{ *attempt }
 
-// lease waits for the first lease of the hold, or for the end of the wait.
-func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
+// beginLease waits for the first lease of the hold, or for the end of the wait.
+func (k keptAttempt) beginLease(ctx context.Context) (*Lease, error) {
 	h, err := k.run(ctx)
 	k.ownSubscription.close()
 	e := k.engine
@@ -117,7 +117,7 @@ func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	var ended *WaitEnded
 	var evicted *protocol.Evicted
 	if !errors.As(err, &evicted) && (errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed)) {
-		if left := k.leave(); left != nil {
+		if left := k.sendLast(); left != nil {
 			err = left
 		}
 	}
@@ -130,23 +130,23 @@ func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	return k.hold, nil
 }
 
-// leave sends the last request of a wait, when no earlier one can take effect any more. If no
+// sendLast sends the last request of a wait, when no earlier one can take effect any more. If no
 // answer comes, that request may win, or the server may make one more offer. The next wait finds
 // that hold. The error is an *AttachError. Nil: the place is kept, the attempt holds, or no answer
 // came.
-func (k keptAttempt) leave() error {
+func (k keptAttempt) sendLast() error {
 	k.engine.pause(context.Background(), time.Until(k.mayApplyUntil))
 	k.leaving = true
 	answer, sent, err := k.ask(context.Background(), true)
 	switch {
 	case err != nil:
-		return k.refusedPlace(err)
+		return k.refusalError(err)
 	case answer.Status == protocol.Busy:
-		return k.gone()
+		return k.goneError()
 	case answer.Status != protocol.Held:
 		return nil
 	}
-	next, err := k.won(answer, sent, k.lock.options.TTL)
+	next, err := k.becomeHolder(answer, sent, k.lock.options.TTL)
 	if next == stepDone && err == nil {
 		return nil
 	}
@@ -154,21 +154,21 @@ func (k keptAttempt) leave() error {
 	if err != nil {                         // the engine is closed, which the caller is told
 		return nil
 	}
-	return k.gone() // the answer came too late to be of use
+	return k.goneError() // the answer came too late to be of use
 }
 
-func (k keptAttempt) gone() error { return &AttachError{Name: k.call.name, Why: Gone} }
+func (k keptAttempt) goneError() error { return &AttachError{Name: k.call.name, Why: Gone} }
 
-// refusedPlace is the error of a wait whose answer says that an operator evicted the ticket, or
+// refusalError is the error of a wait whose answer says that an operator evicted the ticket, or
 // broke its hold before this process took it up. The remainder of the hold is given back. The
 // server remembers the eviction, for the next process that waits with the ticket. Nil: the answer
 // says neither.
-func (k keptAttempt) refusedPlace(err error) error {
+func (k keptAttempt) refusalError(err error) error {
 	var evicted *protocol.Evicted
 	var broken *protocol.Broken
 	switch {
 	case errors.As(err, &evicted):
-		return k.endedBy(err)
+		return k.endErrorBy(err)
 	case errors.As(err, &broken):
 		k.engine.abandon([]*attempt{k.attempt})
 		return &AttachError{Name: k.call.name, Why: Broken, By: broken.By}
@@ -184,15 +184,15 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	case err != nil && k.mayPass(err):
 		return stepWait, k.retry(ctx, sent, err, "holdfast: asking again"), nil
 	case err != nil:
-		if refused := k.refusedPlace(err); refused != nil {
+		if refused := k.refusalError(err); refused != nil {
 			err = refused
 		}
 		return stepDone, time.Time{}, err
 	case answer.Status == protocol.Held:
-		next, err := k.won(answer, sent, k.lock.options.TTL)
+		next, err := k.becomeHolder(answer, sent, k.lock.options.TTL)
 		return next, time.Time{}, err
 	case answer.Status == protocol.Busy:
-		return stepDone, time.Time{}, k.gone()
+		return stepDone, time.Time{}, k.goneError()
 	}
 	var about protocol.Watched
 	if !k.ownSubscription.recentlyDenied() {
@@ -203,7 +203,7 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	if missed {
 		return stepAsk, time.Time{}, nil
 	}
-	k.call.wait(Waiting)
+	k.call.observeWait(Waiting)
 	return stepWait, sent.Add(min(k.askAfter(answer, subscribed), k.ticket.Keep/3)), nil
 }
 

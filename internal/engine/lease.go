@@ -45,7 +45,7 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	outer := findLease(ctx, func(outer *Lease) bool {
 		h := outer.tenure.hold
 		return h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && h.live() && outer.tenure.lossCause == nil && !past(h.end(), time.Now())
+			!outer.released && h.isLive() && outer.tenure.lossCause == nil && !isPast(h.end(), time.Now())
 	})
 	switch {
 	case outer == nil:
@@ -119,11 +119,11 @@ func (l *Lease) Err() error {
 	e := l.engine()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return l.ended()
+	return l.endError()
 }
 
-// ended is Err with the engine's mutex held.
-func (l *Lease) ended() error {
+// endError is Err with the engine's mutex held.
+func (l *Lease) endError() error {
 	l.expireIfPast()
 	if l.released {
 		return ErrNotHeld
@@ -169,11 +169,11 @@ func (l *Lease) Release() error {
 	}
 	l.expireIfPast()
 	if cause := l.tenure.lossCause; cause != nil {
-		e.stopped(l)
+		e.noteStopped(l)
 		e.mu.Unlock()
 		return cause
 	}
-	lastWriter := l.leave()
+	lastWriter := l.leaveTenure()
 	others := len(l.tenure.entries) > 0
 	event, told := Event{}, false
 	if l.head().members == 0 {
@@ -197,14 +197,14 @@ func (l *Lease) Release() error {
 	return event.Err
 }
 
-// leave takes a lease out of its tenure. It tells whether that was the last one that excludes
-// others who can share. The engine's mutex is held.
-func (l *Lease) leave() (lastWriter bool) {
+// leaveTenure takes a lease out of its tenure. It reports whether that was the last one that
+// excludes others who can share. The engine's mutex is held.
+func (l *Lease) leaveTenure() (lastWriter bool) {
 	l.released = true
 	l.head().members--
 	l.tenure.removeEntry(l)
 	if h := l.tenure.hold; len(l.tenure.entries) > 0 || h.state == holdDetached {
-		l.engine().leftHold(l)
+		l.engine().noteLeft(l)
 	}
 	if cancel := l.cancel; cancel != nil {
 		l.engine().mu.after(func() { cancel(context.Canceled) })
@@ -267,8 +267,8 @@ func (t *localTenure) removeEntry(l *Lease) {
 	t.entries = t.entries[:last]
 }
 
-// removeWriter takes an entry that excludes others out of the count. It tells whether that was the
-// last one, of a name that others can share.
+// removeWriter takes an entry that excludes others out of the count. It reports whether that was
+// the last one, of a name that others can share.
 func (t *localTenure) removeWriter() bool {
 	t.writers--
 	return t.writers == 0 && t.hold.lock.spec.Kind == protocol.ReadWrite
@@ -284,7 +284,7 @@ func (l *Lock) firstLease(c *call, h *hold, p *pool) (*Lease, error) {
 	h.pool = p
 	lease := h.beginTenure(c.ctx)
 	lease.before = h.before
-	live := h.live() // it may have been lost since it was won
+	live := h.isLive() // it may have been lost since it was won
 	passable := live && l.spec.Kind != protocol.Semaphore
 	switch {
 	case p != nil && !passable: // the next goroutine of the pool needs a hold of its own

@@ -121,7 +121,7 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 		return l.acquirePooled(ctx, c)
 	}
 	a := l.newAttempt(c, 1)
-	return a.lease(a.run(ctx))
+	return a.beginLease(a.run(ctx))
 }
 
 // Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
@@ -145,5 +145,5 @@ func (l *Lock) try(c *call) (*Lease, error) {
 		return lease, nil
 	}
 	a := l.newAttempt(c, 1)
-	return a.lease(a.try(c.ctx))
+	return a.beginLease(a.try(c.ctx))
 }

@@ -30,7 +30,7 @@ func (e *Engine) lose(h *hold, why Why) {
 // expireIfPast ends a hold whose trust is over by the clocks, before the watchdog notices. The
 // engine's mutex is held.
 func (e *Engine) expireIfPast(h *hold, now time.Time) {
-	if h.live() && past(h.end(), now) {
+	if h.isLive() && isPast(h.end(), now) {
 		e.lose(h, h.lossReason())
 	}
 }
@@ -66,10 +66,10 @@ func (e *Engine) endTenure(t *localTenure, cause error) {
 	}
 }
 
-// stopped notes that the code of a lost lease has stopped: the lease was released. With the last
-// lease of the hold, what the server may keep of it is given back. So nobody is let in before, and
-// none need wait for the end of the hold after. The engine's mutex is held.
-func (e *Engine) stopped(l *Lease) {
+// noteStopped notes that the code of a lost lease has stopped: the lease was released. With the
+// last lease of the hold, what the server may keep of it is given back. So nobody is let in before,
+// and none need wait for the end of the hold after. The engine's mutex is held.
+func (e *Engine) noteStopped(l *Lease) {
 	if t := l.tenure; !l.stopped {
 		l.stopped = true
 		t.stopped++
@@ -82,7 +82,7 @@ func (e *Engine) stopped(l *Lease) {
 // scheduleCleanup gives back, in the background, what the server may keep of a hold that was lost.
 // The engine's mutex is held.
 func (e *Engine) scheduleCleanup(h *hold) {
-	if e.closed || h.live() || !h.to(holdCleared) {
+	if e.closed || h.isLive() || !h.to(holdCleared) {
 		return
 	}
 	until := time.Now().Add(h.lock.grantTTL)

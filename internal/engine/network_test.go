@@ -351,7 +351,7 @@ func (w *waiter) in() *engine.Lease {
 	return w.lease
 }
 
-// out tells whether the goroutine still waits.
+// out reports whether the goroutine still waits.
 func (w *waiter) out() bool {
 	synctest.Wait()
 	select {

@@ -76,7 +76,7 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// isClosing tells whether the engine is closed, or about to be.
+// isClosing reports whether the engine is closed, or about to be.
 func (e *Engine) isClosing() bool {
 	select {
 	case <-e.closing:
@@ -92,16 +92,16 @@ func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (done
 	err = e.do(ctx, nil, func() error {
 		done, err = e.protocol.Break(ctx, name, b)
 		if done || err != nil {
-			e.broken(name, b, done)
+			e.loseBroken(name, b, done)
 		}
 		return err
 	})
 	return done, err
 }
 
-// broken ends the hold of this process that a Break has ended. If it is not known whether the Break
-// has ended it, the server is asked.
-func (e *Engine) broken(name string, b protocol.Break, done bool) {
+// loseBroken ends the hold of this process that a Break has ended. If it is not known whether the
+// Break has ended it, the server is asked.
+func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range e.allHolds() {

@@ -32,9 +32,9 @@ func (e *Engine) askAgain(name string) {
 	}
 }
 
-// resized returns the lock with the number of permits that the server named in err, or nil if err
-// names no other number.
-func (l *Lock) resized(err error) *Lock {
+// withPermitsFrom returns the lock with the number of permits that the server named in err, or nil
+// if err names no other number.
+func (l *Lock) withPermitsFrom(err error) *Lock {
 	var mismatch *protocol.Mismatch
 	if !errors.As(err, &mismatch) || mismatch.Have == l.spec.Permits {
 		return nil

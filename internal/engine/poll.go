@@ -14,7 +14,7 @@ func poll[L any](ctx context.Context, c *call, o Options, once func(context.Cont
 	var none L
 	for n := 1; ; n++ {
 		lease, err = once(ctx)
-		held, again := ended.polled(ctx, err, n == 1)
+		held, again := ended.notePoll(ctx, err, n == 1)
 		if !again {
 			return lease, err
 		}
@@ -23,7 +23,7 @@ func poll[L any](ctx context.Context, c *call, o Options, once func(context.Cont
 		}
 		if held {
 			c.slow.notePolled(ended.Answer)
-			c.wait(Waiting)
+			c.observeWait(Waiting)
 		}
 		if ctx.Err() == nil && e.pause(ctx, o.Interval) {
 			continue
@@ -36,8 +36,8 @@ func poll[L any](ctx context.Context, c *call, o Options, once func(context.Cont
 	}
 }
 
-// polled notes what became of one request. Held: others hold. Again: another request may help.
-func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, again bool) {
+// notePoll notes what became of one request. Held: others hold. Again: another request may help.
+func (w *WaitEnded) notePoll(ctx context.Context, err error, first bool) (held, again bool) {
 	var (
 		busy    *Busy
 		failure *protocol.Failure
@@ -64,7 +64,7 @@ func (l *Lock) poll(ctx context.Context, c *call) (*Lease, error) {
 		for resizes := pace(l.options.TTL); ; {
 			a := l.newAttempt(c, 1)
 			a.pace = resizes
-			lease, err := a.lease(a.try(ctx))
+			lease, err := a.beginLease(a.try(ctx))
 			resizes = a.pace
 			var busy *Busy
 			if errors.As(err, &busy) {
@@ -72,7 +72,7 @@ func (l *Lock) poll(ctx context.Context, c *call) (*Lease, error) {
 			} else if err == nil && last != nil && l.engine.config.Observe != nil {
 				lease.before = &predecessor{answer: last.Answer}
 			}
-			other := l.resized(err)
+			other := l.withPermitsFrom(err)
 			if !accepted || other == nil {
 				return lease, err
 			}

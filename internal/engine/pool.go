@@ -130,9 +130,9 @@ func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
 	case atOnce.attempt != nil:
 		return l.lead(ctx, p, atOnce.attempt)
 	case w == nil: // ctx was over when the goroutine came
-		return nil, notSent(ctx)
+		return nil, notSentError(ctx)
 	}
-	c.wait(Waiting)
+	c.observeWait(Waiting)
 	return l.awaitHandoff(ctx, p, w)
 }
 
@@ -183,7 +183,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	ended := l.waitEnded(ctx, p, w)
+	ended := l.waitError(ctx, p, w)
 	removed := p.remove(w)
 	e.mu.Unlock()
 	if removed {
@@ -212,9 +212,9 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 	return ended
 }
 
-// waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
+// waitError is the error of a waiter whose context ended, with what its leader knows. The engine's
 // mutex is held.
-func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
+func (l *Lock) waitError(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
 	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local

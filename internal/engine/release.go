@@ -42,7 +42,7 @@ func (e *Engine) releaseHold(h *hold) bool {
 	return false
 }
 
-// mayPassOn tells whether a hold may go on to the next goroutine without asking the server: for a
+// mayPassOn reports whether a hold may go on to the next goroutine without asking the server: for a
 // short time, with a token reserved, unless others name its ticket, and with trust left for the
 // next holder. Tokens must not run ahead of the server's microseconds: otherwise those given
 // out after a loss of all data could be smaller.
@@ -74,7 +74,7 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 		removed, err := freeModes(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, modes, request)
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {
-			cause := e.freed(h, removed || unknown, err)
+			cause := e.lossAfterFree(h, removed || unknown, err)
 			if err == nil && !removed && unknown {
 				return false, &Uncertain{Err: ErrGoneLater}
 			}
@@ -125,8 +125,8 @@ func freeModes(ctx context.Context, modes serverModes, request protocol.Free) (r
 	return removed, err
 }
 
-// freed judges the answer to a free. The error is the cause of a loss.
-func (e *Engine) freed(h *hold, removed bool, err error) error {
+// lossAfterFree judges the answer to a free. The error is the cause of a loss.
+func (e *Engine) lossAfterFree(h *hold, removed bool, err error) error {
 	if err == nil && removed {
 		e.mu.Lock()
 		defer e.mu.Unlock()

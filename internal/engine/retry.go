@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// mayPass tells whether a failure may pass, so that it is worth asking again. A queued attempt
+// mayPass reports whether a failure may pass, so that it is worth asking again. A queued attempt
 // keeps its place through every failure but a missing permission.
 func (a *attempt) mayPass(err error) bool {
 	var failure *protocol.Failure

@@ -53,8 +53,8 @@ func (s *schedule[T]) remove(t T) {
 	}
 }
 
-// fired sets the timer anew after it has fired.
-func (s *schedule[T]) fired() {
+// rearm sets the timer anew after it has fired.
+func (s *schedule[T]) rearm() {
 	s.firesAt = time.Time{}
 	s.arm()
 }

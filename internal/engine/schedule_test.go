@@ -43,7 +43,7 @@ func (b *bell) ring() {
 		b.schedule.remove(first)
 		b.rang = append(b.rang, first.name+" "+time.Since(b.began).String())
 	}
-	b.schedule.fired()
+	b.schedule.rearm()
 }
 
 // after makes an alarm ring so long after the beginning, also one that would ring at another time.

@@ -116,7 +116,7 @@ func (e *Engine) tellSlow() {
 		s.tell(now)
 		all.add(s)
 	}
-	all.fired()
+	all.rearm()
 }
 
 // follow goes on with the report for the lease that its call got, if holds are reported. The

@@ -64,14 +64,14 @@ func (s *subscription) closeIdle() {
 	}
 }
 
-// recentlyDenied tells whether the server refused to subscribe this client a moment ago.
+// recentlyDenied reports whether the server refused to subscribe this client a moment ago.
 func (s *subscription) recentlyDenied() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure != nil && s.listening == nil && isDenied(s.failure) && time.Since(s.failedAt) < linger
 }
 
-// recentlyFailed tells whether the subscription could not be opened a moment ago.
+// recentlyFailed reports whether the subscription could not be opened a moment ago.
 func (s *subscription) recentlyFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

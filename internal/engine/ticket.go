@@ -22,7 +22,7 @@ func (a *attempt) switchToNoMessages(err error) bool {
 // before. The payload of a ticket says the number and never changes, so the ticket is new as well.
 // No place is given up for that: the server does not refuse a ticket that holds or is queued.
 func (a *attempt) adoptResize(err error) bool {
-	l := a.lock.resized(err)
+	l := a.lock.withPermitsFrom(err)
 	if l == nil || !a.permitsAccepted {
 		return false
 	}
@@ -34,7 +34,7 @@ func (a *attempt) adoptResize(err error) bool {
 	delete(e.pools, a.lock.key)
 	e.mu.Unlock()
 	a.replace(l, a.ticket.NoMessages)
-	a.call.retry(err)
+	a.call.observeRetry(err)
 	return true
 }
 
@@ -62,7 +62,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e.waits[a.ticket.ID] = &a.waitLoop
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
-	if a.state == attemptQueued || a.clock.known() || !mayApplyUntil.IsZero() {
+	if a.state == attemptQueued || a.clock.isKnown() || !mayApplyUntil.IsZero() {
 		until := time.Now().Add(max(old.grantTTL, protocol.PlaceLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}

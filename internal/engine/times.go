@@ -53,9 +53,9 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/5 + time.Duration(rand.Int64N(int64(d)*2/5+1))
 }
 
-// past tells whether a moment is over, by either clock: the monotonic one stands still while the
-// machine sleeps, and the wall clock may be set. The one that is ahead counts.
-func past(end, now time.Time) bool {
+// isPast reports whether a moment is over, by either clock: the monotonic one stands still while
+// the machine sleeps, and the wall clock may be set. The one that is ahead counts.
+func isPast(end, now time.Time) bool {
 	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
 }
 

@@ -38,7 +38,7 @@ func TestPast(t *testing.T) {
 		"over by the monotonic": {asleep(t, now.Add(-10*time.Second), -time.Minute), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := past(test.end, now); got != test.past {
+			if got := isPast(test.end, now); got != test.past {
 				t.Error(got)
 			}
 		})

@@ -14,8 +14,8 @@ type clockSample struct {
 	server int64 // 0: there is no sample yet
 }
 
-// known tells whether there is a sample.
-func (c clockSample) known() bool { return c.server != 0 }
+// isKnown reports whether there is a sample.
+func (c clockSample) isKnown() bool { return c.server != 0 }
 
 // earliest is the earliest local moment at which the server's clock can have shown a later time. It
 // cannot have gone on, since the sample, for less than the time between the two that it showed,
@@ -25,7 +25,7 @@ func (c clockSample) earliest(serverTime int64) time.Time {
 	return c.sent.Add(elapsed - elapsed/100)
 }
 
-// trustsGrant tells whether a hand-over is worth trust without another round trip, and from which
+// trustsGrant reports whether a hand-over is worth trust without another round trip, and from which
 // local moment its claim counts, which is certainly before the grant. Where it is not, the server
 // has to confirm the hand-over.
 func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
@@ -35,7 +35,7 @@ func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
 	end := from.Add(g.Claim - margin(g.Claim))
 	stepped := g.At < a.clock.server || from.After(now) // its clock was set between answer and grant
 	forged := g.Claim > a.lock.spec.Claim               // no server gives more than was asked for
-	young := end.Sub(now) >= g.Claim/2 && !past(end, now)
+	young := end.Sub(now) >= g.Claim/2 && !isPast(end, now)
 	// A lease with a fixed end or a min hold needs more than the claim at once, and a protocol may
 	// want each hand-over confirmed.
 	byMessage := !o.Fixed && o.MinHold == 0 && !a.engine.features.Confirm

@@ -163,7 +163,7 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 			return stepAsk, nil
 		case <-w.mailbox.wakeUps:
 		case <-ctx.Done():
-			return stepDone, w.ended(ctx)
+			return stepDone, w.endError(ctx)
 		case <-w.engine.closing:
 			return stepDone, w.engine.config.Closed
 		}
@@ -199,7 +199,7 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	}
 	w.failures++
 	w.engine.config.Logger.Warn(message, "name", w.call.name, "error", err)
-	w.call.retry(err)
+	w.call.observeRetry(err)
 	return sent.Add(backoff(w.failures))
 }
 
@@ -218,7 +218,7 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 	return w.subscribe(ctx, watched, sent)
 }
 
-// subscribe makes messages about a name come. Subscribed tells whether they do; if not, err says
+// subscribe makes messages about a name come. Subscribed reports whether they do; if not, err says
 // why. Missed tells that one may have been lost between the request and the subscription: then the
 // goroutine must ask again.
 func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool, err error) {
@@ -229,17 +229,17 @@ func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent
 	return !since.IsZero(), missed, err
 }
 
-// ended is the error of a wait that its caller's context ended, or that is the victim of
+// endError is the error of a wait that its caller's context ended, or that is the victim of
 // a deadlock.
-func (w *waitLoop) ended(ctx context.Context) error {
+func (w *waitLoop) endError(ctx context.Context) error {
 	if cycle := (*deadlock.Cycle)(nil); errors.As(context.Cause(ctx), &cycle) {
-		return w.endedBy(cycle) // the caller's own context is not over
+		return w.endErrorBy(cycle) // the caller's own context is not over
 	}
-	return w.endedBy(protocol.EndOf(ctx))
+	return w.endErrorBy(protocol.EndOf(ctx))
 }
 
-// endedBy is the error of a wait that something ended.
-func (w *waitLoop) endedBy(err error) error {
+// endErrorBy is the error of a wait that something ended.
+func (w *waitLoop) endErrorBy(err error) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
@@ -257,7 +257,7 @@ func boundedWait(ctx context.Context, most time.Duration) (waiting context.Conte
 	return context.WithTimeoutCause(ctx, most, protocol.ErrWaitOver)
 }
 
-// isOver tells whether ctx is over. Its deadline counts too: a request fails at the deadline, and
+// isOver reports whether ctx is over. Its deadline counts too: a request fails at the deadline, and
 // ctx may say so a moment later.
 func isOver(ctx context.Context) bool {
 	end, hasEnd := ctx.Deadline()
@@ -282,7 +282,7 @@ func (e *Engine) orEnded(ctx context.Context, since time.Time, err error) error 
 	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(since), Failure: failure}
 }
 
-// hasEnded tells whether ctx is over, or will be in a moment: a request may be given up a little
+// hasEnded reports whether ctx is over, or will be in a moment: a request may be given up a little
 // before the deadline. It waits for that moment, as ctx has its cause then.
 func (e *Engine) hasEnded(ctx context.Context) bool {
 	const early = 10 * time.Millisecond

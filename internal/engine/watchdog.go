@@ -48,7 +48,7 @@ func (e *Engine) watch() {
 	now := time.Now()
 	for len(e.holds.entries) > 0 {
 		h := e.holds.entries[0]
-		if past(h.end(), now) {
+		if isPast(h.end(), now) {
 			e.lose(h, h.lossReason())
 			continue
 		}
@@ -62,7 +62,7 @@ func (e *Engine) watch() {
 		due[ttl] = append(due[ttl], h)
 		e.holds.update(h)
 	}
-	e.holds.fired()
+	e.holds.rearm()
 	for ttl, holds := range due { // after the losses: telling comes first
 		e.mu.after(func() { go e.renew(holds, ttl, time.Now()) })
 	}
@@ -100,8 +100,8 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 	ttl := h.lock.options.TTL
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h.renewed()
-	if !h.live() || e.denied(h, r) {
+	h.endRenewal()
+	if !h.isLive() || e.loseDenied(h, r) {
 		return
 	}
 	now := time.Now()
@@ -114,7 +114,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		e.holds.update(h)
 		event.Kind, event.Err, renewed = Retried, r.Err, nil
 		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
-	case past(h.end(), now): // too late: nothing brings it back
+	case isPast(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
 		return
 	default:
@@ -131,14 +131,14 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h.live() {
-		e.denied(h, r)
+	if h.isLive() {
+		e.loseDenied(h, r)
 	}
 }
 
-// denied ends a hold of which an answer says that it is not ours. An answer is believed at once.
-// The engine's mutex is held.
-func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
+// loseDenied ends a hold of which an answer says that it is not ours. An answer is believed at
+// once. The engine's mutex is held.
+func (e *Engine) loseDenied(h *hold, r protocol.Renewed) bool {
 	var foreign *protocol.Foreign
 	var broken *protocol.Broken
 	switch {
@@ -168,7 +168,7 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 		renewal := protocol.Renewal{Resource: mode.resource, Ticket: h.ticket, Token: h.grantToken}
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
 		e.mu.Lock()
-		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.live()
+		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.isLive()
 		e.mu.Unlock()
 		if same || answer.Held || answer.Err != nil {
 			break

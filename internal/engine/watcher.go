@@ -80,7 +80,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 
 // mustWait makes messages come after a look that did not see enough, and tells when to look again.
 func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
-	w.call.wait(Watching)
+	w.call.observeWait(Watching)
 	before := w.subscribed
 	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Watched, protocol.Answer{}, sent)
 	switch {

@@ -45,11 +45,11 @@ func (f *Failure) Or(unknown bool) *Failure {
 	return &also
 }
 
-// Again tells whether to ask again for what must be done: the failure may be cured by then, or an
+// Again reports whether to ask again for what must be done: the failure may be cured by then, or an
 // answer is needed. A missing permission needs an operator.
 func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
-// Passing tells whether waiting may cure it, so that a waiter goes on. A server that has no
+// Passing reports whether waiting may cure it, so that a waiter goes on. A server that has no
 // memory left, or cannot persist, serves again once memory is freed or its disk is mended.
 func (r Reason) Passing() bool {
 	switch r {

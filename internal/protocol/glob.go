@@ -1,6 +1,6 @@
 package protocol
 
-// Match tells whether a glob pattern of Redis matches a whole text, byte by byte, as the server's
+// Match reports whether a glob pattern of Redis matches a whole text, byte by byte, as the server's
 // own SCAN and KEYS match: "*", "?", "[a-z]", "[^a]", and "\" before what stands for itself.
 func Match(pattern, text string) bool {
 	star, from := -1, 0 // where the last "*" stood, and where what follows it was last tried
@@ -30,7 +30,7 @@ func Match(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// matchByte tells whether the first part of a pattern, which is no "*", matches a byte, and how
+// matchByte reports whether the first part of a pattern, which is no "*", matches a byte, and how
 // long that part is.
 func matchByte(pattern string, c byte) (length int, ok bool) {
 	switch {

@@ -116,7 +116,7 @@ type Hold struct {
 	Renewed int64 // server time of the last request that prolonged it, microseconds; 0: not known, or a remainder
 }
 
-// Heard tells whether a process listens for messages.
+// Heard reports whether a process listens for messages.
 type Heard int
 
 // The states of a listener, as a server knows it.

@@ -137,9 +137,9 @@ type Resource interface {
 	// *Evicted; or a *Broken: the ticket held, and a Break made of that hold a remainder.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
-	// Free gives back a hold or a place in the queue, and lets the next in. It tells whether there
-	// was any. A *Broken: a Break had made of the hold a remainder; it is removed, or ends at Keep
-	// if that is sooner.
+	// Free gives back a hold or a place in the queue, and lets the next in. It reports whether
+	// there was any. A *Broken: a Break had made of the hold a remainder; it is removed, or ends at
+	// Keep if that is sooner.
 	Free(ctx context.Context, free Free) (was bool, err error)
 
 	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared. It

@@ -60,7 +60,7 @@ func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol
 	return l, nil
 }
 
-// subscribed tells whether messages reach the process. The server's mutex is held, as in tell.
+// subscribed reports whether messages reach the process. The server's mutex is held, as in tell.
 func (c *Client) subscribed() bool { return len(c.subscriptions) > 0 }
 
 func (c *Client) tell(message func(protocol.Sink)) {

@@ -48,7 +48,7 @@ func (c *Client) Inspect(ctx context.Context, of string, page protocol.Page) (pr
 	return out, nil
 }
 
-// inUse tells whether a ticket holds or has a place, or the name is a latch, at a server time.
+// inUse reports whether a ticket holds or has a place, or the name is a latch, at a server time.
 func (n *name) inUse(now int64) bool {
 	holds := slices.ContainsFunc(n.holds, func(h *entry) bool { return h.until > now })
 	return holds || len(n.queue) > 0 || n.latch != nil && n.latch.until > now

@@ -44,7 +44,7 @@ type name struct {
 	latch    *latch
 }
 
-// used tells whether the name has more than watchers.
+// used reports whether the name has more than watchers.
 func (n *name) used() bool { return len(n.holds)+len(n.queue) > 0 || n.latch != nil }
 
 // An eviction is what is remembered of a ticket that an operator took out of the queue.
@@ -72,7 +72,7 @@ type entry struct {
 	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }
 
-// heard tells whether messages to a ticket reach a process. A process that has not asked for the
+// heard reports whether messages to a ticket reach a process. A process that has not asked for the
 // life of an ordinary place does not wait at a kept place any more, although it seems to listen.
 func (e *entry) heard() bool {
 	if e.ticket.Keep > 0 {
@@ -206,7 +206,7 @@ func (n *name) sweep(now int64, self protocol.ID) {
 	}
 }
 
-// leave takes a ticket out of the queue, and tells whether it was in.
+// leave takes a ticket out of the queue, and reports whether it was in.
 func (n *name) leave(id protocol.ID) bool {
 	before := len(n.queue)
 	n.queue = slices.DeleteFunc(n.queue, func(e *entry) bool { return e.ticket.ID == id })

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// fits tells whether a ticket may hold beside the holds and remainders that there are. It may
+// fits reports whether a ticket may hold beside the holds and remainders that there are. It may
 // beside those of its own owner, or where all share and enough permits are left.
 func (n *name) fits(e *entry) bool {
 	if len(n.holds) == 0 || n.owns(e) {
@@ -24,7 +24,7 @@ func (n *name) fits(e *entry) bool {
 	return e.spec.Shared && (n.kind != protocol.Semaphore || taken+e.ticket.Weight <= n.permits)
 }
 
-// owns tells whether the owner of a ticket, if it has one, holds the name in a way that excludes
+// owns reports whether the owner of a ticket, if it has one, holds the name in a way that excludes
 // others, and no other owner holds it.
 func (n *name) owns(e *entry) bool {
 	if e.spec.Owner == "" {
@@ -40,7 +40,7 @@ func (n *name) owns(e *entry) bool {
 	return owns
 }
 
-// reads tells whether the owner of a ticket that reads, if it has one, reads the name already.
+// reads reports whether the owner of a ticket that reads, if it has one, reads the name already.
 func (n *name) reads(e *entry) bool {
 	return e.spec.Owner != "" && e.spec.Shared && n.kind == protocol.ReadWrite &&
 		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner })
