@@ -48,9 +48,11 @@ const maxIdleReports = 64
 
 // begin makes the report of a call.
 func (r *slowReports) begin(c *call, l *Lock) *slowReport {
-	s := &slowReport{}
+	var s *slowReport
 	if last := len(r.idle) - 1; last >= 0 {
 		s, r.idle = r.idle[last], r.idle[:last]
+	} else {
+		s = &slowReport{}
 	}
 	s.call, s.lock = c, l
 	return s
