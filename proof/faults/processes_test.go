@@ -25,8 +25,6 @@ type childPlan struct {
 	Prefix string
 	Names  int
 	Rounds int
-	Cycle  *member // a process of a cycle, which is all that it does
-	Broken bool    // its holds are broken, which is all that it does
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -44,26 +42,13 @@ func child() error {
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &plan); err != nil {
 		return err
 	}
-	config := &holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}
-	switch {
-	case plan.Cycle != nil:
-		config.TTL = deadlockTTL
-	case plan.Broken:
-		config.TTL, config.MaxTTL = brokenTTL, brokenTTL
-	}
-	c, closeAll, err := plan.Way.Open(config, nil, nil)
+	c, closeAll, err := plan.Way.Open(&holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closeAll() }()
 	out := json.NewEncoder(os.Stdout) // one write a line
 	say := func(what, name string, token int64) { _ = out.Encode(said{what, name, token}) }
-	if plan.Cycle != nil {
-		return lockInCycle(c, *plan.Cycle, say)
-	}
-	if plan.Broken {
-		return workToBeBroken(c)
-	}
 	in := bufio.NewScanner(os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*harness.Patience)
 	defer cancel()

@@ -106,21 +106,6 @@ func TestOpenTelemetryIsExact(t *testing.T) {
 	})
 }
 
-// With the SDK behind them.
-func TestOpenTelemetryPairAllocatesLittle(t *testing.T) {
-	if got := testing.AllocsPerRun(1000, pair(t, newRig(t).observer)); got > 2 {
-		t.Errorf("a pair makes %v allocations, want at most 2", got)
-	}
-}
-
-func BenchmarkOpenTelemetryPair(b *testing.B) {
-	observe := pair(b, newRig(b).observer)
-	b.ReportAllocs()
-	for b.Loop() {
-		observe()
-	}
-}
-
 func TestSpanOfContendedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -102,18 +102,3 @@ func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]f
 		}
 	}
 }
-
-var (
-	began = holdfast.Event{Kind: holdfast.EventGranted, Name: "order:42", LockKind: "mutex", Token: 1, Waited: time.Millisecond}
-	ended = holdfast.Event{Kind: holdfast.EventReleased, Name: "order:42", LockKind: "mutex", Token: 1, Held: time.Millisecond}
-)
-
-// pair is what an observer is told of an uncontended Lock and Release.
-func pair(t testing.TB, o holdfast.Observer) func() {
-	began, ended := began, ended
-	began.Context, ended.Context = t.Context(), t.Context()
-	return func() {
-		o.Observe(began)
-		o.Observe(ended)
-	}
-}
