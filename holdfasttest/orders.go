@@ -142,7 +142,8 @@ func (o *orders) add(e edge) {
 		return
 	}
 	o.told[circle] = true
-	o.tb.Errorf("holdfasttest: locks are taken in more than one order, so callers can wait for each other for ever:\n%s", strings.Join(text, "\n"))
+	o.tb.Errorf("holdfasttest: locks are taken in more than one order, "+
+		"so callers can wait for each other for ever:\n%s", strings.Join(text, "\n"))
 }
 
 // nodes returns what two names are compared by: their classes, or the names if they are of one

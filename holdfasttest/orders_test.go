@@ -74,7 +74,8 @@ var places = regexp.MustCompile(`"(\S+)" was locked under "(\S+)" at \S+/(\w+\.g
 // the names were locked.
 func TestOrdersInversion(t *testing.T) {
 	fn := func(context.Context) error { return nil }
-	for name, lock := range map[string]func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error{
+	for name, lock := range map[string]func(ctx context.Context, c *holdfast.Client, name string,
+		fn func(context.Context) error) error{
 		"Do": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
 			return c.Mutex(name).Do(ctx, fn)
 		},
@@ -124,7 +125,9 @@ func TestOrdersInversion(t *testing.T) {
 					if n := len(w.failures()); n > 0 && names[0] == "b" && n != 1 {
 						w.T.Errorf("told %d times", n)
 					}
-					err := lock(w.Context(), c, names[0], func(ctx context.Context) error { return lock(ctx, c, names[1], fn) })
+					err := lock(w.Context(), c, names[0], func(ctx context.Context) error {
+						return lock(ctx, c, names[1], fn)
+					})
 					if err != nil {
 						w.T.Fatal(err)
 					}
@@ -134,7 +137,8 @@ func TestOrdersInversion(t *testing.T) {
 					w.T.Fatalf("failures: %q", got)
 				}
 				found := places.FindAllStringSubmatch(got[0], -1)
-				if len(found) != 2 || found[0][1] != "a" || found[0][2] != "b" || found[1][1] != "b" || found[1][2] != "a" {
+				if len(found) != 2 || found[0][1] != "a" || found[0][2] != "b" || found[1][1] != "b" ||
+					found[1][2] != "a" {
 					w.T.Fatalf("got %s", got[0])
 				}
 				for _, place := range found {
@@ -201,15 +205,18 @@ func TestOrdersCircle(t *testing.T) {
 		order [][]string
 		want  []string // the names in the one failure, in pairs
 	}{
-		"three":               {nil, [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}}, []string{"a c", "b a", "c b"}},
-		"three at once":       {nil, [][]string{{"a", "b", "c"}, {"c", "a"}}, []string{"a c", "c a"}},
-		"classes":             {[]func(string) string{first}, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}}, []string{"order:2 user:2", "user:1 order:1"}},
-		"other names":         {nil, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}}, nil},
-		"of one class":        {[]func(string) string{first}, [][]string{{"order:1", "order:2"}, {"order:2", "order:3"}, {"order:1", "order:3"}}, nil},
-		"of one class, wrong": {[]func(string) string{first}, [][]string{{"order:1", "order:2"}, {"order:2", "order:1"}}, []string{"order:1 order:2", "order:2 order:1"}},
-		"same order":          {nil, [][]string{{"a", "b", "c"}, {"a", "c"}, {"b", "c"}, {"a", "b"}}, nil},
-		"reentry":             {nil, [][]string{{"a", "b", "a"}, {"a", "a"}}, nil},
-		"reentry, then more":  {nil, [][]string{{"a", "b", "a", "c"}, {"c", "b"}}, []string{"b c", "c b"}},
+		"three":         {nil, [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}}, []string{"a c", "b a", "c b"}},
+		"three at once": {nil, [][]string{{"a", "b", "c"}, {"c", "a"}}, []string{"a c", "c a"}},
+		"classes": {[]func(string) string{first}, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}},
+			[]string{"order:2 user:2", "user:1 order:1"}},
+		"other names": {nil, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}}, nil},
+		"of one class": {[]func(string) string{first},
+			[][]string{{"order:1", "order:2"}, {"order:2", "order:3"}, {"order:1", "order:3"}}, nil},
+		"of one class, wrong": {[]func(string) string{first},
+			[][]string{{"order:1", "order:2"}, {"order:2", "order:1"}}, []string{"order:1 order:2", "order:2 order:1"}},
+		"same order":         {nil, [][]string{{"a", "b", "c"}, {"a", "c"}, {"b", "c"}, {"a", "b"}}, nil},
+		"reentry":            {nil, [][]string{{"a", "b", "a"}, {"a", "a"}}, nil},
+		"reentry, then more": {nil, [][]string{{"a", "b", "a", "c"}, {"c", "b"}}, []string{"b c", "c b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ordered(t, test.class, func(w *judged, c *holdfast.Client) {
@@ -293,7 +300,8 @@ func TestOrdersMorePermits(t *testing.T) {
 		ctx, s := w.Context(), c.Semaphore("s", 3)
 		for _, take := range []func(context.Context) (*holdfast.Lease, error){
 			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
-			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) }, // of the same name: no order
+			// of the same name: no order
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
 			c.Mutex("b").Lock,
 			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
 		} {

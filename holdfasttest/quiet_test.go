@@ -13,7 +13,8 @@ func TestPassingTestsAreQuiet(t *testing.T) {
 	if os.Getenv("HOLDFASTTEST_CHILD") != "" {
 		t.Skip("it is the child")
 	}
-	child := exec.Command(os.Args[0], "-test.run", "TestSilence|TestDisconnect|TestNew|TestLose|TestSlow|TestExport", "-test.count", "3")
+	child := exec.Command(os.Args[0], "-test.run", "TestSilence|TestDisconnect|TestNew|TestLose|TestSlow|TestExport",
+		"-test.count", "3")
 	child.Env = append(os.Environ(), "HOLDFASTTEST_CHILD=1")
 	out, err := child.CombinedOutput()
 	if err != nil {

@@ -124,7 +124,8 @@ func (s *Server) Lose(lease *holdfast.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := lease.Check(ctx)
-	for errors.Is(err, holdfast.ErrUnavailable) && ctx.Err() == nil { // the machine stood still for as long as a request may last
+	// the machine stood still for as long as a request may last
+	for errors.Is(err, holdfast.ErrUnavailable) && ctx.Err() == nil {
 		<-time.After(time.Millisecond) // time passes, also in a bubble
 		err = lease.Check(ctx)
 	}

@@ -40,10 +40,14 @@ func TestUnsent(t *testing.T) {
 			o.DialTimeout, o.DialerRetries = time.Second, 1 // go-redis goes on dialing when nobody waits any more
 		}, want: context.DeadlineExceeded},
 		"refused by the host": {change: func(o *redis.Options) { o.Addr, o.DialerRetries = "127.0.0.1:1", 1 }},
-		"pool, deadline":      {change: func(o *redis.Options) { o.PoolSize = 1 }, before: occupy, want: context.DeadlineExceeded, pool: true},
+		"pool, deadline": {change: func(o *redis.Options) {
+			o.PoolSize = 1
+		}, before: occupy, want: context.DeadlineExceeded, pool: true},
 		"pool, timeout": {change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond },
 			before: occupy, patient: true, want: redis.ErrPoolTimeout, pool: true},
-		"hooks that read the arguments": {change: func(o *redis.Options) { o.Addr, o.DialerRetries, o.ContextTimeoutEnabled = "127.0.0.1:1", 1, true },
+		"hooks that read the arguments": {change: func(o *redis.Options) {
+			o.Addr, o.DialerRetries, o.ContextTimeoutEnabled = "127.0.0.1:1", 1, true
+		},
 			before: func(rdb *redis.Client) { rdb.AddHook(&reader{}) }, patient: true},
 	} {
 		for n := 1; n <= 2; n++ {
@@ -83,14 +87,16 @@ func TestClientIsLeftAsItWas(t *testing.T) {
 			defer rdb.Close()
 			before, st, hook := *rdb.Options(), redisstore.New(rdb), &reader{}
 			rdb.AddHook(hook)
-			if r := st.Do(adaptertest.Within(t, adaptertest.Patience), "", []store.Command{{"PING"}})[0]; r.Value != "PONG" {
+			if r := st.Do(adaptertest.Within(t, adaptertest.Patience), "",
+				[]store.Command{{"PING"}})[0]; r.Value != "PONG" {
 				t.Fatal(r)
 			}
 			if told := hook.told > 0; told != follows {
 				t.Errorf("hooks were told: %v", told)
 			}
 			after := *rdb.Options()
-			if before.ReadTimeout != after.ReadTimeout || before.WriteTimeout != after.WriteTimeout || before.MaxRetries != after.MaxRetries ||
+			if before.ReadTimeout != after.ReadTimeout || before.WriteTimeout != after.WriteTimeout ||
+				before.MaxRetries != after.MaxRetries ||
 				before.ContextTimeoutEnabled != after.ContextTimeoutEnabled || before.Protocol != after.Protocol {
 				t.Errorf("options changed from %+v to %+v", before, after)
 			}

@@ -101,7 +101,8 @@ func (c *cluster) Renew(address string) {
 	}
 }
 
-func (c *cluster) Listen(ctx context.Context, address string, sharded bool, events store.Events) (store.Listener, error) {
+func (c *cluster) Listen(ctx context.Context, address string, sharded bool,
+	events store.Events) (store.Listener, error) {
 	n, err := c.node(address)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, err

@@ -78,7 +78,8 @@ func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
 
 // send writes a command for each channel. The first one connects. A command is pending before it
 // is written, as the answer may be quick.
-func (l *listener) send(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
+func (l *listener) send(ctx context.Context, write func(context.Context, ...string) error, off bool,
+	channels []string) error {
 	for _, channel := range channels {
 		if l.ctx.Err() != nil { // go-redis would write it on another connection
 			return redis.ErrClosed

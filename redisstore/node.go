@@ -60,7 +60,8 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 	}
 	_, err := pipe.Exec(ctx) // the commands have the errors too, as a rule
 	for i := range sent {
-		if err != nil && !sent[i].written && sent[i].Err() == nil { // the server refused the greeting of a new connection
+		// the server refused the greeting of a new connection
+		if err != nil && !sent[i].written && sent[i].Err() == nil {
 			sent[i].SetErr(err)
 		}
 		replies[i] = n.answer(&sent[i])

@@ -57,7 +57,8 @@ func (c *cuttable) Read(b []byte) (int, error) {
 // MaxRedirects too. A command that goes through the store arrives once, through every kind of
 // client.
 func TestSentOnceByEachKind(t *testing.T) {
-	for name, start := range map[string]func(*testing.T, *redis.UniversalOptions) (masters func() []*redisserver.Server){
+	for name, start := range map[string]func(*testing.T,
+		*redis.UniversalOptions) (masters func() []*redisserver.Server){
 		"single": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
 			srv := redisserver.Start(t)
 			opt.Addrs = []string{srv.Addr()}
@@ -96,21 +97,25 @@ func TestSentOnceByEachKind(t *testing.T) {
 			}
 			for _, batch := range []int{1, 3} {
 				before, cuts := calls(), s.cuts.Load()
-				for _, r := range st.Do(ctx, slices.Repeat([]wire.Request{{Key: "n", Args: []any{"INCR", "n"}}}, batch)) {
+				for _, r := range st.Do(ctx, slices.Repeat([]wire.Request{{Key: "n", Args: []any{"INCR", "n"}}},
+					batch)) {
 					if r.Err == nil || r.Unsent {
 						t.Errorf("got %+v", r)
 					}
 				}
 				adaptertest.Eventually(t, "it arrives", func() bool { return calls()-before >= batch })
 				if calls()-before > batch || s.cuts.Load() != cuts+1 {
-					t.Errorf("%d commands arrived %d times, written %d times", batch, calls()-before, s.cuts.Load()-cuts)
+					t.Errorf("%d commands arrived %d times, written %d times", batch, calls()-before,
+						s.cuts.Load()-cuts)
 				}
 			}
 			before := calls()
 			if err := rdb.Incr(t.Context(), "n").Err(); err == nil {
 				t.Error("the client itself had an answer, so this test shows nothing")
 			}
-			adaptertest.Eventually(t, "the client itself repeats, or this test shows nothing", func() bool { return calls()-before >= 2 })
+			adaptertest.Eventually(t, "the client itself repeats, or this test shows nothing", func() bool {
+				return calls()-before >= 2
+			})
 		})
 	}
 }

@@ -21,7 +21,8 @@ func New(rdb redis.UniversalClient) store.Store {
 		return store.Unusable(errors.New("redisstore: the client is nil"))
 	case *redis.Client:
 		if !made(func() { _ = *rdb.Options() }) {
-			return store.Unusable(errors.New("redisstore: the *redis.Client is nil, or not from redis.NewClient or redis.NewFailoverClient"))
+			return store.Unusable(errors.New("redisstore: the *redis.Client is nil, " +
+				"or not from redis.NewClient or redis.NewFailoverClient"))
 		}
 		if isURL(rdb.Options().Addr) {
 			return store.Unusable(errAddress)
@@ -29,27 +30,31 @@ func New(rdb redis.UniversalClient) store.Store {
 		return &single{id: rdb.Options().Addr, node: newNode(rdb)}
 	case *redis.ClusterClient:
 		if !made(func() { _ = *rdb.Options() }) {
-			return store.Unusable(errors.New("redisstore: the *redis.ClusterClient is nil, or not from redis.NewClusterClient"))
+			return store.Unusable(errors.New("redisstore: the *redis.ClusterClient is nil, " +
+				"or not from redis.NewClusterClient"))
 		}
 		if slices.ContainsFunc(rdb.Options().Addrs, isURL) {
 			return store.Unusable(errAddress)
 		}
 		return &cluster{rdb: rdb}
 	case *redis.Ring:
-		return store.Unusable(errors.New("redisstore: a *redis.Ring cannot hold locks: its servers know nothing of each other, " +
-			"and a lock would be forgotten when one comes or goes; give each server a client and use holdfast.NewQuorum"))
+		return store.Unusable(errors.New("redisstore: a *redis.Ring cannot hold locks: " +
+			"its servers know nothing of each other, and a lock would be forgotten when one comes or goes; " +
+			"give each server a client and use holdfast.NewQuorum"))
 	}
 	return store.Unusable(fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb))
 }
 
 // errAddress shows nothing of the URL, which may hold a password. Every error of a connection to
 // the URL would show it.
-var errAddress = errors.New("redisstore: the address of the client is a URL: redis.ParseURL makes options of one, redis.ParseClusterURL those of a cluster")
+var errAddress = errors.New("redisstore: the address of the client is a URL: " +
+	"redis.ParseURL makes options of one, redis.ParseClusterURL those of a cluster")
 
 // isURL reports whether a URL of a server stands where HOST:PORT belongs.
 func isURL(addr string) bool {
 	scheme, _, _ := strings.Cut(addr, "://")
-	return scheme != addr && slices.Contains([]string{"redis", "rediss", "unix", "valkey", "valkeys"}, strings.ToLower(scheme))
+	return scheme != addr && slices.Contains([]string{"redis", "rediss", "unix", "valkey", "valkeys"},
+		strings.ToLower(scheme))
 }
 
 // made reports whether a client's options can be read, which they cannot in a nil or zero client.

@@ -19,7 +19,8 @@ func TestNewRefuses(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
 	defer ring.Close()
 	const url = "Redis://u:geheim@host:6379"
-	single, cluster := redis.NewClient(&redis.Options{Addr: url}), redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"a:1", url}})
+	single, cluster := redis.NewClient(&redis.Options{Addr: url}),
+		redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"a:1", url}})
 	defer single.Close()
 	defer cluster.Close()
 	for name, test := range map[string]struct {
@@ -54,7 +55,8 @@ func TestNewRefuses(t *testing.T) {
 			if _, err := holdfast.New(st, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v", err)
 			}
-			if _, err := holdfast.NewQuorum([]store.Store{st, st, st}, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
+			if _, err := holdfast.NewQuorum([]store.Store{st, st, st}, nil); !errors.As(err, &bad) ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("NewQuorum: %v", err)
 			}
 		})

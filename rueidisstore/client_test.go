@@ -90,7 +90,8 @@ func TestUnsent(t *testing.T) {
 		if err := dedicated.Do(t.Context(), dedicated.B().Ping().Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		r := rueidisstore.New(client).Do(adaptertest.Within(t, 50*time.Millisecond), "", []store.Command{{"INCR", "n"}})[0]
+		r := rueidisstore.New(client).Do(adaptertest.Within(t, 50*time.Millisecond), "",
+			[]store.Command{{"INCR", "n"}})[0]
 		if !errors.Is(r.Err, context.DeadlineExceeded) { // rueidis does not tell it from an answer that did not come
 			t.Errorf("got %+v", r)
 		}
@@ -163,7 +164,8 @@ func TestClusterWithoutSlotsPermission(t *testing.T) {
 	adaptertest.NeedProof(t)
 	rig := redisserver.StartCluster(t)
 	for _, srv := range rig.Servers() {
-		do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "~*", "&*", "+@all", "-cluster|slots", "-cluster|shards")
+		do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "~*", "&*", "+@all", "-cluster|slots",
+			"-cluster|shards")
 	}
 	opt := rueidis.ClientOption{InitAddress: rig.Addrs()[:1], Username: "few", Password: "pw", DisableCache: true}
 	client, err := holdfast.New(rueidisstore.New(connect(t, opt)), nil)

@@ -29,7 +29,8 @@ func build(client rueidis.Client, args store.Command) (rueidis.Completed, error)
 		case int64:
 			built = built.Args(strconv.FormatInt(arg, 10))
 		default:
-			return rueidis.Completed{}, fmt.Errorf("rueidisstore: an argument of a request is a %T, not a string, []byte, int or int64", arg)
+			return rueidis.Completed{}, fmt.Errorf("rueidisstore: an argument of a request is a %T, "+
+				"not a string, []byte, int or int64", arg)
 		}
 	}
 	return built.Blocking(), nil
@@ -60,5 +61,6 @@ func answer(result rueidis.RedisResult) store.Reply {
 // blocking commands, ErrClosing is one: closing the client leaves those alone that are in use.
 func neverWritten(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, rueidis.ErrClosing) || errors.Is(err, rueidis.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, rueidis.ErrClosing) || errors.Is(err, rueidis.ErrNoCache) ||
+		errors.As(err, &op) && op.Op == "dial"
 }

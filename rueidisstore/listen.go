@@ -134,7 +134,8 @@ func (l *listener) setLeaving(channels []string, leaving bool) {
 
 // send sends a command for each channel, in one flush, and returns their results. The error is why
 // the connection was lost. Once one flush was answered, watch reports that as well.
-func (l *listener) send(ctx context.Context, channels []string, command func(string) rueidis.Completed) ([]rueidis.RedisResult, error) {
+func (l *listener) send(ctx context.Context, channels []string,
+	command func(string) rueidis.Completed) ([]rueidis.RedisResult, error) {
 	commands := make([]rueidis.Completed, len(channels))
 	for i, channel := range channels {
 		commands[i] = command(channel)

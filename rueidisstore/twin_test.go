@@ -13,8 +13,10 @@ import (
 const twin = "../valkeystore"
 
 // names are what is called otherwise in valkey-go, which began as a copy of rueidis.
-var names = strings.NewReplacer("rueidisstore", "valkeystore", "github.com/redis/rueidis", "github.com/valkey-io/valkey-go",
-	"IsRedisNil", "IsValkeyNil", "IsRedisErr", "IsValkeyErr", "RedisResult", "ValkeyResult", "RedisMessage", "ValkeyMessage")
+var names = strings.NewReplacer("rueidisstore", "valkeystore",
+	"github.com/redis/rueidis", "github.com/valkey-io/valkey-go",
+	"IsRedisNil", "IsValkeyNil", "IsRedisErr", "IsValkeyErr",
+	"RedisResult", "ValkeyResult", "RedisMessage", "ValkeyMessage")
 
 // identifier is a name of package rueidis; what is left is prose.
 var identifier = regexp.MustCompile(`\brueidis\.`)
@@ -41,7 +43,8 @@ func TestTwin(t *testing.T) {
 			}
 		}
 		if has, err := os.ReadFile(at); err != nil || strings.ReplaceAll(string(has), "\r\n", "\n") != string(made) {
-			t.Errorf("%s is not what this package says (run UPDATE_TWIN=1 go test -run TestTwin ./rueidisstore): %v", at, err)
+			t.Errorf("%s is not what this package says (run UPDATE_TWIN=1 go test -run TestTwin ./rueidisstore): %v",
+				at, err)
 		}
 	}
 	if has := sources(t, twin); !slices.Equal(has, want) {

@@ -108,7 +108,8 @@ func seamAnswers(s *seam) {
 	}{
 		{store.Command{"ECHO", "v\x00\r\n"}, store.Reply{Value: "v\x00\r\n"}},
 		{store.Command{"ECHO", []byte{0xff, 0}}, store.Reply{Value: "\xff\x00"}},
-		{store.Command{"EVAL", "return {1,'two',{false,{}}}", 0}, store.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
+		{store.Command{"EVAL", "return {1,'two',{false,{}}}", 0},
+			store.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
 		{store.Command{"EVAL", "return redis.error_reply('MY word')", 0}, store.Reply{Refused: "MY word"}},
 		{store.Command{"EVAL", "return false", int64(0)}, store.Reply{}},
 		{store.Command{"EVAL", "return 7", 0}, store.Reply{Value: int64(7)}},
@@ -148,8 +149,10 @@ func seamInOrder(s *seam) {
 	for i := range 64 {
 		all.Go(func() {
 			node, a, b := nodes[i%len(nodes)], fmt.Sprint("a", i), fmt.Sprint("b", i)
-			r := st.Do(s.ctx(), node, []store.Command{{"CLIENT", "ID"}, {"MULTI"}, {"ECHO", a}, {"ECHO", b}, {"EXEC"}, {"CLIENT", "ID"}})
-			if len(r) != 6 || !reflect.DeepEqual(r[4].Value, []any{a, b}) || r[0].Value == nil || r[0].Value != r[5].Value {
+			r := st.Do(s.ctx(), node, []store.Command{{"CLIENT", "ID"}, {"MULTI"}, {"ECHO", a}, {"ECHO", b}, {"EXEC"},
+				{"CLIENT", "ID"}})
+			if len(r) != 6 || !reflect.DeepEqual(r[4].Value, []any{a, b}) || r[0].Value == nil ||
+				r[0].Value != r[5].Value {
 				s.Errorf("got %+v", r)
 			}
 		})
@@ -336,7 +339,8 @@ func (s *seam) used(st store.Store, node string, n int) []int64 {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			r := st.Do(s.ctx(), node, []store.Command{{"CLIENT", "ID"}, {"WAIT", 100, 300}}) // for as many replicas as never are
+			// for as many replicas as never are
+			r := st.Do(s.ctx(), node, []store.Command{{"CLIENT", "ID"}, {"WAIT", 100, 300}})
 			id, _ := r[0].Value.(int64)
 			ids <- id
 		})

@@ -140,7 +140,8 @@ func seamRefused(s *seam) {
 	}
 	for _, node := range nodes {
 		s.must(operator, node, "ACL", "SETUSER", "seam", "reset", "on", ">pw", "resetchannels", "-@all",
-			"+subscribe", "&seam:ok*", "+cluster|slots", "+cluster|shards", "+role") // clients ask these as they connect
+			// clients ask these as they connect
+			"+subscribe", "&seam:ok*", "+cluster|slots", "+cluster|shards", "+role")
 	}
 	st := s.backend.Open(s.T, "seam", "pw")
 	met, err := st.Nodes(s.ctx())

@@ -62,7 +62,8 @@ func (c *cluster) Renew(address string) {
 	}
 }
 
-func (c *cluster) Listen(ctx context.Context, address string, sharded bool, events store.Events) (store.Listener, error) {
+func (c *cluster) Listen(ctx context.Context, address string, sharded bool,
+	events store.Events) (store.Listener, error) {
 	client, err := c.at(address)
 	if err != nil {
 		return nil, err

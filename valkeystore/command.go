@@ -31,7 +31,8 @@ func build(client valkey.Client, args store.Command) (valkey.Completed, error) {
 		case int64:
 			built = built.Args(strconv.FormatInt(arg, 10))
 		default:
-			return valkey.Completed{}, fmt.Errorf("valkeystore: an argument of a request is a %T, not a string, []byte, int or int64", arg)
+			return valkey.Completed{}, fmt.Errorf("valkeystore: an argument of a request is a %T, "+
+				"not a string, []byte, int or int64", arg)
 		}
 	}
 	return built.Blocking(), nil
@@ -62,5 +63,6 @@ func answer(result valkey.ValkeyResult) store.Reply {
 // blocking commands, ErrClosing is one: closing the client leaves those alone that are in use.
 func neverWritten(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, valkey.ErrClosing) || errors.Is(err, valkey.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, valkey.ErrClosing) || errors.Is(err, valkey.ErrNoCache) ||
+		errors.As(err, &op) && op.Op == "dial"
 }

@@ -136,7 +136,8 @@ func (l *listener) setLeaving(channels []string, leaving bool) {
 
 // send sends a command for each channel, in one flush, and returns their results. The error is why
 // the connection was lost. Once one flush was answered, watch reports that as well.
-func (l *listener) send(ctx context.Context, channels []string, command func(string) valkey.Completed) ([]valkey.ValkeyResult, error) {
+func (l *listener) send(ctx context.Context, channels []string,
+	command func(string) valkey.Completed) ([]valkey.ValkeyResult, error) {
 	commands := make([]valkey.Completed, len(channels))
 	for i, channel := range channels {
 		commands[i] = command(channel)

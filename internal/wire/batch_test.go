@@ -58,7 +58,8 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						if reply := b.Do(context.Background(), Request{}, time.Now().Add(time.Second)); reply.Err != nil {
+						if reply := b.Do(context.Background(), Request{},
+							time.Now().Add(time.Second)); reply.Err != nil {
 							t.Error(reply.Err)
 						}
 					})

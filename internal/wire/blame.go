@@ -58,7 +58,9 @@ func (s *Script) Unnamed() (lines []string) {
 		if slices.Equal(commands, []string{"TIME"}) {
 			continue
 		}
-		if len(keys) != len(commands) || slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(s.Keys, key) }) {
+		if len(keys) != len(commands) || slices.ContainsFunc(keys, func(key string) bool {
+			return !slices.Contains(s.Keys, key)
+		}) {
 			lines = append(lines, l.text)
 		}
 	}

@@ -35,7 +35,8 @@ type slotChannel struct {
 // NewSlotChannels makes the channels of a subscription that has none. No call takes longer than the
 // timeout. Errors of the subscription are returned as failure makes them.
 func NewSlotChannels(subscription Subscription, timeout time.Duration, failure func(error) error) *SlotChannels {
-	return &SlotChannels{subscription: subscription, timeout: timeout, failure: failure, slots: make(map[int]*slotChannel)}
+	return &SlotChannels{subscription: subscription, timeout: timeout, failure: failure,
+		slots: make(map[int]*slotChannel)}
 }
 
 // Ensure returns when the server has confirmed the channel of a slot, with the time since when

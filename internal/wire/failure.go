@@ -48,7 +48,8 @@ func (s *Script) Failure(name string, reply Reply, keys []any) error {
 	case reply.Refused != "":
 		return s.refusal(name, reply.Refused, keys)
 	case reply.Err != nil:
-		return &protocol.Failure{Op: s.Op, Name: name, Reason: unansweredReason(reply), Unknown: !reply.Unsent, Err: reply.Err}
+		return &protocol.Failure{Op: s.Op, Name: name, Reason: unansweredReason(reply), Unknown: !reply.Unsent,
+			Err: reply.Err}
 	}
 	return nil
 }
@@ -60,7 +61,8 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 		if !b.begun || s.readsFirst(names) {
 			return foreign
 		}
-		return &protocol.Failure{Op: s.Op, Name: name, Reason: protocol.ForeignKey, Unknown: true, Err: errors.New(foreign.Text())}
+		return &protocol.Failure{Op: s.Op, Name: name, Reason: protocol.ForeignKey, Unknown: true,
+			Err: errors.New(foreign.Text())}
 	}
 	failure := &protocol.Failure{Op: s.Op, Name: name, Reason: reasonOf(refused), Err: errors.New(refused)}
 	switch failure.Reason {
@@ -72,7 +74,8 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 	case protocol.Other:
 		failure.Unknown = b.begun
 	case protocol.ReadOnly:
-		failure.Err = fmt.Errorf("the connection led to a replica, and the next request takes a new one: %w", failure.Err)
+		failure.Err = fmt.Errorf("the connection led to a replica, and the next request takes a new one: %w",
+			failure.Err)
 	}
 	return failure // a server raises the others at the first write, before it
 }
@@ -97,7 +100,8 @@ func unansweredReason(reply Reply) protocol.Reason {
 func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protocol.Foreign, []string) {
 	_, text, _ := strings.Cut(refused, "holdfast: the key ")
 	if key, _, ok := strings.Cut(text, " holds no token of ours"); ok {
-		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Is: "something else", Want: "a fencing token"}, []string{"clock"}
+		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Is: "something else", Want: "a fencing token"},
+			[]string{"clock"}
 	}
 	if !startsWith(refused, "WRONGTYPE") {
 		return nil, nil
@@ -111,7 +115,8 @@ func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protoc
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type", Want: "that of this kind of lock"}, b.keys
+	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type",
+		Want: "that of this kind of lock"}, b.keys
 }
 
 // SubscribeFailure reads why there is no subscription to a channel, as Script.Failure reads

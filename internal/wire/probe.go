@@ -30,7 +30,8 @@ func Probe(ctx context.Context, s Store, keyIn func(slot int) string) error {
 	}
 	targets := targetsOf(t)
 	if len(targets) == 0 {
-		return &protocol.Failure{Op: probeOp, Reason: protocol.ClusterDown, Err: errors.New("no master of the cluster serves a slot")}
+		return &protocol.Failure{Op: probeOp, Reason: protocol.ClusterDown,
+			Err: errors.New("no master of the cluster serves a slot")}
 	}
 	failures := make([]error, len(targets))
 	var all sync.WaitGroup
@@ -85,7 +86,8 @@ func targetsOf(t Topology) (targets []probeTarget) {
 }
 
 func probe(ctx context.Context, s Store, target probeTarget, key string) error {
-	script := &Script{Op: probeOp, Name: "ready", Source: Source(probeFiles, "ready"), Digest: probeDigest, Files: probeFiles, Keys: []string{"probe"}}
+	script := &Script{Op: probeOp, Name: "ready", Source: Source(probeFiles, "ready"), Digest: probeDigest,
+		Files: probeFiles, Keys: []string{"probe"}}
 	words := []any{nil, nil, 1, key}
 	replies := s.Do(ctx, []Request{
 		{Op: probeOp, Args: script.Whole(words), Key: key, Node: target.node},
@@ -99,7 +101,8 @@ func probe(ctx context.Context, s Store, target probeTarget, key string) error {
 			return err
 		}
 		if reply.Value != "ready" {
-			return At(reply.Node, &protocol.Failure{Op: probeOp, Reason: protocol.Other, Err: fmt.Errorf("the answer is none of ours: %.100v", reply.Value)})
+			return At(reply.Node, &protocol.Failure{Op: probeOp, Reason: protocol.Other,
+				Err: fmt.Errorf("the answer is none of ours: %.100v", reply.Value)})
 		}
 	}
 	if target.eviction != "" && target.eviction != "noeviction" {

@@ -18,8 +18,10 @@ func TestProbeDigest(t *testing.T) {
 // not.
 func TestProbeTargets(t *testing.T) {
 	targets := targetsOf(Topology{Cluster: true, Nodes: []Node{
-		{ID: "a", Role: "master", Slots: []SlotRange{{7, 9}}, Eviction: "noeviction"}, {ID: "b", Role: "replica", Slots: []SlotRange{{7, 9}}},
-		{ID: "c", Role: "master"}, {ID: "d", Role: "master", Slots: []SlotRange{{0, 6}, {10, 16383}}, Eviction: "volatile-ttl"},
+		{ID: "a", Role: "master", Slots: []SlotRange{{7, 9}}, Eviction: "noeviction"},
+		{ID: "b", Role: "replica", Slots: []SlotRange{{7, 9}}},
+		{ID: "c", Role: "master"}, {ID: "d", Role: "master", Slots: []SlotRange{{0, 6}, {10, 16383}},
+			Eviction: "volatile-ttl"},
 	}})
 	want := []probeTarget{{"a", 7, "noeviction"}, {"d", 0, "volatile-ttl"}}
 	if len(targets) != 2 || targets[0] != want[0] || targets[1] != want[1] {

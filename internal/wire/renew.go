@@ -68,7 +68,8 @@ func (s *renewingStore) Do(ctx context.Context, node string, commands []store.Co
 }
 
 // Listen implements store.Store.
-func (s *renewingStore) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+func (s *renewingStore) Listen(ctx context.Context, node string, sharded bool,
+	events store.Events) (store.Listener, error) {
 	s.await(ctx, node)
 	return s.Store.Listen(ctx, node, sharded, events)
 }
@@ -137,7 +138,8 @@ func (s *renewingStore) await(ctx context.Context, node string) {
 func (s *renewingStore) answered(node string, sent time.Time, replies []store.Reply) {
 	s.mu.Lock()
 	n := s.nodes[node]
-	found := n != nil && n.misled && sent.After(n.at) && len(replies) > 0 && replies[0].Err == nil && replies[0].Refused == ""
+	found := n != nil && n.misled && sent.After(n.at) && len(replies) > 0 && replies[0].Err == nil &&
+		replies[0].Refused == ""
 	if found {
 		n.misled = false
 		s.misled.Add(-1)

@@ -38,25 +38,28 @@ func (f *fakeStore) renewals() int {
 func TestRenewUselessConnections(t *testing.T) { synctest.Test(t, testRenewUselessConnections) }
 
 func testRenewUselessConnections(t *testing.T) {
-	for refused, want := range map[string]int{
-		"READONLY You can't write against a read only replica. script: f64cf22c, on @user_script:1.":                       1,
-		"ERR Error running script (call to f_f64cf22c): @user_script:44: -READONLY You can't write against a read only s.": 1,
-		"ERR READONLY You can't write against a read only slave":                                                           1, // Pika
-		"-READONLY You can't write against a read only replica.":                                                           1,
-		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":                                 1,
-		"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)":                     1,
-		"LOADING Redis is loading the dataset in memory":                                                                   1,
-		"NOREPLICAS Not enough good replicas to write.":                                                                    1,
-		"OOM command not allowed when used memory > 'maxmemory'.":                                                          0,
-		"MISCONF Redis is configured to save RDB snapshots":                                                                0,
-		"BUSY Redis is busy running a script.":                                                                             0,
-		"NOSCRIPT No matching script.":                                                                                     0,
-		"ERR max number of clients reached":                                                                                0,
+	for _, c := range []struct {
+		want    int
+		refused string
+	}{
+		{1, "READONLY You can't write against a read only replica. script: f64cf22c, on @user_script:1."},
+		{1, "ERR Error running script (call to f_f64cf22c): @user_script:44: -READONLY You can't write against a read only s."},
+		{1, "ERR READONLY You can't write against a read only slave"}, // Pika
+		{1, "-READONLY You can't write against a read only replica."},
+		{1, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."},
+		{1, "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"},
+		{1, "LOADING Redis is loading the dataset in memory"},
+		{1, "NOREPLICAS Not enough good replicas to write."},
+		{0, "OOM command not allowed when used memory > 'maxmemory'."},
+		{0, "MISCONF Redis is configured to save RDB snapshots"},
+		{0, "BUSY Redis is busy running a script."},
+		{0, "NOSCRIPT No matching script."},
+		{0, "ERR max number of clients reached"},
 	} {
 		f := newFake()
-		replying(f)(store.Reply{Refused: refused})
-		if got := f.renewals(); got != want {
-			t.Errorf("%q: renewed %d times, want %d", refused, got, want)
+		replying(f)(store.Reply{Refused: c.refused})
+		if got := f.renewals(); got != c.want {
+			t.Errorf("%q: renewed %d times, want %d", c.refused, got, c.want)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -77,7 +80,8 @@ func testRenewUselessConnections(t *testing.T) {
 	}
 	f := newFake() // the refusal of WAIT alone
 	f.answer = func(string, []store.Command) []store.Reply {
-		return []store.Reply{{Value: "OK"}, {Refused: "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"}}
+		return []store.Reply{{Value: "OK"},
+			{Refused: "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"}}
 	}
 	Route(f).Do(t.Context(), []Request{{Key: "a", Args: []any{"INCR", "a"}, Replicas: 1, ReplicasTimeout: 100}})
 	if f.renewals() != 1 {

@@ -53,7 +53,8 @@ func TestRouterClusterRedirected(t *testing.T) {
 			Reply{Value: int64(1), Node: "b:1"}},
 		"to a node that does not know its address": {map[string][]string{"a:1": {"MOVED 3300 :1"}},
 			[]string{"a:1: INCR {b}", "a:1: INCR {b}"}, Reply{Value: int64(1), Node: "a:1"}},
-		"in a circle": {map[string][]string{"a:1": {"MOVED 3300 b:1", "MOVED 3300 b:1"}, "b:1": {"MOVED 3300 a:1", "MOVED 3300 a:1"}},
+		"in a circle": {map[string][]string{"a:1": {"MOVED 3300 b:1", "MOVED 3300 b:1"},
+			"b:1": {"MOVED 3300 a:1", "MOVED 3300 a:1"}},
 			[]string{"a:1: INCR {b}", "b:1: INCR {b}", "a:1: INCR {b}", "b:1: INCR {b}"},
 			Reply{Refused: "TRYAGAIN MOVED 3300 a:1", Node: "b:1"}},
 		"to a node that the client has not met": {map[string][]string{"a:1": {"MOVED 3300 c:1"}},
@@ -78,7 +79,8 @@ func TestRouterClusterRedirected(t *testing.T) {
 
 // WAIT goes with its request, and counts at the node that carried the request out.
 func TestRouterClusterRedirectedWithWait(t *testing.T) {
-	for line, sent := range map[string]string{"MOVED 3300 b:1": "INCR {b}; WAIT 1 50", "ASK 3300 b:1": "ASKING; INCR {b}; WAIT 1 50"} {
+	for line, sent := range map[string]string{"MOVED 3300 b:1": "INCR {b}; WAIT 1 50",
+		"ASK 3300 b:1": "ASKING; INCR {b}; WAIT 1 50"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake("a:1", "b:1")
 			f.answer = func(node string, commands []store.Command) []store.Reply {
@@ -172,7 +174,8 @@ func TestRouterClusterOneFlushANode(t *testing.T) {
 		if !slices.Equal(sent, []string{"a:1: INCR {b}; INCR {b}x; WAIT 2 50", "b:1: INCR {a}"}) {
 			t.Errorf("sent %q", sent)
 		}
-		if got[0].Value != "x" || got[0].Replicas != 3 || got[1].Value != "y" || got[1].Replicas != 0 || got[2].Replicas != 0 || !got[3].Unsent {
+		if got[0].Value != "x" || got[0].Replicas != 3 || got[1].Value != "y" || got[1].Replicas != 0 ||
+			got[2].Replicas != 0 || !got[3].Unsent {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -211,7 +214,8 @@ func TestRouterSingle(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := r.Do(ended, incr("n"))[0]; !got.Unsent || !errors.Is(got.Err, context.Canceled) || len(f.requests()) != 1 {
+	if got := r.Do(ended, incr("n"))[0]; !got.Unsent || !errors.Is(got.Err, context.Canceled) ||
+		len(f.requests()) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -97,17 +97,20 @@ func mastersOf(t Topology) (ids []string) {
 }
 
 // scanNode scans one master. It is false if nothing is to be told any more.
-func scanNode(ctx context.Context, s Store, node, pattern string, timeout time.Duration, yield func(string, error) bool) bool {
+func scanNode(ctx context.Context, s Store, node, pattern string, timeout time.Duration,
+	yield func(string, error) bool) bool {
 	for cursor := "0"; ; {
 		if ctx.Err() != nil {
 			yield("", scanned(Reply{Err: protocol.EndOf(ctx), Unsent: true, Node: node}))
 			return false
 		}
-		reply := Ask(ctx, s, Request{Op: scanOp, Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount}, Node: node}, timeout)
+		reply := Ask(ctx, s, Request{Op: scanOp, Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount},
+			Node: node}, timeout)
 		keys, next, ok := scanReply(reply)
 		if err := scanned(reply); err != nil || !ok {
 			if err == nil {
-				err = At(reply.Node, &protocol.Failure{Op: scanOp, Reason: protocol.Other, Err: fmt.Errorf("the answer is none of ours: %.100v", reply.Value)})
+				err = At(reply.Node, &protocol.Failure{Op: scanOp, Reason: protocol.Other,
+					Err: fmt.Errorf("the answer is none of ours: %.100v", reply.Value)})
 			}
 			yield("", err)
 			return false
@@ -141,7 +144,8 @@ func scanned(reply Reply) error {
 	if errors.As(err, &failure) {
 		failure.Unknown = false // it takes no effect
 		if failure.Reason == protocol.Denied && reply.Refused != "" {
-			failure.Err = fmt.Errorf("a list needs the permission of SCAN (+scan), and Inspect does not: %w", failure.Err)
+			failure.Err = fmt.Errorf("a list needs the permission of SCAN (+scan), and Inspect does not: %w",
+				failure.Err)
 		}
 	}
 	return At(reply.Node, err)

@@ -45,7 +45,8 @@ func TestScanEveryMaster(t *testing.T) {
 		if err != nil || !slices.Equal(keys, want) {
 			t.Errorf("%s: %q, %v", name, keys, err)
 		}
-		if sent := strings.Join(f.sent, "\n"); !strings.Contains(sent, fmt.Sprintf("SCAN 17 MATCH p:* COUNT %d", scanCount)) {
+		if sent := strings.Join(f.sent, "\n"); !strings.Contains(sent,
+			fmt.Sprintf("SCAN 17 MATCH p:* COUNT %d", scanCount)) {
 			t.Errorf("%s: sent %s", name, sent)
 		}
 	}
@@ -109,8 +110,9 @@ func TestScanEndsWithContext(t *testing.T) {
 
 // An error is the last that is told. One of a missing permission says which, and what works.
 func TestScanFails(t *testing.T) {
-	for refused, reason := range map[string]protocol.Reason{"NOPERM this user has no permissions to run the 'scan' command": protocol.Denied,
-		"LOADING Redis is loading": protocol.Loading, "": protocol.Other} {
+	for refused, reason := range map[string]protocol.Reason{
+		"NOPERM this user has no permissions to run the 'scan' command": protocol.Denied,
+		"LOADING Redis is loading":                                      protocol.Loading, "": protocol.Other} {
 		f := newFake("a:1", "b:1")
 		f.answer = func(_ string, commands []store.Command) []store.Reply {
 			if commands[0][0] != "SCAN" {
@@ -123,7 +125,8 @@ func TestScanFails(t *testing.T) {
 		if len(keys) > 0 || !errors.As(err, &failure) || failure.Reason != reason || failure.Unknown {
 			t.Errorf("%q: %q, %v", refused, keys, err)
 		}
-		if reason == protocol.Denied && (!strings.Contains(err.Error(), "+scan") || !strings.Contains(err.Error(), "Inspect")) {
+		if reason == protocol.Denied && (!strings.Contains(err.Error(), "+scan") ||
+			!strings.Contains(err.Error(), "Inspect")) {
 			t.Errorf("got %v", err)
 		}
 	}

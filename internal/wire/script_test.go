@@ -7,14 +7,18 @@ import (
 )
 
 // A script with an include, and two lines that run before anything is written.
-var example = &Script{Op: "lock", Name: "ask", Keys: []string{"state", "line"}, First: []string{"line"}, Files: fstest.MapFS{
-	"lua/ask.lua":  {Data: []byte("-- A contract.\n--@include time\n  redis.call('SET', state, now)\nreturn redis.call('GET', line) .. redis.call('GET', other)\n")},
-	"lua/time.lua": {Data: []byte("--@untouched\nlocal now = redis.call('TIME')\nlocal has = redis.call('GET', line)\n--@touched\n")},
-}}
+var example = &Script{Op: "lock", Name: "ask", Keys: []string{"state", "line"}, First: []string{"line"},
+	Files: fstest.MapFS{
+		"lua/ask.lua": {Data: []byte("-- A contract.\n--@include time\n  redis.call('SET', state, now)\n" +
+			"return redis.call('GET', line) .. redis.call('GET', other)\n")},
+		"lua/time.lua": {Data: []byte("--@untouched\nlocal now = redis.call('TIME')\n" +
+			"local has = redis.call('GET', line)\n--@touched\n")},
+	}}
 
 // Comments, marks and indentation do not go over the wire.
 func TestSource(t *testing.T) {
-	const want = "local now = redis.call('TIME')\nlocal has = redis.call('GET', line)\nredis.call('SET', state, now)\n" +
+	const want = "local now = redis.call('TIME')\nlocal has = redis.call('GET', line)\n" +
+		"redis.call('SET', state, now)\n" +
 		"return redis.call('GET', line) .. redis.call('GET', other)\n"
 	if got := Source(example.Files, example.Name); got != want {
 		t.Errorf("got\n%s", got)
@@ -22,7 +26,8 @@ func TestSource(t *testing.T) {
 }
 
 func TestScriptUnnamedKey(t *testing.T) {
-	if got := example.Unnamed(); len(got) != 1 || got[0] != "return redis.call('GET', line) .. redis.call('GET', other)" {
+	if got := example.Unnamed(); len(got) != 1 ||
+		got[0] != "return redis.call('GET', line) .. redis.call('GET', other)" {
 		t.Errorf("got %q", got)
 	}
 }

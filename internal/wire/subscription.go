@@ -71,7 +71,8 @@ func (c *channel) resolve(err error) {
 }
 
 func newSubscription(r *router, sink Sink) *subscription {
-	s := &subscription{router: r, sink: &serialSink{sink: sink}, inbox: make(chan func()), channels: map[string]*channel{}}
+	s := &subscription{router: r, sink: &serialSink{sink: sink}, inbox: make(chan func()),
+		channels: map[string]*channel{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.unsharded = newPubsubConn(s, s.anyNode())
 	s.placement = newChannelRouter(s)

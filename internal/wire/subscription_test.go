@@ -225,7 +225,8 @@ func TestSubscriptionAddGivesUp(t *testing.T) {
 		add(t, s, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Add(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `channel "b" is not confirmed`) {
+		if err := s.Add(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), `channel "b" is not confirmed`) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()

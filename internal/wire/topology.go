@@ -116,11 +116,13 @@ func (t *topology) refresh(deadline time.Time) {
 func Warnings(t Topology) (texts []string) {
 	for _, n := range t.Nodes {
 		if n.Eviction != "" && n.Eviction != "noeviction" {
-			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: its maxmemory-policy is %s, not noeviction",
+			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: "+
+				"its maxmemory-policy is %s, not noeviction",
 				n.ID, n.Eviction))
 		}
 		if major, minor := release(n.Version); major > 0 && (major < 6 || major == 6 && minor < 2) {
-			texts = append(texts, fmt.Sprintf("server %s is of version %s; holdfast is made for 6.2 and newer", n.ID, n.Version))
+			texts = append(texts, fmt.Sprintf("server %s is of version %s; holdfast is made for 6.2 and newer", n.ID,
+				n.Version))
 		}
 	}
 	return texts

@@ -144,14 +144,17 @@ func TestServersDoubt(t *testing.T) {
 
 // A server says what it is, as far as it may. One that does not answer is described nowhere.
 func TestDescribeSingle(t *testing.T) {
-	const valkey = "redis_version:7.2.4\r\nvalkey_version:9.0.1\r\nrole:slave\r\nmaxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n"
+	const redis = "redis_version:6.2.1\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"
+	const valkey = "redis_version:7.2.4\r\nvalkey_version:9.0.1\r\nrole:slave\r\n" +
+		"maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n"
 	for name, test := range map[string]struct {
 		reply   store.Reply
 		want    Node
 		sharded bool
 	}{
-		"redis":     {store.Reply{Value: "redis_version:6.2.1\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"}, Node{Version: "6.2.1", Role: "master"}, false},
-		"valkey":    {store.Reply{Value: valkey}, Node{Version: "9.0.1", Role: "replica", Eviction: "allkeys-lru"}, true},
+		"redis": {store.Reply{Value: redis}, Node{Version: "6.2.1", Role: "master"}, false},
+		"valkey": {store.Reply{Value: valkey}, Node{Version: "9.0.1", Role: "replica", Eviction: "allkeys-lru"},
+			true},
 		"refused":   {store.Reply{Refused: "NOPERM no permissions to run the 'info' command"}, Node{}, false},
 		"no answer": {store.Reply{Err: errNoNode}, Node{}, false},
 	} {
@@ -166,7 +169,8 @@ func TestDescribeSingle(t *testing.T) {
 			continue
 		}
 		test.want.ID = "s:1"
-		if err != nil || got.Cluster || got.ShardedPubSub != test.sharded || !reflect.DeepEqual(got.Nodes, []Node{test.want}) {
+		if err != nil || got.Cluster || got.ShardedPubSub != test.sharded ||
+			!reflect.DeepEqual(got.Nodes, []Node{test.want}) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}
@@ -201,7 +205,8 @@ func TestWarnings(t *testing.T) {
 		{ID: "evicts", Version: "8.0.0", Eviction: "allkeys-lru"},
 		{ID: "old", Version: "6.0.20"},
 	}})
-	if all := strings.Join(texts, "\n"); len(texts) != 2 || !strings.Contains(all, "server evicts may evict") || !strings.Contains(all, "server old is of version 6.0.20") {
+	if all := strings.Join(texts, "\n"); len(texts) != 2 || !strings.Contains(all, "server evicts may evict") ||
+		!strings.Contains(all, "server old is of version 6.0.20") {
 		t.Errorf("got %q", texts)
 	}
 }

@@ -79,7 +79,9 @@ type topology struct {
 }
 
 func single(srv *redisserver.Server) topology {
-	return topology{Client{Addresses: []string{srv.Addr()}}, func() []*redisserver.Server { return []*redisserver.Server{srv} }}
+	return topology{Client{Addresses: []string{srv.Addr()}}, func() []*redisserver.Server {
+		return []*redisserver.Server{srv}
+	}}
 }
 
 // sentinel is a master that is not replaced because it stood still for a moment.
@@ -87,7 +89,9 @@ func sentinel(t *testing.T) topology {
 	NeedProof(t)
 	rig := redisserver.StartSentinel(t)
 	rig.Patient()
-	return topology{Client{Addresses: rig.Addrs(), Master: rig.Name()}, func() []*redisserver.Server { return []*redisserver.Server{rig.Master()} }}
+	return topology{Client{Addresses: rig.Addrs(), Master: rig.Name()}, func() []*redisserver.Server {
+		return []*redisserver.Server{rig.Master()}
+	}}
 }
 
 // cluster is a cluster whose nodes are not replaced because they stood still for a moment.

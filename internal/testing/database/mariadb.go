@@ -27,7 +27,8 @@ func StartMariaDB(tb testing.TB) *Server {
 		},
 		args: func(s *Server, port string) []string {
 			return []string{"--no-defaults", "--datadir=" + s.dir + "/data", "--tmpdir=" + s.dir,
-				"--bind-address=127.0.0.1", "--port=" + port, "--socket=" + s.dir + "/socket", "--pid-file=" + s.dir + "/pid",
+				"--bind-address=127.0.0.1", "--port=" + port, "--socket=" + s.dir + "/socket",
+				"--pid-file=" + s.dir + "/pid",
 				"--init-file=" + init, "--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
 				"--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"}
 		},

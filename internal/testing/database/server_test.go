@@ -16,7 +16,8 @@ func TestServers(t *testing.T) {
 	if os.Getenv("HOLDFAST_PROOF") != "1" || testing.Short() {
 		t.Skip("needs PostgreSQL and MariaDB: only with HOLDFAST_PROOF=1, without -short")
 	}
-	for program, start := range map[string]func(testing.TB) *Server{"postgres": StartPostgreSQL, "mariadbd": StartMariaDB} {
+	for program, start := range map[string]func(testing.TB) *Server{"postgres": StartPostgreSQL,
+		"mariadbd": StartMariaDB} {
 		t.Run(program, func(t *testing.T) {
 			var server *Server
 			t.Run("runs", func(t *testing.T) {

@@ -45,7 +45,8 @@ func (r *Run) Faults() (faults []string) {
 		}
 		earliest, passed := r.earliest(i)
 		if t.Late = t.Entered.Sub(earliest); t.Late > Slack || t.Late < -2*time.Millisecond || passed != "" {
-			faults = append(faults, fmt.Sprintf("%s of process %d entered %v after it could, at %v%s", t.ID[:4], t.Process, t.Late, t.Entered.Sub(r.began), passed))
+			faults = append(faults, fmt.Sprintf("%s of process %d entered %v after it could, at %v%s", t.ID[:4],
+				t.Process, t.Late, t.Entered.Sub(r.began), passed))
 		}
 	}
 	return faults
@@ -92,7 +93,8 @@ func (r *Run) earliest(i int) (at time.Time, passed string) {
 // beside reports whether the owner of a ticket excluded others when it came: then it does not wait.
 func (r *Run) beside(t *Ticket) bool {
 	return t.spec.Owner != "" && slices.ContainsFunc(r.tickets, func(other *Ticket) bool {
-		return other != t && !other.spec.Shared && other.spec.Owner == t.spec.Owner && !other.Entered.After(t.joined) && other.ends.After(t.joined)
+		return other != t && !other.spec.Shared && other.spec.Owner == t.spec.Owner && !other.Entered.After(t.joined) &&
+			other.ends.After(t.joined)
 	})
 }
 

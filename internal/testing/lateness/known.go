@@ -45,27 +45,30 @@ func known() []Mix {
 			{TTL: long, Weight: 1, For: long},
 			{TTL: long, Weight: 1, For: s},
 		}},
-		{Name: "a lease runs out, and the first in the queue came there since", Kind: protocol.Semaphore, Permits: 2, Callers: []Caller{
-			{TTL: long, Weight: 1, For: s},
-			{TTL: long, Weight: 1, For: 2 * s},
-			{TTL: 2 * s, Weight: 1, RunsOut: true},
-			{TTL: long, Weight: 1, For: long},
-			{TTL: long, Weight: 1, For: s},
-		}},
-		{Name: "a lease runs out, and the first in the queue gave up", Kind: protocol.Semaphore, Permits: 2, Callers: []Caller{
-			{TTL: long, Weight: 1, For: s},
-			{TTL: long, Weight: 1, For: long},
-			{TTL: 2 * s, Weight: 1, RunsOut: true},
-			{TTL: long, Weight: 1, Wait: 2 * s},
-			{TTL: long, Weight: 1, For: s},
-		}},
-		{Name: "a lease that was asked for runs out, and the first in the queue came there since", Kind: protocol.Semaphore, Permits: 2, Callers: []Caller{
-			{TTL: long, Weight: 2, MinHold: s, For: s / 2},
-			{TTL: 2 * s, Weight: 1, RunsOut: true},
-			{TTL: long, Weight: 1, For: s / 2},
-			{TTL: long, Weight: 1, For: long},
-			{TTL: long, Weight: 1, For: s},
-		}},
+		{Name: "a lease runs out, and the first in the queue came there since", Kind: protocol.Semaphore, Permits: 2,
+			Callers: []Caller{
+				{TTL: long, Weight: 1, For: s},
+				{TTL: long, Weight: 1, For: 2 * s},
+				{TTL: 2 * s, Weight: 1, RunsOut: true},
+				{TTL: long, Weight: 1, For: long},
+				{TTL: long, Weight: 1, For: s},
+			}},
+		{Name: "a lease runs out, and the first in the queue gave up", Kind: protocol.Semaphore, Permits: 2,
+			Callers: []Caller{
+				{TTL: long, Weight: 1, For: s},
+				{TTL: long, Weight: 1, For: long},
+				{TTL: 2 * s, Weight: 1, RunsOut: true},
+				{TTL: long, Weight: 1, Wait: 2 * s},
+				{TTL: long, Weight: 1, For: s},
+			}},
+		{Name: "a lease that was asked for runs out, and the first in the queue came there since",
+			Kind: protocol.Semaphore, Permits: 2, Callers: []Caller{
+				{TTL: long, Weight: 2, MinHold: s, For: s / 2},
+				{TTL: 2 * s, Weight: 1, RunsOut: true},
+				{TTL: long, Weight: 1, For: s / 2},
+				{TTL: long, Weight: 1, For: long},
+				{TTL: long, Weight: 1, For: s},
+			}},
 		{Name: "a lease that its owner took beside another runs out", Kind: protocol.Mutex, Callers: []Caller{
 			{TTL: long, Owner: "o", For: s},
 			{TTL: long, For: s},
@@ -75,7 +78,8 @@ func known() []Mix {
 	for i := range mixes {
 		for j := range mixes[i].Callers {
 			c := &mixes[i].Callers[j]
-			c.Process, c.At, c.Shared = j, time.Duration(j)*10*time.Millisecond, c.Shared || mixes[i].Kind == protocol.Semaphore
+			c.Process, c.At, c.Shared = j, time.Duration(j)*10*time.Millisecond, c.Shared ||
+				mixes[i].Kind == protocol.Semaphore
 		}
 	}
 	return mixes

@@ -34,12 +34,13 @@ func Play(m Mix, connect func(process int) protocol.Protocol) *Run {
 	engines := map[int]*engine.Engine{}
 	for _, c := range m.Callers {
 		if engines[c.Process] == nil {
-			engines[c.Process] = engine.New(&link{Protocol: connect(c.Process), run: r, process: c.Process}, engine.Config{
-				ReleaseTimeout: 5 * time.Second,
-				Logger:         slog.New(slog.DiscardHandler),
-				Cause:          func(l engine.Lost) error { return fmt.Errorf("lost: %+v", l) },
-				Closed:         errors.New("closed"),
-			})
+			engines[c.Process] = engine.New(&link{Protocol: connect(c.Process), run: r, process: c.Process},
+				engine.Config{
+					ReleaseTimeout: 5 * time.Second,
+					Logger:         slog.New(slog.DiscardHandler),
+					Cause:          func(l engine.Lost) error { return fmt.Errorf("lost: %+v", l) },
+					Closed:         errors.New("closed"),
+				})
 		}
 	}
 	var all sync.WaitGroup
@@ -58,7 +59,8 @@ func Play(m Mix, connect func(process int) protocol.Protocol) *Run {
 
 // call is what one caller does.
 func (r *Run) call(i int, c Caller, e *engine.Engine) {
-	spec := protocol.Spec{Name: name, Kind: r.mix.Kind, Owner: c.Owner, Shared: c.Shared, Permits: r.mix.Permits, Label: fmt.Sprint(i)}
+	spec := protocol.Spec{Name: name, Kind: r.mix.Kind, Owner: c.Owner, Shared: c.Shared, Permits: r.mix.Permits,
+		Label: fmt.Sprint(i)}
 	lock := e.Lock(spec, engine.Options{TTL: c.TTL, MinHold: c.MinHold, Fixed: c.RunsOut})
 	if r.mix.Kind == protocol.Semaphore {
 		lock = lock.Weigh(c.Weight)
@@ -96,7 +98,8 @@ const (
 func (r *Run) note(format string, args ...any) {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
-	r.log = append(r.log, fmt.Sprintf("%12v ", time.Since(r.began).Round(time.Microsecond))+fmt.Sprintf(format, args...))
+	r.log = append(r.log, fmt.Sprintf("%12v ", time.Since(r.began).Round(time.Microsecond))+fmt.Sprintf(format,
+		args...))
 }
 
 // A link is the way of one process to the server. It takes its time, and writes down what requests
@@ -227,7 +230,8 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 			run.tickets = append(run.tickets, t)
 		}
 		if answer.Status != protocol.Held {
-			run.note("process %d asks, %s: %d hold, %d before it, the first for %v", t.Process, t.ID[:4], answer.Holders, answer.Waiters, answer.Remaining)
+			run.note("process %d asks, %s: %d hold, %d before it, the first for %v", t.Process, t.ID[:4],
+				answer.Holders, answer.Waiters, answer.Remaining)
 			return
 		}
 		run.note("process %d asks, %s: it holds for %v", t.Process, t.ID[:4], ask.TTL)

@@ -73,7 +73,8 @@ func since(before map[string]string) string {
 		for id, stack := range stacks() {
 			// os/signal keeps its goroutine for ever, by design; go test asks for signals when it
 			// fuzzes.
-			if before[id] == "" && !strings.Contains(stack, "internal/testing/leak.stacks") && !strings.Contains(stack, "os/signal.signal_recv") {
+			if before[id] == "" && !strings.Contains(stack, "internal/testing/leak.stacks") &&
+				!strings.Contains(stack, "os/signal.signal_recv") {
 				left = append(left, stack)
 			}
 		}

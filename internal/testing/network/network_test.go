@@ -61,7 +61,8 @@ func TestNetwork(t *testing.T) {
 			n.Strike(network.Rule{Match: has, Times: 1, Do: network.Delay, Late: 3 * time.Second})
 		}, "one 3s, two 3s", "one 3s, two 3s"},
 		{"again", 0, func(n *network.Network) {
-			n.Strike(network.Rule{Match: has, Times: 1, Do: network.Repeat, Late: 3 * time.Second, Prefix: []byte("who\n")})
+			n.Strike(network.Rule{Match: has, Times: 1, Do: network.Repeat, Late: 3 * time.Second,
+				Prefix: []byte("who\n")})
 		}, "one 0s, two 1s, who 3s, one 3s", "one 0s, two 1s"},
 		{"request dropped", 0, func(n *network.Network) { n.DropRequest("one") }, "", ""},
 		{"answer dropped", 0, func(n *network.Network) { n.DropAnswer("one") }, "one 0s, two 1s", ""},

@@ -26,7 +26,8 @@ func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func()))
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := holdfast.New(store, &holdfast.Config{Prefix: prefix, Replicas: holdfast.Replicas{Count: replicas, Timeout: time.Second}})
+				c, err := holdfast.New(store, &holdfast.Config{Prefix: prefix,
+					Replicas: holdfast.Replicas{Count: replicas, Timeout: time.Second}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +65,8 @@ func expect(t *testing.T, err error, refused bool, command string, mayHaveApplie
 		return
 	}
 	var failure *holdfast.StoreError
-	if !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied || failure.MayHaveApplied != mayHaveApplied || !strings.Contains(err.Error(), "'"+command) {
+	if !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied || failure.MayHaveApplied != mayHaveApplied ||
+		!strings.Contains(err.Error(), "'"+command) {
 		t.Errorf("got %v", err)
 	}
 }

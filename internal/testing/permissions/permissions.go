@@ -49,7 +49,9 @@ func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Real
 		})
 	}
 	part("all", "", all, nil)
-	for _, without := range slices.DeleteFunc(slices.Clone(all), func(c string) bool { return slices.Contains(skipped, c) }) {
+	for _, without := range slices.DeleteFunc(slices.Clone(all), func(c string) bool {
+		return slices.Contains(skipped, c)
+	}) {
 		few := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == without })
 		part("without "+without, without, few, slices.Sorted(slices.Values(table[without])))
 	}
@@ -101,7 +103,9 @@ func documented(t *testing.T, column string) map[string][]string {
 			table[command] = everything
 		case strings.HasPrefix(what, "everything but "):
 			but := strings.Split(strings.TrimPrefix(what, "everything but "), ", ")
-			table[command] = slices.DeleteFunc(slices.Clone(everything), func(o string) bool { return slices.Contains(but, o) })
+			table[command] = slices.DeleteFunc(slices.Clone(everything), func(o string) bool {
+				return slices.Contains(but, o)
+			})
 		default:
 			table[command] = strings.Split(what, ", ")
 		}
@@ -116,7 +120,8 @@ func documented(t *testing.T, column string) map[string][]string {
 // the commands.
 func (r Realm) Grant(t *testing.T, user, prefix string, commands ...string) {
 	t.Helper()
-	rule := []any{"ACL", "SETUSER", user, "reset", "on", ">pw", "~" + prefix + ":*", "resetchannels", "&" + prefix + ":*", "-@all"}
+	rule := []any{"ACL", "SETUSER", user, "reset", "on", ">pw", "~" + prefix + ":*", "resetchannels",
+		"&" + prefix + ":*", "-@all"}
 	for _, command := range commands {
 		rule = append(rule, "+"+command)
 	}

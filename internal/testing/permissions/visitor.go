@@ -41,10 +41,15 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return nil
 		}, mutex},
-		"wait":    {func(n string) error { return v.wait(n, v.operator.Mutex(n, short), v.user.Mutex(n, short)) }, mutex},
-		"hand on": {func(n string) error { return v.wait(n, v.user.Mutex(n, short), v.operator.Mutex(n, short)) }, mutex},
+		"wait": {func(n string) error {
+			return v.wait(n, v.operator.Mutex(n, short), v.user.Mutex(n, short))
+		}, mutex},
+		"hand on": {func(n string) error {
+			return v.wait(n, v.user.Mutex(n, short), v.operator.Mutex(n, short))
+		}, mutex},
 		"owner": {func(n string) error {
-			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"), holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
+			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"),
+				holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
 			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
 		}, mutex},
 		"min hold": {func(n string) error { // longer than the machine may stand still before the release
@@ -165,7 +170,8 @@ func (v *visitor) awaitLatch(name string) error {
 	done := make(chan error, 1)
 	go func() { done <- v.user.Latch(name).Wait(ctx) }()
 	watchers := v.prefix + ":{" + name + "}:watchers"
-	for late := time.After(5 * time.Second); v.realm.number("HLEN", watchers) == 0; { // nobody watches who may not subscribe
+	// nobody watches who may not subscribe
+	for late := time.After(5 * time.Second); v.realm.number("HLEN", watchers) == 0; {
 		select {
 		case err := <-done:
 			return err
@@ -206,7 +212,8 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 		default:
 			// A waiter asks once more, in another way. Before that, the release takes a shorter
 			// way, with ZCOUNT.
-			return v.realm.number("ZCOUNT", queue, "1", "+inf") == 1 && v.realm.number("ZCOUNT", queue, "-inf", "(0") == 1
+			return v.realm.number("ZCOUNT", queue, "1", "+inf") == 1 &&
+				v.realm.number("ZCOUNT", queue, "-inf", "(0") == 1
 		}
 	}) {
 		return fmt.Errorf("%s is not waited for", name)

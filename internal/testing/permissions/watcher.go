@@ -69,7 +69,10 @@ func (s *watchedStore) Do(ctx context.Context, node string, commands []store.Com
 	if replies[0].Refused != "" {
 		after := w.snapshot()
 		took := time.Since(began).Milliseconds() + 2
-		maps.DeleteFunc(before, func(key string, e entry) bool { return after[key] == (entry{}) && e.left >= 0 && e.left <= took }) // it ran out
+		// it ran out
+		maps.DeleteFunc(before, func(key string, e entry) bool {
+			return after[key] == (entry{}) && e.left >= 0 && e.left <= took
+		})
 		same := func(a, b entry) bool { return a.dump == b.dump && b.left <= a.left && b.left >= a.left-took }
 		if !maps.EqualFunc(before, after, same) {
 			w.touched.Store(true)

@@ -29,7 +29,8 @@ func TestServerShowsWhatItsClockSays(t *testing.T) {
 	if at := shown(srv); at.Year() != 1970 {
 		t.Errorf("after a restart it is %v", at)
 	}
-	for _, at := range []time.Time{time.UnixMicro(1), time.UnixMicro(200_000), time.UnixMicro(1e15 - 1), time.UnixMicro(7e15)} {
+	for _, at := range []time.Time{time.UnixMicro(1), time.UnixMicro(200_000), time.UnixMicro(1e15 - 1),
+		time.UnixMicro(7e15)} {
 		clock.Stop(at)
 		if got := shown(srv); !got.Equal(at) {
 			t.Errorf("it stands at %v, not %v", got.UnixMicro(), at.UnixMicro())

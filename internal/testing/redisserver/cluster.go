@@ -24,7 +24,8 @@ type Cluster struct {
 // cluster is up and the replicas are in step. opts are for each node.
 func StartCluster(tb testing.TB, opts ...string) *Cluster {
 	tb.Helper()
-	c := &Cluster{tb: tb, opts: append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
+	c := &Cluster{tb: tb, opts: append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		"--cluster-replica-validity-factor", "0",
 		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)}
 	const masters = 3
 	for i := range 2 * masters {
@@ -136,7 +137,8 @@ func (c *Cluster) Settled() {
 		await(c.tb, "a replica is in step", func() bool {
 			info, _ := srv.Do("INFO", "replication")
 			text, _ := info.(string)
-			return line(text, "role") == "master" && line(text, "connected_slaves") != "" || line(text, "master_link_status") == "up"
+			return line(text, "role") == "master" && line(text, "connected_slaves") != "" ||
+				line(text, "master_link_status") == "up"
 		})
 	}
 }
@@ -147,7 +149,8 @@ func (c *Cluster) acquainted() {
 	for _, srv := range c.up() {
 		await(c.tb, "the nodes know each other", func() bool {
 			text, _ := srv.must("CLUSTER", "NODES").(string)
-			return !strings.Contains(text, "handshake") && strings.Count(text, "\n") == len(c.servers) && strings.Count(text, " connected") == len(c.servers)
+			return !strings.Contains(text, "handshake") && strings.Count(text, "\n") == len(c.servers) &&
+				strings.Count(text, " connected") == len(c.servers)
 		})
 	}
 }

@@ -30,7 +30,8 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 		to.must("CLUSTER", "SETSLOT", slot, "NODE", target)
 		for _, other := range append(c.Masters(), from) {
 			// A master that lost its last slot has become a replica, if the news was quicker.
-			if _, err := other.Do("CLUSTER", "SETSLOT", slot, "NODE", target); err != nil && !strings.Contains(err.Error(), "only with masters") {
+			if _, err := other.Do("CLUSTER", "SETSLOT", slot, "NODE", target); err != nil &&
+				!strings.Contains(err.Error(), "only with masters") {
 				c.tb.Fatalf("redisserver: slot %d: %v", slot, err)
 			}
 		}
@@ -69,7 +70,9 @@ func (c *Cluster) Follow(slot int) *Server {
 	c.tb.Helper()
 	srv, master := c.Add(), c.present(slot)
 	srv.must("CLUSTER", "REPLICATE", master.self().id)
-	await(c.tb, "the master knows its replicas", func() bool { return master.field("replication", "connected_slaves") == "2" })
+	await(c.tb, "the master knows its replicas", func() bool {
+		return master.field("replication", "connected_slaves") == "2"
+	})
 	c.Settled()
 	return srv
 }
@@ -88,7 +91,8 @@ func (c *Cluster) Remove(srv *Server) {
 		}
 	}
 	for _, other := range c.up() {
-		if text, _ := other.must("CLUSTER", "NODES").(string); other != srv && strings.Contains(text, "myself,slave "+me.id) {
+		if text, _ := other.must("CLUSTER", "NODES").(string); other != srv &&
+			strings.Contains(text, "myself,slave "+me.id) {
 			other.must("CLUSTER", "REPLICATE", others[0].self().id)
 		}
 	}

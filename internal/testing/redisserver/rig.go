@@ -15,7 +15,8 @@ const rigTime = 60 * time.Second
 // replicas are in step. opts are for each of them.
 func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, replicas []*Server) {
 	tb.Helper()
-	opts = append([]string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)
+	opts = append([]string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
+		"--repl-ping-replica-period", "1"}, opts...)
 	master = Start(tb, opts...)
 	following := append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.Port())}, opts...)
 	for range n {
@@ -24,7 +25,9 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 	for _, r := range replicas {
 		await(tb, "a replica is in step", func() bool { return r.field("replication", "master_link_status") == "up" })
 	}
-	await(tb, "the master knows its replicas", func() bool { return master.field("replication", "connected_slaves") == strconv.Itoa(n) })
+	await(tb, "the master knows its replicas", func() bool {
+		return master.field("replication", "connected_slaves") == strconv.Itoa(n)
+	})
 	return master, replicas
 }
 

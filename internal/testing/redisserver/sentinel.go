@@ -45,7 +45,9 @@ func StartSentinel(tb testing.TB, opts ...string) *Sentinel {
 		})
 		await(tb, "the sentinels know the replicas", func() bool {
 			replicas, _ := sentinel.must("SENTINEL", "REPLICAS", masterName).([]any)
-			return !slices.ContainsFunc(replicas, func(r any) bool { return pairs(r)["flags"] != "slave" || pairs(r)["master-link-status"] != "ok" })
+			return !slices.ContainsFunc(replicas, func(r any) bool {
+				return pairs(r)["flags"] != "slave" || pairs(r)["master-link-status"] != "ok"
+			})
 		})
 	}
 	return s

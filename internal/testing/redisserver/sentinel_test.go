@@ -68,7 +68,8 @@ func TestClusterReplacesItsMaster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
 	slot := rig.Slot("k")
-	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
+	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster,
+		"stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			old := away(slot)

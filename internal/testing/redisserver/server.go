@@ -215,7 +215,8 @@ func (s *Server) start(ctx context.Context) error {
 			return fmt.Errorf("%s: %w; its last words: %s", program, errExited, s.lastWords())
 		case <-ctx.Done():
 			p.kill()
-			return fmt.Errorf("%s does not answer on %s: %w; its last words: %s", program, s.Addr(), ctx.Err(), s.lastWords())
+			return fmt.Errorf("%s does not answer on %s: %w; its last words: %s", program, s.Addr(), ctx.Err(),
+				s.lastWords())
 		case <-poll.C:
 		}
 	}
@@ -262,7 +263,8 @@ func program() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("no %s: install Redis 6.2 or newer, or Valkey (make test installs it), or set REDIS_SERVER to the program: %w", name, err)
+		return "", fmt.Errorf("no %s: install Redis 6.2 or newer, or Valkey (make test installs it), "+
+			"or set REDIS_SERVER to the program: %w", name, err)
 	}
 	return path, nil
 }

@@ -85,7 +85,9 @@ func (m *maker) client(label string) *holdfast.Client {
 // cutClient makes a client that can be cut off: then its requests do not arrive, and messages come.
 func (m *maker) cutClient(label string) (client *holdfast.Client, cut func()) {
 	g := new(gate)
-	return m.Client(&holdfast.Config{Label: label, ReleaseTimeout: 100 * time.Millisecond}, g.dial), func() { g.shut.Store(true) }
+	return m.Client(&holdfast.Config{Label: label, ReleaseTimeout: 100 * time.Millisecond}, g.dial), func() {
+		g.shut.Store(true)
+	}
 }
 
 // is notes the state of a name.
@@ -230,7 +232,8 @@ func (m *maker) foreign() {
 
 // MakeAtQuorum makes names at the masters of a quorum, and returns them with their states. Command
 // sends a command to the first master. The name "nobody's" is used by nobody.
-func MakeAtQuorum(tb testing.TB, client func(label string) *holdfast.Client, command func(args ...any)) map[string]lockinfo.State {
+func MakeAtQuorum(tb testing.TB, client func(label string) *holdfast.Client,
+	command func(args ...any)) map[string]lockinfo.State {
 	tb.Helper()
 	m := &maker{TB: tb, ctx: context.Background(), made: map[string]lockinfo.State{}}
 	a, b := client("web@a"), client(hostile)
