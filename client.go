@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/classes"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/logging"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
@@ -26,7 +28,7 @@ type Client struct {
 	engine *engine.Engine
 	quorum *quorum.Protocol // nil: one server
 
-	classes *classes // nil: none
+	classes *classes.Classes // nil: none
 	noCopy  noCopy
 }
 
@@ -34,7 +36,7 @@ type Client struct {
 // away. A nil config means the defaults. The store belongs to the caller, who closes it after the
 // client. The error is an *ArgumentError with every bad field; the client is then nil.
 func New(s store.Store, config *Config) (*Client, error) {
-	filled, err := config.filled()
+	filled, err := config.withDefaults()
 	var bad problems
 	if bad.checkStore("store", s); len(bad) > 0 {
 		return nil, joinArguments(bad.err("New"), err)
@@ -42,10 +44,10 @@ func New(s store.Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(native.New(filled.counted(wire.Route(s)), native.Config{
+	return newClient(native.New(filled.countRequests(wire.Route(s)), native.Config{
 		Prefix:          filled.Prefix,
 		Process:         processID(),
-		Node:            address(s),
+		Node:            storeAddress(s),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,
@@ -65,7 +67,7 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		SlowWait:       config.SlowWait,
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
-	c := &Client{config: config, classes: newClasses(config.Class, config.Logger)}
+	c := &Client{config: config, classes: classes.New(config.Class, config.Logger)}
 	if config.Observer != nil {
 		e.Observe = c.observe
 	}
@@ -89,8 +91,34 @@ func (c *Client) Close() error {
 	if c.quorum != nil {
 		c.quorum.Close(until)
 	}
-	awaitLog(c.config.Logger, until)
-	return public("close", "", err)
+	logging.Flush(c.config.Logger, until)
+	return publicError("close", "", err)
+}
+
+// Ready reports whether the servers can serve this client, for readiness probes. It takes nothing
+// and writes no key. It lasts at most the smaller of ctx and 1 s, of which half is for the question
+// of what the servers are.
+//
+// Nil says that every master answered, runs the scripts of this client, and accepts writes. No
+// master said that it may evict keys: with maxmemory and a policy other than noeviction, a server
+// may evict a hold. That needs the permission of INFO; a server that refuses it counts as one that
+// evicts nothing. Ready does not try every permission that an operation may need.
+//
+// Of a quorum, a majority of masters that count must be ready; Ready then waits 50 ms for the
+// others. A master that may evict keys is an error there too, and so is a server that two stores
+// lead to. One that no client has asked before notes when its memory began, as with any call.
+//
+// The errors are those of every call. The Kind of a *StoreError says why, such as StoreLoading,
+// StoreReadOnly (a replica), StoreEvicts or StoreSameServer. A *QuorumError says that there is no
+// such majority. It does not match ErrUnavailable if waiting cannot cure that.
+func (c *Client) Ready(ctx context.Context) error {
+	var bad problems
+	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if err := bad.err("Client.Ready"); err != nil {
+		return err
+	}
+	return operatorError("ready", "", c.engine.Probe(ctx))
 }
 
 // noCopy makes go vet refuse copies.

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/holdfast-go/holdfast/internal/limits"
+	"github.com/holdfast-go/holdfast/internal/logging"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -69,37 +71,34 @@ type Replicas struct {
 }
 
 const (
-	minTTL      = 100 * time.Millisecond
-	maxMaxTTL   = 24 * time.Hour
-	maxText     = 1 << 10 // bytes of a name, owner, label, prefix
 	defaultTTL  = 15 * time.Second
 	defaultWait = 5 * time.Second
 )
 
-// filled returns the configuration with its defaults, or all that is wrong with it.
-func (c *Config) filled() (Config, error) {
+// withDefaults returns the configuration with its defaults, or all that is wrong with it.
+func (c *Config) withDefaults() (Config, error) {
 	var f Config
 	if c != nil {
 		f = *c
 	}
-	f.fill()
+	f.setDefaults()
 	var bad problems
-	bad.check(f.MaxTTL >= minTTL && f.MaxTTL <= maxMaxTTL, "Config.MaxTTL", f.MaxTTL, "from 100ms to 24h")
-	bad.check(f.TTL >= minTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL, fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
+	bad.check(f.MaxTTL >= limits.MinTTL && f.MaxTTL <= limits.MaxTTL, "Config.MaxTTL", f.MaxTTL, "from 100ms to 24h")
+	bad.check(f.TTL >= limits.MinTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL, fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
 	bad.check(f.ReleaseTimeout >= time.Millisecond, "Config.ReleaseTimeout", f.ReleaseTimeout, "at least 1ms")
-	bad.check(len(f.Prefix) <= maxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
+	bad.check(len(f.Prefix) <= limits.MaxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
 	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
 	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
 		"from 1ms to 1s")
-	bad.check(slowEnough(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
-	bad.check(slowEnough(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
+	bad.check(isSlowTime(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
+	bad.check(isSlowTime(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")
-	bad.check(len(f.Label) <= maxText, "Config.Label", f.Label, "at most 1024 bytes")
+	bad.check(len(f.Label) <= limits.MaxText, "Config.Label", f.Label, "at most 1024 bytes")
 	return f, bad.err("New")
 }
 
-// fill sets the fields that are zero to their defaults.
-func (c *Config) fill() {
+// setDefaults sets the fields that are zero to their defaults.
+func (c *Config) setDefaults() {
 	if c.MaxTTL == 0 {
 		c.MaxTTL = 5 * time.Minute
 	}
@@ -121,18 +120,18 @@ func (c *Config) fill() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.Logger = inBackground(c.Logger)
+	c.Logger = logging.Background(c.Logger)
 }
 
-func slowEnough(d time.Duration) bool { return d == 0 || d >= time.Millisecond }
+func isSlowTime(d time.Duration) bool { return d == 0 || d >= time.Millisecond }
 
 // hostname returns the name of this machine, in at most so many bytes.
-func hostname(most int) string {
+func hostname(maxBytes int) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	return host[:min(len(host), most)]
+	return host[:min(len(host), maxBytes)]
 }
 
 // processID names a client in its channel: "host/pid/" and random bits. A reader of a channel can

@@ -3,118 +3,381 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
+
+// A rig is a client with what the calls of a table need.
+type rig struct {
+	*holdfast.Client
+	options       []holdfast.Option // of the locks that calls wait for
+	fixed, writer *holdfast.Lease
+	ticket, place holdfast.Ticket
+}
+
+func newRig(w world, client *holdfast.Client) *rig {
+	w.Helper()
+	r := &rig{Client: client}
+	r.fixed = w.must(client.Mutex("fixed", holdfast.WithoutRenewal()).Lock(w.Context()))
+	r.writer = w.must(client.RWMutex("writer").Lock(w.Context()))
+	var err error
+	r.ticket, err = w.must(client.Mutex("left").Lock(w.Context())).Detach()
+	must(w.T, err)
+	r.place, err = client.Mutex("fixed").Ticket(w.Context(), time.Minute)
+	must(w.T, err)
+	return r
+}
+
+func (r *rig) mutex(options ...holdfast.Option) *holdfast.Mutex {
+	return r.Mutex("m", append(options, r.options...)...)
+}
+
+func (r *rig) rwmutex() *holdfast.RWMutex     { return r.RWMutex("r", r.options...) }
+func (r *rig) semaphore() *holdfast.Semaphore { return r.Semaphore("s", 2, r.options...) }
+func (r *rig) latch() *holdfast.Latch         { return r.Latch("l", r.options...) }
+func (r *rig) election() *holdfast.Election   { return r.Election("e", r.options...) }
+
+func (r *rig) group(options ...holdfast.Option) *holdfast.Group {
+	return r.All([]string{"a", "m", "z"}, append(options, r.options...)...)
+}
+
+// holdAll holds all names that calls wait for.
+func holdAll(w world, other *holdfast.Client) {
+	w.Helper()
+	w.must(other.Mutex("m").Lock(w.Context()))
+	w.must(other.RWMutex("r").Lock(w.Context()))
+	w.must(other.Election("e").Campaign(w.Context()))
+	w.must(other.Semaphore("s", 2).Acquire(w.Context(), 2))
+	must(w.T, other.Latch("l").Set(w.Context(), 1))
+}
+
+// A waitKind says for what a call waits.
+type waitKind int
+
+const (
+	waitsForNothing waitKind = iota
+	waitsForAnswer           // it does not end by itself while the server is silent
+	waitsForTurn             // nor while another holds
+	waitsBounded             // and WithWait bounds that
+	waitsByConfig            // and Config.Wait does
+)
+
+// A ctxCall is a call of a method that takes a ctx and may ask a server.
+type ctxCall struct {
+	waits waitKind
+	do    func(context.Context, *rig) error
+}
+
+func ofLease(_ *holdfast.Lease, err error) error  { return err }
+func ofTicket(_ holdfast.Ticket, err error) error { return err }
+func never(context.Context) error                 { return errors.New("it ran") }
+func lastOf[T any](all iter.Seq2[T, error]) (last error) {
+	for _, err := range all {
+		last = err
+	}
+	return last
+}
+
+// ctxCalls are all methods of the library that take a ctx, and may ask a server for it.
+var ctxCalls = map[string]ctxCall{
+	"Client.Attach":          {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.ticket)) }},
+	"Client.Attach, a place": {waitsForTurn, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.place)) }},
+	"Client.Break":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Break(ctx, "n", 1) }},
+	"Client.CheckTicket":     {waitsForNothing, func(ctx context.Context, r *rig) error { return r.CheckTicket(ctx, r.ticket) }},
+	"Client.Deadlocks":       {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Deadlocks(ctx); return err }},
+	"Client.DiscardTicket":   {waitsForNothing, func(ctx context.Context, r *rig) error { return r.DiscardTicket(ctx, r.ticket) }},
+	"Client.Evict":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Evict(ctx, "n", "w") }},
+	"Client.ForceBreak":      {waitsForNothing, func(ctx context.Context, r *rig) error { return r.ForceBreak(ctx, "n", 1) }},
+	"Client.Inspect":         {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Inspect(ctx, "n"); return err }},
+	"Client.List":            {waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.List(ctx, holdfast.ListOptions{})) }},
+	"Client.Queue":           {waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.Queue(ctx, "n")) }},
+	"Client.Ready":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Ready(ctx) }},
+	"Election.Campaign":      {waitsBounded, func(ctx context.Context, r *rig) error { return ofLease(r.election().Campaign(ctx)) }},
+	"Election.Leader":        {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.election().Leader(ctx); return err }},
+	"Election.Observe":       {waitsForTurn, func(ctx context.Context, r *rig) error { return lastOf(r.election().Observe(ctx)) }},
+	"Election.Run":           {waitsBounded, func(ctx context.Context, r *rig) error { return r.election().Run(ctx, never) }},
+	"Election.TryCampaign":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.election().TryCampaign(ctx)) }},
+	"Group.Do":               {waitsByConfig, func(ctx context.Context, r *rig) error { return r.group().Do(ctx, never) }},
+	"Group.Lock":             {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.group().Lock(ctx)) }},
+	"Group.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
+		return ofLease(r.group(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
+	}},
+	"Group.TryLock":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.group().TryLock(ctx)) }},
+	"Latch.Count":     {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.latch().Count(ctx); return err }},
+	"Latch.CountDown": {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().CountDown(ctx) }},
+	"Latch.Set":       {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().Set(ctx, 1) }},
+	"Latch.Wait":      {waitsBounded, func(ctx context.Context, r *rig) error { return r.latch().Wait(ctx) }},
+	"Lease.Check":     {waitsForNothing, func(ctx context.Context, r *rig) error { return r.fixed.Check(ctx) }},
+	"Lease.Downgrade": {waitsForAnswer, func(ctx context.Context, r *rig) error { return r.writer.Downgrade(ctx) }},
+	"Lease.Extend":    {waitsForNothing, func(ctx context.Context, r *rig) error { return r.fixed.Extend(ctx) }},
+	"Mutex.Do":        {waitsByConfig, func(ctx context.Context, r *rig) error { return r.mutex().Do(ctx, never) }},
+	"Mutex.Lock":      {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.mutex().Lock(ctx)) }},
+	"Mutex.Lock, strict": {waitsByConfig, func(ctx context.Context, r *rig) error {
+		return ofLease(r.mutex(holdfast.WithStrictOrder()).Lock(ctx))
+	}},
+	"Mutex.Lock, owner": {waitsByConfig, func(ctx context.Context, r *rig) error {
+		return ofLease(r.mutex(holdfast.WithOwner("o")).Lock(ctx))
+	}},
+	"Mutex.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
+		return ofLease(r.mutex(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
+	}},
+	"Mutex.Ticket":      {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.Mutex("n").Ticket(ctx, 0)) }},
+	"Mutex.TryLock":     {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.mutex().TryLock(ctx)) }},
+	"RWMutex.Do":        {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().Do(ctx, never) }},
+	"RWMutex.Lock":      {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().Lock(ctx)) }},
+	"RWMutex.RDo":       {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().RDo(ctx, never) }},
+	"RWMutex.RLock":     {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().RLock(ctx)) }},
+	"RWMutex.RTicket":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").RTicket(ctx, 0)) }},
+	"RWMutex.Ticket":    {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").Ticket(ctx, 0)) }},
+	"RWMutex.TryLock":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryLock(ctx)) }},
+	"RWMutex.TryRLock":  {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryRLock(ctx)) }},
+	"Semaphore.Acquire": {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().Acquire(ctx, 1)) }},
+	"Semaphore.Do":      {waitsByConfig, func(ctx context.Context, r *rig) error { return r.semaphore().Do(ctx, 1, never) }},
+	"Semaphore.Resize":  {waitsForNothing, func(ctx context.Context, r *rig) error { return r.semaphore().Resize(ctx, 3) }},
+	"Semaphore.Ticket": {waitsForNothing, func(ctx context.Context, r *rig) error {
+		return ofTicket(r.Semaphore("n", 2).Ticket(ctx, 1, 0))
+	}},
+	"Semaphore.TryAcquire": {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().TryAcquire(ctx, 1)) }},
+}
+
+// TestContextCallsAreAll fails when a method takes a ctx and is not in the table.
+func TestContextCallsAreAll(t *testing.T) {
+	others := map[string]string{
+		"Client.Quorum": "a master that does not answer is no error of it",
+		"Lease.Bind":    "it asks no server", "Mutex.Locker": "it asks no server",
+	}
+	isContext := reflect.TypeFor[context.Context]()
+	for _, handle := range []any{
+		&holdfast.Client{}, &holdfast.Mutex{}, &holdfast.RWMutex{}, &holdfast.Semaphore{}, &holdfast.Latch{}, &holdfast.Election{},
+		&holdfast.Group{}, &holdfast.Lease{},
+	} {
+		of := reflect.TypeOf(handle)
+		for i := range of.NumMethod() {
+			method := of.Method(i)
+			name := of.Elem().Name() + "." + method.Name
+			takes := method.Type.NumIn() > 1 && method.Type.In(1) == isContext
+			_, listed := ctxCalls[name]
+			if takes && others[name] == "" != listed {
+				t.Errorf("%s: listed %v", name, listed)
+			}
+		}
+	}
+}
 
 // A context that was over before the call says nothing of the server. No call reports that the
 // server is unavailable, or sends anything.
-func TestContextOverBefore(t *testing.T) {
-	pair(t, func(t *testing.T, f *faulty, one, _ *holdfast.Client) {
+func TestContextOverBeforeCallSendsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		r := newRig(w, client)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		lease := func(_ *holdfast.Lease, err error) error { return err }
-		for name, call := range map[string]func() error{
-			"Mutex.Lock":           func() error { return lease(one.Mutex("m").Lock(ctx)) },
-			"Mutex.Lock, strict":   func() error { return lease(one.Mutex("m", holdfast.WithStrictOrder()).Lock(ctx)) },
-			"Mutex.Lock, polling":  func() error { return lease(one.Mutex("m", holdfast.WithPolling(1e6, 0)).Lock(ctx)) },
-			"Mutex.TryLock":        func() error { return lease(one.Mutex("m").TryLock(ctx)) },
-			"RWMutex.Lock":         func() error { return lease(one.RWMutex("r").Lock(ctx)) },
-			"RWMutex.RLock":        func() error { return lease(one.RWMutex("r").RLock(ctx)) },
-			"RWMutex.TryRLock":     func() error { return lease(one.RWMutex("r").TryRLock(ctx)) },
-			"Semaphore.Acquire":    func() error { return lease(one.Semaphore("s", 2).Acquire(ctx, 1)) },
-			"Semaphore.TryAcquire": func() error { return lease(one.Semaphore("s", 2).TryAcquire(ctx, 1)) },
-			"Group.Lock":           func() error { return lease(one.All([]string{"a", "b"}).Lock(ctx)) },
-			"Group.TryLock":        func() error { return lease(one.All([]string{"a", "b"}).TryLock(ctx)) },
-			"Latch.Set":            func() error { return one.Latch("l").Set(ctx, 1) },
-			"Latch.CountDown":      func() error { return one.Latch("l").CountDown(ctx) },
-			"Latch.Count":          func() error { _, err := one.Latch("l").Count(ctx); return err },
-			"Latch.Wait":           func() error { return one.Latch("l").Wait(ctx) },
-			"Election.Campaign":    func() error { return lease(one.Election("e").Campaign(ctx)) },
-			"Election.TryCampaign": func() error { return lease(one.Election("e").TryCampaign(ctx)) },
-			"Election.Leader":      func() error { _, err := one.Election("e").Leader(ctx); return err },
-			"Election.Run":         func() error { return one.Election("e").Run(ctx, func(context.Context) error { return nil }) },
-			"Election.Observe": func() error {
-				for _, err := range one.Election("e").Observe(ctx) {
-					return err
-				}
-				return nil
-			},
-		} {
-			var ended *holdfast.WaitError
-			err := call()
-			if !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || !errors.As(err, &ended) {
+		before := sent.total()
+		for name, call := range ctxCalls {
+			err := call.do(ctx, r)
+			if !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) {
 				t.Errorf("%s: %v", name, err)
 			}
-		}
-		if f.looks+f.askAlls > 0 {
-			t.Errorf("%d looks and %d requests for many arrived", f.looks, f.askAlls)
+			if call.waits >= waitsForTurn && !errors.As(err, new(*holdfast.WaitError)) {
+				t.Errorf("%s: %#v", name, err)
+			}
+			synctest.Wait()
+			if n := sent.total() - before; n != 0 && name != "Lease.Downgrade" { // which goes on all the same
+				t.Errorf("%s: %d requests", name, n)
+			}
+			before = sent.total()
 		}
 	})
 }
 
-// The error of a wait in vain names the holder, even if the holder is a goroutine of the same
-// client and no server was asked.
-func TestWaitErrorNamesOwnHolder(t *testing.T) {
-	for name, c := range map[string]struct {
-		other   bool // another client holds
-		label   string
-		strict  bool
-		polling bool
-		read    bool // it is one of many readers that hold, and one waits to write
-		want    string
-	}{
-		"a goroutine of the same client": {label: "mine", want: "mine"},
-		"in strict order":                {label: "mine", strict: true, want: "mine"},
-		"polling":                        {label: "mine", polling: true, want: "mine"},
-		"another client":                 {label: "theirs", other: true, want: "theirs"},
-		"readers":                        {label: "mine", read: true, want: "mine"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
-				holder, options := one, []holdfast.Option{holdfast.WithLabel(c.label)}
-				if c.other {
-					holder = other
-				}
-				hold, waiting := holder.Mutex("n", options...).Lock, options
-				if c.strict {
-					waiting = append(waiting, holdfast.WithStrictOrder())
-				}
-				if c.polling {
-					waiting = append(waiting, holdfast.WithPolling(7*time.Millisecond, 0))
-				}
-				wait := one.Mutex("n", waiting...).Lock
-				try := one.Mutex("n", waiting...).TryLock
-				if c.read {
-					rw := one.RWMutex("n", options...)
-					hold, wait, try = rw.RLock, rw.Lock, rw.TryLock
-				}
-				lease, err := hold(t.Context())
-				must(t, err)
-				var held *holdfast.HeldError
-				if _, err := try(t.Context()); !errors.As(err, &held) || held.Holder != c.want {
-					t.Errorf("TryLock: %+v", err)
-				}
-				for range 2 { // also of those that wait behind one who gave up
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					var waited *holdfast.WaitError
-					_, err = wait(ctx)
-					cancel()
-					if !errors.As(err, &waited) || waited.Holder != c.want || errors.Is(err, holdfast.ErrUnavailable) {
-						t.Errorf("Lock: %+v", err)
+var errShutdown = errors.New("shutting down")
+
+// endAfter is when the contexts of endings end.
+const endAfter = 4 * time.Second
+
+// endings are contexts that end, and what an error that reports this end matches.
+var endings = map[string]struct {
+	make       func(context.Context) (context.Context, context.CancelFunc)
+	is, isNone []error
+}{
+	"timeout": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, endAfter)
+		}, []error{context.DeadlineExceeded}, []error{context.Canceled},
+	},
+	"timeout with a cause": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, endAfter, errShutdown)
+		}, []error{context.DeadlineExceeded, errShutdown}, []error{context.Canceled},
+	},
+	"timeout whose cause is a cancellation": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, endAfter, context.Canceled)
+		}, []error{context.DeadlineExceeded, context.Canceled}, nil,
+	},
+	"cancellation": {cancelLater(nil), []error{context.Canceled}, []error{context.DeadlineExceeded}},
+	"cancellation with a cause": {
+		cancelLater(errShutdown), []error{context.Canceled, errShutdown}, []error{context.DeadlineExceeded},
+	},
+	"cancellation whose cause is a deadline": {
+		cancelLater(context.DeadlineExceeded), []error{context.Canceled, context.DeadlineExceeded}, nil,
+	},
+}
+
+func cancelLater(cause error) func(context.Context) (context.Context, context.CancelFunc) {
+	return func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		timer := time.AfterFunc(endAfter, func() { cancel(cause) })
+		return ctx, func() { timer.Stop() }
+	}
+}
+
+// The error of a wait that its context ended matches what ctx.Err said, and the cause, and says
+// each of them once. So does that of a goroutine which waits behind another one of its process.
+func TestContextEndsWait(t *testing.T) {
+	for name, call := range ctxCalls {
+		if call.waits < waitsForTurn {
+			continue
+		}
+		for what, end := range endings {
+			t.Run(name+", "+what, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w world) {
+					client, _ := w.client()
+					other, _ := w.client()
+					holdAll(w, other)
+					r := newRig(w, client)
+					ctx, cancel := end.make(t.Context())
+					defer cancel()
+					ended := make(chan error, 2)
+					if name == "Client.Attach, a place" { // one process at a time waits there
+						ended = make(chan error, 1)
 					}
-				}
-				over, cancel := context.WithCancel(t.Context())
-				cancel()
-				if _, err := wait(over); !errors.Is(err, context.Canceled) {
-					t.Errorf("Lock with a context that is over: %v", err)
-				}
-				must(t, lease.Release())
-				synctest.Wait()
+					for range cap(ended) {
+						go func() { ended <- call.do(ctx, r) }()
+						synctest.Wait()
+					}
+					for range cap(ended) {
+						err := <-ended
+						checkEnding(t, err, end.is, end.isNone)
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < endAfter || errors.Is(err, holdfast.ErrUnavailable) {
+							t.Errorf("got %+v", err)
+						}
+					}
+				})
 			})
-		})
+		}
+	}
+}
+
+// checkEnding compares an error with the end of a context that it reports.
+func checkEnding(t *testing.T, err error, is, isNone []error) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range is {
+		if !errors.Is(err, want) {
+			t.Errorf("%q does not match %q", err, want)
+		}
+		if n := strings.Count(err.Error(), want.Error()); n != 1 {
+			t.Errorf("%q says %q %d times", err, want, n)
+		}
+	}
+	for _, other := range isNone {
+		if errors.Is(err, other) {
+			t.Errorf("%q matches %q", err, other)
+		}
+	}
+}
+
+// beSilent is the hook of a server that does not answer. A request fails as with a client library
+// that watches its own timer: later than its deadline, or earlier.
+func beSilent(late time.Duration, failure error) hook {
+	return func(ctx context.Context, _ int64, _ func() error) error {
+		end := time.Now().Add(time.Second) // of a request without a deadline
+		if at, ok := ctx.Deadline(); ok && at.Before(end) {
+			end = at
+		}
+		select {
+		case <-time.After(time.Until(end) + late):
+		case <-ctx.Done():
+			<-time.After(max(late, 0))
+		}
+		return failure
+	}
+}
+
+// The error of a call whose ctx is over matches how ctx ended, and its cause, whichever timer is
+// first: that of ctx, or that of a request with the same deadline. A call that ends by itself while
+// its ctx goes on matches no error of a context. Neither ever says that another holds.
+func TestContextEndsCallAtSilentServer(t *testing.T) {
+	const most = 100 * time.Millisecond
+	for what, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, most, errShutdown)
+		},
+		"cancellation": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			timer := time.AfterFunc(most, func() { cancel(errShutdown) })
+			return ctx, func() { timer.Stop() }
+		},
+		"none": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	} {
+		for order, late := range map[string]time.Duration{
+			"the request is first": -time.Millisecond, "both at once": 0, "ctx is first": 30 * time.Millisecond,
+		} {
+			for _, reason := range []protocol.Reason{protocol.NoAnswer, protocol.Unreachable} {
+				for name, call := range ctxCalls {
+					if call.waits > waitsForNothing && what == "none" {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s, %s, %s, %v", name, what, order, reason), func(t *testing.T) {
+						inWorld(t, func(t *testing.T, w world) {
+							client, sent := w.client()
+							r := newRig(w, client)
+							failure := os.ErrDeadlineExceeded
+							if what == "none" {
+								failure = context.DeadlineExceeded // of a context that is not the caller's
+							}
+							sent.on("", beSilent(late, newFailure(reason, failure)))
+							defer sent.on("", nil)
+							ctx, cancel := end(t.Context())
+							defer cancel()
+							err := call.do(ctx, r)
+							if what != "none" {
+								<-ctx.Done()
+							}
+							checkSilent(ctx, t, err)
+							var failed *holdfast.StoreError
+							if errors.As(err, &failed) && strings.HasPrefix(name, "Latch.") && failed.MayHaveApplied != (reason == protocol.NoAnswer) {
+								t.Errorf("MayHaveApplied is %v: %v", failed.MayHaveApplied, err)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// checkSilent judges the error of a call at a server that is silent.
+func checkSilent(ctx context.Context, t *testing.T, err error) {
+	t.Helper()
+	over := ctx.Err() != nil
+	matches := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if err == nil || matches != over || over && (!errors.Is(err, ctx.Err()) || !errors.Is(err, errShutdown)) || errors.Is(err, holdfast.ErrHeld) {
+		t.Error(err)
+	}
+	if !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrUncertain) {
+		t.Errorf("not unavailable: %v", err)
 	}
 }

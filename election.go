@@ -33,9 +33,9 @@ type Leader struct {
 // owner would both lead.
 func (c *Client) Election(name string, options ...Option) *Election {
 	if c == nil || c.engine == nil {
-		return &Election{name: name, err: zeroHandle("Election", "a client that New made")}
+		return &Election{name: name, err: zeroHandleError("Election", "a client that New made")}
 	}
-	s, err := c.settled("Election", name, options)
+	s, err := c.newSettings("Election", name, options)
 	if err != nil {
 		return &Election{name: name, err: err}
 	}
@@ -50,7 +50,7 @@ func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	return e.lease(e.lock.Acquire(ctx))
+	return e.newLease(e.lock.Acquire(ctx))
 }
 
 // TryCampaign asks once. The error is a *HeldError if another candidate leads or campaigns. All
@@ -59,7 +59,7 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	return e.lease(e.lock.Try(ctx))
+	return e.newLease(e.lock.Try(ctx))
 }
 
 // Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx,
@@ -85,9 +85,9 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context) error) erro
 	for {
 		inner, err := e.lock.Acquire(ctx)
 		if err != nil {
-			return public("lead", e.name, err)
+			return publicError("lead", e.name, err)
 		}
-		again, err := e.term(ctx, inner, fn)
+		again, err := e.leadOnce(ctx, inner, fn)
 		if err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context) error) erro
 	}
 }
 
-// term leads once. It returns the pause before the next campaign, or the error that ends Run.
-func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (again time.Duration, err error) {
+// leadOnce leads once. It returns the pause before the next campaign, or the error that ends Run.
+func (e *Election) leadOnce(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (again time.Duration, err error) {
 	const resigned = time.Second // so that a fn that returns at once does not spin
 	lease := &Lease{inner: inner}
 	defer inner.Term()()
@@ -126,16 +126,18 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	}
 	standing, err := e.lock.Standing(ctx)
 	if err != nil {
-		return Leader{}, public("look", e.name, err)
+		return Leader{}, publicError("look", e.name, err)
 	}
-	leader, ok := leaderOf(standing)
+	leader, ok := newLeader(standing)
 	if !ok {
-		return Leader{}, e.noLeader()
+		return Leader{}, e.noLeaderError()
 	}
 	return leader, nil
 }
 
-func (e *Election) noLeader() error { return fmt.Errorf("%w of %q", ErrNoLeader, shortened(e.name)) }
+func (e *Election) noLeaderError() error {
+	return fmt.Errorf("%w of %q", ErrNoLeader, shorten(e.name))
+}
 
 // Observe yields the present leader, if there is one, and then every new leader, until ctx ends or
 // the loop is left. When a leader has gone and there is no new one, it yields the zero Leader once,
@@ -152,17 +154,17 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		var looks protocol.Pace
 		for {
 			standing, err := e.lock.Await(ctx, &looks, func(s protocol.Standing) bool {
-				next, _ := leaderOf(s)
+				next, _ := newLeader(s)
 				return next.Owner != leader.Owner || next.Token != leader.Token
 			})
 			if err != nil {
-				yield(Leader{}, public("observe", e.name, err))
+				yield(Leader{}, publicError("observe", e.name, err))
 				return
 			}
 			var none error
 			var leads bool
-			if leader, leads = leaderOf(standing); !leads {
-				none = e.noLeader()
+			if leader, leads = newLeader(standing); !leads {
+				none = e.noLeaderError()
 			}
 			if !yield(leader, none) {
 				return
@@ -180,9 +182,9 @@ func (e *Election) Check() error {
 	if err := e.check(context.Background()); err != nil {
 		return err
 	}
-	err := public("renew", e.name, e.lock.Trouble())
+	err := publicError("renew", e.name, e.lock.Trouble())
 	if err != nil && !errors.Is(err, ErrLost) {
-		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shortened(e.name), inner(err)), []error{err}}
+		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shorten(e.name), innerText(err)), []error{err}}
 	}
 	return err
 }
@@ -190,22 +192,22 @@ func (e *Election) Check() error {
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (e *Election) check(ctx context.Context) error {
 	if e == nil {
-		return zeroHandle("Election", "made by Client.Election")
+		return zeroHandleError("Election", "made by Client.Election")
 	}
-	return usable(ctx, "Election", e.lock != nil, e.err)
+	return checkHandle(ctx, "Election", e.lock != nil, e.err)
 }
 
-// lease translates what the engine answers.
-func (e *Election) lease(inner *engine.Lease, err error) (*Lease, error) {
+// newLease translates what the engine answers.
+func (e *Election) newLease(inner *engine.Lease, err error) (*Lease, error) {
 	if err != nil {
-		return nil, public("campaign", e.name, err)
+		return nil, publicError("campaign", e.name, err)
 	}
 	return &Lease{inner: inner}, nil
 }
 
-// leaderOf reads the leader from the standing of a name. It returns false if there is no leader.
+// newLeader reads the leader from the standing of a name. It returns false if there is no leader.
 // The remainder of a min hold has no leader.
-func leaderOf(s protocol.Standing) (Leader, bool) {
+func newLeader(s protocol.Standing) (Leader, bool) {
 	if s.Holders == 0 || s.Holder.Owner == "" {
 		return Leader{}, false
 	}

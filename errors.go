@@ -51,12 +51,12 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.Kind == protocol.Latch.String() {
-		return fmt.Sprintf("holdfast: %s %q is set, and its count is %d", e.Kind, shortened(e.Name), e.Holders)
+		return fmt.Sprintf("holdfast: %s %q is set, and its count is %d", e.Kind, shorten(e.Name), e.Holders)
 	}
 	how := "kept from others"
 	switch {
 	case e.Holder != "":
-		how = heldBy(e.Holder, e.Since)
+		how = heldByText(e.Holder, e.Since)
 		if more := e.Holders - 1; more > 0 {
 			how += fmt.Sprintf(", with %d more", more)
 		}
@@ -64,19 +64,19 @@ func (e *HeldError) Error() string {
 			how += fmt.Sprintf(", %v left unless renewed", e.Remaining.Round(time.Millisecond))
 		}
 	case e.Holders == 0:
-		return fmt.Sprintf("holdfast: %s %q is held by nobody, %d waiting", e.Kind, shortened(e.Name), e.Waiters)
+		return fmt.Sprintf("holdfast: %s %q is held by nobody, %d waiting", e.Kind, shorten(e.Name), e.Waiters)
 	case e.Remaining > 0:
 		how += fmt.Sprintf(" for another %v", e.Remaining.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("holdfast: %s %q is %s, %d waiting", e.Kind, shortened(e.Name), how, e.Waiters)
+	return fmt.Sprintf("holdfast: %s %q is %s, %d waiting", e.Kind, shorten(e.Name), how, e.Waiters)
 }
 
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// heldBy says who holds, and since when, in the zone of this process.
-func heldBy(holder string, since time.Time) string {
-	text := fmt.Sprintf("held by %q since ", shortened(holder))
+// heldByText says who holds, and since when, in the zone of this process.
+func heldByText(holder string, since time.Time) string {
+	text := fmt.Sprintf("held by %q since ", shorten(holder))
 	if since.IsZero() {
 		return text + "unknown"
 	}
@@ -108,21 +108,21 @@ type WaitError struct {
 func (e *WaitError) Error() string {
 	holder := ""
 	if e.Holder != "" {
-		holder = ", " + heldBy(e.Holder, e.Since)
+		holder = ", " + heldByText(e.Holder, e.Since)
 	}
 	waited := e.Waited.Round(time.Millisecond)
-	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, e.why())
+	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shorten(e.Name), holder, e.endText())
 }
 
-// why returns what ended the waiting.
-func (e *WaitError) why() string {
+// endText returns what ended the waiting.
+func (e *WaitError) endText() string {
 	switch e.Reason {
 	case WaitEvicted:
-		return string(e.Reason) + byWhom(e.By)
+		return string(e.Reason) + byText(e.By)
 	case WaitDeadlock:
 		return string(e.Reason) + ": " + e.Deadlock.String()
 	}
-	return inner(e.Err)
+	return innerText(e.Err)
 }
 
 func (e *WaitError) Unwrap() error { return e.Err }
@@ -173,22 +173,22 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	text := fmt.Sprintf("holdfast: lost %q (token %d): %s%s", shortened(e.Name), e.Token, e.Reason, byWhom(e.By))
+	text := fmt.Sprintf("holdfast: lost %q (token %d): %s%s", shorten(e.Name), e.Token, e.Reason, byText(e.By))
 	if e.Late > 0 {
 		text += fmt.Sprintf(", as this process was %v late with its own", e.Late.Round(time.Millisecond))
 	}
 	if e.Err != nil {
-		text += ": " + inner(e.Err)
+		text += ": " + innerText(e.Err)
 	}
 	return text
 }
 
-// byWhom names the client that ended a hold or a wait, if it is known.
-func byWhom(label string) string {
+// byText names the client that ended a hold or a wait, if it is known.
+func byText(label string) string {
 	if label == "" {
 		return ""
 	}
-	return fmt.Sprintf(" by %q", shortened(label))
+	return fmt.Sprintf(" by %q", shorten(label))
 }
 
 // Is matches ErrLost.
@@ -209,21 +209,21 @@ type StoreError struct {
 func (e *StoreError) Error() string {
 	text := prefix + e.Op
 	if e.Name != "" {
-		text += fmt.Sprintf(" %q", shortened(e.Name))
+		text += fmt.Sprintf(" %q", shorten(e.Name))
 	}
 	if e.Node != "" {
-		text += " at " + shortened(e.Node)
+		text += " at " + shorten(e.Node)
 	}
-	return text + ": " + e.why()
+	return text + ": " + e.failureText()
 }
 
-// why returns the error without the operation, the name and the server.
-func (e *StoreError) why() string {
+// failureText returns the error without the operation, the name and the server.
+func (e *StoreError) failureText() string {
 	applied := "not applied"
 	if e.MayHaveApplied {
 		applied = "may have been applied"
 	}
-	return fmt.Sprintf("%s (%s): %s", e.Kind, applied, inner(e.Err))
+	return fmt.Sprintf("%s (%s): %s", e.Kind, applied, innerText(e.Err))
 }
 
 // Is matches ErrUnavailable if the server is away or cannot serve now.
@@ -329,25 +329,25 @@ func joinArguments(first, second error) error {
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]Reason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
 		engine.Foreign: LossForeign, engine.Broken: LossBroken}[lost.Why]
-	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err), Late: lost.Late}
+	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: publicError("renew", lost.Name, lost.Err), Late: lost.Late}
 }
 
-// public translates an error of the inner packages into the documented form.
-func public(op, name string, err error) error {
+// publicError translates an error of the inner packages into the documented form.
+func publicError(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return published(op, name, err)
+	return translateError(op, name, err)
 }
 
-func published(op, name string, err error) error {
+func translateError(op, name string, err error) error {
 	if _, ok := err.(*compound); ok {
 		return err
 	}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
 		for _, err := range several.Unwrap() {
-			errs = append(errs, public(op, name, err))
+			errs = append(errs, publicError(op, name, err))
 		}
 		return errors.Join(errs...)
 	}
@@ -370,16 +370,16 @@ func published(op, name string, err error) error {
 	case errors.As(err, &ended):
 		return waitError(name, ended)
 	case errors.Is(err, engine.ErrGoneLater):
-		return compose(": ", ErrUncertain, fmt.Errorf("%s %q: %w", op, shortened(name), engine.ErrGoneLater))
+		return composeErrors(": ", ErrUncertain, fmt.Errorf("%s %q: %w", op, shorten(name), engine.ErrGoneLater))
 	case errors.As(err, &uncertain):
-		return compose(": ", ErrUncertain, public(op, name, uncertain.Err))
+		return composeErrors(": ", ErrUncertain, publicError(op, name, uncertain.Err))
 	case errors.As(err, &foreign):
 		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign, Err: errors.New(foreign.Text())}
 	case errors.As(err, &failure):
 		if e := quorumError(failure); e != nil {
 			return e
 		}
-		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Err: ofRequest(failure.Err),
+		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: newStoreKind(failure.Reason), Err: hideContext(failure.Err),
 			MayHaveApplied: failure.Unknown}
 	}
 	return err
@@ -387,7 +387,7 @@ func published(op, name string, err error) error {
 
 func waitError(name string, ended *engine.WaitEnded) error {
 	a := ended.Answer
-	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
+	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: grantTime(a),
 		Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
 	var evicted *protocol.Evicted
 	var cycle *deadlock.Cycle
@@ -396,26 +396,26 @@ func waitError(name string, ended *engine.WaitEnded) error {
 		out.Reason, out.By, out.Err = WaitEvicted, evicted.By, nil
 		return out
 	case errors.As(ended.Err, &cycle):
-		out.Reason, out.Deadlock, out.Err = WaitDeadlock, deadlockOf(cycle), nil
+		out.Reason, out.Deadlock, out.Err = WaitDeadlock, newDeadlock(cycle), nil
 		return out
 	}
-	failure := public("lock", name, ended.Failure)
+	failure := publicError("lock", name, ended.Failure)
 	if errors.Is(ended.Err, protocol.ErrWaitOver) {
-		out.Reason, out.Err = WaitOver, timeOver(name, ended)
+		out.Reason, out.Err = WaitOver, waitOverError(name, ended)
 	}
 	if failure != nil {
-		out.Err = compose("; ", out.Err, failure)
+		out.Err = composeErrors("; ", out.Err, failure)
 	}
 	if !ended.Answered && !errors.Is(out.Err, ErrUnavailable) {
-		out.Err = compose("; ", out.Err, ErrUnavailable)
+		out.Err = composeErrors("; ", out.Err, ErrUnavailable)
 	}
 	return out
 }
 
-// timeOver returns the error of a wait whose time is over: ErrWaitOver, with the *HeldError of a
-// try if the last answer said that another holds. Without an answer nobody knows that, and the
+// waitOverError returns the error of a wait whose time is over: ErrWaitOver, with the *HeldError of
+// a try if the last answer said that another holds. Without an answer nobody knows that, and the
 // error matches nothing.
-func timeOver(name string, ended *engine.WaitEnded) error {
+func waitOverError(name string, ended *engine.WaitEnded) error {
 	switch {
 	case ended.Held():
 		return &compound{ErrWaitOver.Error(), []error{ErrWaitOver, heldError(name, ended.Kind, ended.Answer)}}
@@ -427,7 +427,7 @@ func timeOver(name string, ended *engine.WaitEnded) error {
 
 // heldError returns the error that an answer makes.
 func heldError(name string, kind protocol.Kind, a protocol.Answer) error {
-	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
+	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: grantTime(a),
 		Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 }
 
@@ -439,17 +439,17 @@ func namedOwner(p protocol.Party) string {
 	return p.Owner
 }
 
-// sinceOf is when the holder of an answer was granted; zero if it does not say.
-func sinceOf(a protocol.Answer) time.Time {
+// grantTime is when the holder of an answer was granted; zero if it does not say.
+func grantTime(a protocol.Answer) time.Time {
 	if a.Since == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(a.Since)
 }
 
-// ofRequest returns the failure of a request. A request has a context of its own, so its end is
+// hideContext returns the failure of a request. A request has a context of its own, so its end is
 // none of the caller's context: that is told beside the failure.
-func ofRequest(err error) error {
+func hideContext(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return withoutContext{err}
 	}
@@ -467,7 +467,7 @@ func (w withoutContext) Is(target error) bool {
 // As finds what the failure is.
 func (w withoutContext) As(target any) bool { return errors.As(w.error, target) }
 
-func kindOf(r protocol.Reason) StoreKind {
+func newStoreKind(r protocol.Reason) StoreKind {
 	kinds := map[protocol.Reason]StoreKind{
 		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.NotSent: StoreNotSent, protocol.Denied: StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
@@ -480,3 +480,57 @@ func kindOf(r protocol.Reason) StoreKind {
 	}
 	return StoreOther
 }
+
+// prefix begins the text of every error of this package.
+const prefix = "holdfast: "
+
+// innerText returns the text of an error, for use inside another error of this package. The prefix
+// stands only at the start of the whole text. inner therefore cuts it off every error of this
+// package that the text quotes.
+func innerText(err error) string {
+	if err == nil {
+		return "no cause"
+	}
+	text := err.Error()
+	visitErrors(err, func(part error) {
+		if own, ok := strings.CutPrefix(part.Error(), prefix); ok {
+			text = strings.ReplaceAll(text, prefix+own, own)
+		}
+	})
+	return text
+}
+
+// visitErrors calls f with an error and with all that it wraps, the outer errors first.
+func visitErrors(err error, f func(error)) {
+	f(err)
+	switch err := err.(type) {
+	case interface{ Unwrap() error }:
+		if next := err.Unwrap(); next != nil {
+			visitErrors(next, f)
+		}
+	case interface{ Unwrap() []error }:
+		for _, next := range err.Unwrap() {
+			visitErrors(next, f)
+		}
+	}
+}
+
+// A compound is one error that matches several.
+type compound struct {
+	text string
+	errs []error
+}
+
+// composeErrors makes one text of several errors.
+func composeErrors(between string, errs ...error) error {
+	text := errs[0].Error()
+	for _, err := range errs[1:] {
+		text += between + innerText(err)
+	}
+	return &compound{text, errs}
+}
+
+func (c *compound) Error() string { return c.text }
+
+// Unwrap returns what the error matches.
+func (c *compound) Unwrap() []error { return c.errs }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -19,27 +20,24 @@ type Group struct {
 	noCopy noCopy
 }
 
-// maxGroup is how many names a group may have.
-const maxGroup = 1000
-
 // All makes a handle for 1 to 1,000 names, as Client says. A name that is listed twice counts once.
 func (c *Client) All(names []string, options ...Option) *Group {
 	if c == nil || c.engine == nil {
-		return &Group{err: zeroHandle("All", "a client that New made")}
+		return &Group{err: zeroHandleError("All", "a client that New made")}
 	}
 	g := &Group{names: slices.Compact(slices.Sorted(slices.Values(names)))}
 	var bad problems
-	if n := len(g.names); n == 0 || n > maxGroup {
+	if n := len(g.names); n == 0 || n > limits.MaxGroup {
 		bad.add("names", fmt.Sprintf("%d names", n), "from 1 to 1000 names")
 	} else {
 		for _, name := range g.names {
-			bad.check(name != "" && len(name) <= maxText, "names", shortened(name), "each from 1 to 1024 bytes")
+			bad.check(name != "" && len(name) <= limits.MaxText, "names", shorten(name), "each from 1 to 1024 bytes")
 		}
 	}
-	s := c.apply("Group", options)
-	bad = append(bad, s.wrong("Group", "names are looked at above", c.config.MaxTTL)...)
+	s := c.applyOptions("Group", options)
+	bad = append(bad, s.invalidOptions("Group", "names are looked at above", c.config.MaxTTL)...)
 	if g.err = bad.err("All"); g.err == nil {
-		s = s.agreed()
+		s = s.reconcile()
 		g.group = c.engine.Group(g.names, protocol.Spec{Kind: protocol.Mutex, Owner: s.owner, Label: s.label}, s.Options)
 	}
 	return g
@@ -58,7 +56,7 @@ func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	return g.lease(g.group.Acquire(ctx))
+	return g.newLease(g.group.Acquire(ctx))
 }
 
 // TryLock asks once: in one round trip if the server can, otherwise name by name. All else is as
@@ -67,7 +65,7 @@ func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	return g.lease(g.group.Try(ctx))
+	return g.newLease(g.group.Try(ctx))
 }
 
 // Do runs fn while all names are held, as Mutex.Do does.
@@ -78,15 +76,15 @@ func (g *Group) Do(ctx context.Context, fn func(context.Context) error) error {
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (g *Group) check(ctx context.Context) error {
 	if g == nil || g.group == nil && g.err == nil {
-		return zeroHandle("Group", "made by Client.All")
+		return zeroHandleError("Group", "made by Client.All")
 	}
-	return usable(ctx, "Group", true, g.err)
+	return checkHandle(ctx, "Group", true, g.err)
 }
 
-// lease translates what the engine answers.
-func (g *Group) lease(inner *engine.GroupLease, err error) (*Lease, error) {
+// newLease translates what the engine answers.
+func (g *Group) newLease(inner *engine.GroupLease, err error) (*Lease, error) {
 	if err != nil {
-		return nil, public("lock", g.names[0], err)
+		return nil, publicError("lock", g.names[0], err)
 	}
 	return &Lease{inner: inner}, nil
 }

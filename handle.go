@@ -11,19 +11,19 @@ import (
 
 // This file has what the types that give leases have in common.
 
-func zeroHandle(what, want string) error {
+func zeroHandleError(what, want string) error {
 	var bad problems
 	bad.check(false, what, nil, want)
 	return bad.err(what)
 }
 
-// usable refuses a handle that no client made, a nil context, and a handle with bad arguments.
-func usable(ctx context.Context, kind string, made bool, wrong error) error {
+// checkHandle refuses a handle that no client made, a nil context, and a handle with bad arguments.
+func checkHandle(ctx context.Context, kind string, made bool, wrong error) error {
 	switch {
 	case wrong != nil:
 		return wrong
 	case !made:
-		return zeroHandle(kind, "made by Client."+kind)
+		return zeroHandleError(kind, "made by Client."+kind)
 	case ctx == nil:
 		var bad problems
 		bad.check(false, "ctx", nil, "not nil")
@@ -32,22 +32,22 @@ func usable(ctx context.Context, kind string, made bool, wrong error) error {
 	return nil
 }
 
-// leased translates what the engine answers. Some arguments are known to be bad only to the engine
-// or the server; they cause an *ArgumentError too.
-func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Lease, error) {
+// newLease translates what the engine answers. Some arguments are known to be bad only to the
+// engine or the server; they cause an *ArgumentError too.
+func newLease(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Lease, error) {
 	if err == nil {
 		return &Lease{inner: inner}, nil
 	}
 	spec := lock.Spec()
-	if bad := wrongArgument(kind, spec.Name, spec.Owner, err); bad != nil {
+	if bad := argumentError(kind, spec.Name, spec.Owner, err); bad != nil {
 		return nil, bad
 	}
-	return nil, public("lock", spec.Name, err)
+	return nil, publicError("lock", spec.Name, err)
 }
 
-// wrongArgument returns an *ArgumentError if err says that an argument of a lock is bad, and nil
+// argumentError returns an *ArgumentError if err says that an argument of a lock is bad, and nil
 // otherwise.
-func wrongArgument(kind, name, owner string, err error) error {
+func argumentError(kind, name, owner string, err error) error {
 	var (
 		bad      problems
 		mismatch *protocol.Mismatch
@@ -55,19 +55,19 @@ func wrongArgument(kind, name, owner string, err error) error {
 	)
 	switch {
 	case errors.Is(err, engine.ErrReader):
-		bad.add("ctx", "of a lease that reads "+shortened(name),
+		bad.add("ctx", "of a lease that reads "+shorten(name),
 			"one without such a lease: release it before you write (two owners that upgraded would wait for each other for ever)")
 	case errors.As(err, &upgrade):
-		bad.add("owner", shortened(owner),
+		bad.add("owner", shorten(owner),
 			"one that does not read this name: release that before you write (two owners that upgraded would wait for each other for ever)")
 	case errors.As(err, &mismatch):
-		bad.add("permits", mismatch.Want, permitsOf(mismatch.Have))
+		bad.add("permits", mismatch.Want, permitsText(mismatch.Have))
 	}
-	return bad.err(named(kind, name))
+	return bad.err(handleText(kind, name))
 }
 
-// named returns how an error names a handle.
-func named(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, shortened(name)) }
+// handleText returns how an error names a handle.
+func handleText(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, shorten(name)) }
 
 // do runs fn under a lease, and releases the lease at the end.
 func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (err error) {
@@ -92,7 +92,7 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 		released := l.inner.Release()
 		cancel(context.Canceled)
 		if lost == nil && (errors.Is(released, ErrLost) || errors.Is(released, engine.ErrGoneLater)) {
-			lost = public("release", l.inner.Name(), released) // only the server knew; all else goes to the observer
+			lost = publicError("release", l.inner.Name(), released) // only the server knew; all else goes to the observer
 		}
 		if lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)

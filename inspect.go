@@ -9,46 +9,48 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// inspected is how many holds, and how many waiters, an inspection tells.
-const inspected = 100
+// maxInspected is how many holds, and how many waiters, an inspection returns.
+const maxInspected = 100
 
-// Inspect tells what the server knows of a name: its holders, its queue, and what keeps others out,
-// the first 100 of each. Holds whose time is over are left out. It takes nothing and writes
+// Inspect returns what the server knows of a name: its holders, its queue, and what keeps others
+// out, the first 100 of each. Holds whose time is over are left out. It takes nothing and writes
 // nothing, and a holder does not notice it. What it tells may be over when it arrives: it is for
 // people, and nothing may be decided by it. It lasts at most the smaller of ctx and 1 s. The errors
 // are those of every call.
 func (c *Client) Inspect(ctx context.Context, name string) (lockinfo.Info, error) {
-	if err := c.operates(ctx, "Client.Inspect", name); err != nil {
+	if err := c.checkCall(ctx, "Client.Inspect", name); err != nil {
 		return lockinfo.Info{}, err
 	}
-	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: inspected, Queue: inspected})
+	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: maxInspected, Queue: maxInspected})
 	if err != nil {
-		return lockinfo.Info{}, operated("inspect", name, err)
+		return lockinfo.Info{}, operatorError("inspect", name, err)
 	}
-	return c.infoOf(name, in), nil
+	return c.newInfo(name, in), nil
 }
 
 // Queue streams all waiters of a name in order, a page at a time. A waiter that joins meanwhile is
 // told, as it joins at the end. The stream ends after an error, which is as for Inspect.
 func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[lockinfo.Waiter, error] {
 	return func(yield func(lockinfo.Waiter, error) bool) {
-		if err := c.operates(ctx, "Client.Queue", name); err != nil {
+		if err := c.checkCall(ctx, "Client.Queue", name); err != nil {
 			yield(lockinfo.Waiter{}, err)
 			return
 		}
 		place := 0
-		for page := (protocol.Page{Queue: inspected}); ; {
+		for page := (protocol.Page{Queue: maxInspected}); ; {
 			in, err := c.engine.Inspect(ctx, name, page)
 			if err != nil {
-				yield(lockinfo.Waiter{}, operated("inspect", name, err))
+				yield(lockinfo.Waiter{}, operatorError("inspect", name, err))
 				return
 			}
 			for _, p := range in.Queue {
-				if !yield(waiterOf(p, in, &place), nil) {
+				if !yield(newWaiter(p, in, &place), nil) {
 					return
 				}
 				page.After = p.Order
@@ -60,26 +62,26 @@ func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[lockinfo.Wait
 	}
 }
 
-// operates refuses a call that is about a name, and has bad arguments.
-func (c *Client) operates(ctx context.Context, call, name string) error {
+// checkCall refuses a call that is about a name, and has bad arguments.
+func (c *Client) checkCall(ctx context.Context, call, name string) error {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
 	bad.check(ctx != nil, "ctx", nil, "not nil")
-	bad.check(name != "" && len(name) <= maxText, "name", shortened(name), "1 byte to 1 KiB")
+	bad.check(name != "" && len(name) <= limits.MaxText, "name", shorten(name), "1 byte to 1 KiB")
 	return bad.err(call)
 }
 
-// infoOf translates an inspection by this client.
-func (c *Client) infoOf(name string, in protocol.Inspection) lockinfo.Info {
-	out := infoOf(name, in)
-	out.Class = c.classes.class(name)
+// newInfo translates an inspection by this client.
+func (c *Client) newInfo(name string, in protocol.Inspection) lockinfo.Info {
+	out := newInfo(name, in)
+	out.Class = c.classes.Of(name)
 	return out
 }
 
-// infoOf translates an inspection.
-func infoOf(name string, in protocol.Inspection) lockinfo.Info {
+// newInfo translates an inspection.
+func newInfo(name string, in protocol.Inspection) lockinfo.Info {
 	out := lockinfo.Info{
-		Name: name, At: timeOf(in.Server), Holders: in.HoldCount, Waiters: in.QueueCount, Holds: holdsOf(in),
+		Name: name, At: serverTime(in.Server), Holders: in.HoldCount, Waiters: in.QueueCount, Holds: newHolds(in),
 		Permits: in.Permits, Taken: in.Taken, Count: in.Count, Foreign: foreignText(in),
 	}
 	if in.Kind != 0 {
@@ -87,11 +89,11 @@ func infoOf(name string, in protocol.Inspection) lockinfo.Info {
 	}
 	place := 0
 	for _, p := range in.Queue {
-		out.Queue = append(out.Queue, waiterOf(p, in, &place))
+		out.Queue = append(out.Queue, newWaiter(p, in, &place))
 	}
 	for _, n := range in.Nodes {
-		master := masterOf(n, public("inspect", name, n.Err))
-		master.Holds, master.Foreign = holdsOf(n.Inspection), foreignText(n.Inspection)
+		master := newMaster(n, publicError("inspect", name, n.Err))
+		master.Holds, master.Foreign = newHolds(n.Inspection), foreignText(n.Inspection)
 		out.Masters = append(out.Masters, master)
 	}
 	return out
@@ -105,18 +107,18 @@ func foreignText(in protocol.Inspection) string {
 	return in.Foreign.Text()
 }
 
-// masterOf returns what a master says of itself. Err is the documented form of its error.
-func masterOf(n protocol.Node, err error) lockinfo.Master {
+// newMaster returns what a master says of itself. Err is the documented form of its error.
+func newMaster(n protocol.Node, err error) lockinfo.Master {
 	if err != nil {
-		n.Counts, n.Why = false, inner(err)
+		n.Counts, n.Why = false, innerText(err)
 		if failed, ok := err.(*StoreError); ok {
-			n.Why = failed.why()
+			n.Why = failed.failureText()
 		}
 	}
 	return lockinfo.Master{Node: n.Name, Counts: n.Counts, Why: n.Why, SameAs: n.SameAs, Err: err}
 }
 
-func holdsOf(in protocol.Inspection) []lockinfo.Hold {
+func newHolds(in protocol.Inspection) []lockinfo.Hold {
 	states := map[protocol.HoldState]lockinfo.State{
 		protocol.HoldTaken: lockinfo.StateHeld, protocol.HoldOffered: lockinfo.StateHandedOver, protocol.HoldMinHold: lockinfo.StateMinHold,
 		protocol.HoldBroken: lockinfo.StateBroken,
@@ -124,11 +126,11 @@ func holdsOf(in protocol.Inspection) []lockinfo.Hold {
 	var out []lockinfo.Hold
 	for _, h := range in.Holds {
 		hold := lockinfo.Hold{
-			State: states[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label, Mode: modeOf(in.Kind, h.Shared),
-			Permits: h.Weight, Token: h.Token, LastToken: h.Token + max(h.Block, 1) - 1, Since: timeOf(h.Since),
-			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed, Renewed: timeOf(h.Renewed),
+			State: states[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label, Mode: newMode(in.Kind, h.Shared),
+			Permits: h.Weight, Token: h.Token, LastToken: h.Token + max(h.Block, 1) - 1, Since: serverTime(h.Since),
+			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed, Renewed: serverTime(h.Renewed),
 		}
-		hold.Host, hold.PID = processOf(h.Process)
+		hold.Host, hold.PID = parseProcess(h.Process)
 		unrenewed := time.Duration(in.Server-h.Renewed) * time.Microsecond
 		hold.Late = h.State == protocol.HoldTaken && !h.Fixed && h.Renewed > 0 && unrenewed > h.TTL/2
 		out = append(out, hold)
@@ -136,13 +138,13 @@ func holdsOf(in protocol.Inspection) []lockinfo.Hold {
 	return out
 }
 
-// waiterOf translates a place. Before is the number of the last place that was told.
-func waiterOf(p protocol.Place, in protocol.Inspection, before *int) lockinfo.Waiter {
+// newWaiter translates a place. Before is the number of the last place that was told.
+func newWaiter(p protocol.Place, in protocol.Inspection, before *int) lockinfo.Waiter {
 	out := lockinfo.Waiter{
-		ID: digestOf(p.ID), Owner: namedOwner(p.Party), Label: p.Party.Label, Mode: modeOf(in.Kind, p.Shared), Permits: p.Weight,
-		Since: timeOf(p.Since), Alive: lockinfo.AliveUnknown, Kept: p.Kept,
+		ID: waiterID(p.ID), Owner: namedOwner(p.Party), Label: p.Party.Label, Mode: newMode(in.Kind, p.Shared), Permits: p.Weight,
+		Since: serverTime(p.Since), Alive: lockinfo.AliveUnknown, Kept: p.Kept,
 	}
-	out.Host, out.PID = processOf(p.Process)
+	out.Host, out.PID = parseProcess(p.Process)
 	if !p.Closed {
 		*before++
 		out.Place = *before
@@ -160,14 +162,14 @@ func waiterOf(p protocol.Place, in protocol.Inspection, before *int) lockinfo.Wa
 	return out
 }
 
-// digestOf names a ticket without its id, which is a secret: with it, the scripts can be run on the
+// waiterID names a ticket without its id, which is a secret: with it, the scripts can be run on the
 // ticket.
-func digestOf(id protocol.ID) string {
+func waiterID(id protocol.ID) string {
 	sum := sha256.Sum256([]byte(id))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:16]
 }
 
-func modeOf(kind protocol.Kind, shared bool) lockinfo.Mode {
+func newMode(kind protocol.Kind, shared bool) lockinfo.Mode {
 	switch {
 	case kind == protocol.Semaphore:
 		return lockinfo.ModePermits
@@ -179,8 +181,8 @@ func modeOf(kind protocol.Kind, shared bool) lockinfo.Mode {
 	return lockinfo.ModeExclusive
 }
 
-// processOf reads host/pid/random.
-func processOf(process string) (host string, pid int) {
+// parseProcess reads host/pid/random.
+func parseProcess(process string) (host string, pid int) {
 	host, rest, ok := strings.Cut(process, "/")
 	if !ok {
 		return "", 0
@@ -193,10 +195,47 @@ func processOf(process string) (host string, pid int) {
 	return host, pid
 }
 
-// timeOf returns a server time in UTC; the zero time if it is not known.
-func timeOf(micros int64) time.Time {
+// serverTime returns a server time in UTC; the zero time if it is not known.
+func serverTime(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(micros).UTC()
+}
+
+// Deadlocks returns the deadlocks that WithDeadlockCheck sees, the first 1,000, and ends none of
+// them. It looks at all names of the servers, so it needs the permission to SCAN, and lasts as long
+// as that takes. If there seem to be deadlocks, it waits for up to 10 s and looks at these again:
+// it returns those in which all callers still wait. The errors are as for Inspect. A quorum refuses
+// it with an *ArgumentError.
+func (c *Client) Deadlocks(ctx context.Context) ([]lockinfo.Deadlock, error) {
+	var bad problems
+	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New")
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if len(bad) == 0 {
+		bad.check(c.engine.Queues(), "Client", "made by NewQuorum", "made by New: a quorum has no queue")
+	}
+	if err := bad.err("Client.Deadlocks"); err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Deadlocks(ctx)
+	if err != nil {
+		return nil, operatorError("inspect", "", err)
+	}
+	out := make([]lockinfo.Deadlock, len(found))
+	for i, d := range found {
+		out[i] = newDeadlock(d)
+	}
+	return out, nil
+}
+
+// newDeadlock translates a cycle.
+func newDeadlock(found *deadlock.Cycle) (d lockinfo.Deadlock) {
+	for i := range found.Members {
+		m := &found.Members[i]
+		member := lockinfo.Member{Label: m.Place.Party.Label, Holds: m.Holds, Token: m.Hold.Token, Waits: m.Waits}
+		member.Host, member.PID = parseProcess(m.Place.Process)
+		d.Members = append(d.Members, member)
+	}
+	return d
 }

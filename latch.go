@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -26,18 +27,18 @@ type Latch struct {
 // Latch makes a handle, as Client says.
 func (c *Client) Latch(name string, options ...Option) *Latch {
 	if c == nil || c.engine == nil {
-		return &Latch{name: name, err: zeroHandle("Latch", "a client that New made")}
+		return &Latch{name: name, err: zeroHandleError("Latch", "a client that New made")}
 	}
-	s := c.apply("Latch", options)
-	ttl := maxMaxTTL
-	if s.has(optTTL) {
+	s := c.applyOptions("Latch", options)
+	ttl := limits.MaxTTL
+	if s.isGiven(optTTL) {
 		ttl = s.TTL.Truncate(time.Millisecond)
 	}
-	bad := s.refused("Latch")
-	bad.check(name != "" && len(name) <= maxText, "name", shortened(name), "from 1 to 1024 bytes")
-	bad.check(!s.has(optWait) || s.Wait > 0, "WithWait", s.Wait, "above 0")
-	bad.check(ttl >= minTTL && ttl <= maxMaxTTL, "WithTTL", ttl, "from 100ms to 24h")
-	if err := bad.err(named("Latch", name)); err != nil {
+	bad := s.meaninglessOptions("Latch")
+	bad.check(name != "" && len(name) <= limits.MaxText, "name", shorten(name), "from 1 to 1024 bytes")
+	bad.check(!s.isGiven(optWait) || s.Wait > 0, "WithWait", s.Wait, "above 0")
+	bad.check(ttl >= limits.MinTTL && ttl <= limits.MaxTTL, "WithTTL", ttl, "from 100ms to 24h")
+	if err := bad.err(handleText("Latch", name)); err != nil {
 		return &Latch{name: name, err: err}
 	}
 	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl, s.Wait)}
@@ -62,7 +63,7 @@ func (l *Latch) Set(ctx context.Context, count int) error {
 	standing, set, err := l.latch.Set(ctx, int64(count))
 	switch {
 	case err != nil:
-		return public("set", l.name, err)
+		return publicError("set", l.name, err)
 	case !set:
 		return &HeldError{Name: l.name, Kind: protocol.Latch.String(), Holders: int(standing.Count)}
 	}
@@ -81,9 +82,9 @@ func (l *Latch) CountDown(ctx context.Context) error {
 	}
 	standing, err := l.latch.CountDown(ctx)
 	if err != nil {
-		return public("count down", l.name, err)
+		return publicError("count down", l.name, err)
 	}
-	return l.set(standing)
+	return l.checkSet(standing)
 }
 
 // Count returns how many have yet to count down. 0 means that the latch is open. If the latch is
@@ -94,9 +95,9 @@ func (l *Latch) Count(ctx context.Context) (int, error) {
 	}
 	standing, err := l.latch.Look(ctx)
 	if err != nil {
-		return 0, public("count", l.name, err)
+		return 0, publicError("count", l.name, err)
 	}
-	return int(standing.Count), l.set(standing)
+	return int(standing.Count), l.checkSet(standing)
 }
 
 // Wait waits until the latch is open, also if it is not set yet. Only ctx and WithWait bound the
@@ -106,13 +107,13 @@ func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return err
 	}
-	return public("wait", l.name, l.latch.Wait(ctx))
+	return publicError("wait", l.name, l.latch.Wait(ctx))
 }
 
-// set returns nil if the latch is set or open.
-func (l *Latch) set(standing protocol.Standing) error {
+// checkSet returns nil if the latch is set or open.
+func (l *Latch) checkSet(standing protocol.Standing) error {
 	if standing.Latch == protocol.LatchUnset {
-		return fmt.Errorf("%w: latch %q is not set", ErrNotHeld, shortened(l.name))
+		return fmt.Errorf("%w: latch %q is not set", ErrNotHeld, shorten(l.name))
 	}
 	return nil
 }
@@ -120,7 +121,7 @@ func (l *Latch) set(standing protocol.Standing) error {
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (l *Latch) check(ctx context.Context) error {
 	if l == nil {
-		return zeroHandle("Latch", "made by Client.Latch")
+		return zeroHandleError("Latch", "made by Client.Latch")
 	}
-	return usable(ctx, "Latch", l.latch != nil, l.err)
+	return checkHandle(ctx, "Latch", l.latch != nil, l.err)
 }

@@ -76,8 +76,8 @@ func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
 	}
 }
 
-// over returns a context that carries the values of ctx, and has ended with this cause.
-func over(ctx context.Context, cause error) context.Context {
+// endedContext returns a context that carries the values of ctx, and has ended with this cause.
+func endedContext(ctx context.Context, cause error) context.Context {
 	ended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	cancel(cause)
 	return ended
@@ -101,20 +101,20 @@ func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context
 		ctx = context.Background()
 	}
 	switch {
-	case l.empty():
-		return over(ctx, ErrNotHeld), func() {}
+	case l.isNone():
+		return endedContext(ctx, ErrNotHeld), func() {}
 	case none:
 		var bad problems
 		bad.check(false, "ctx", nil, "not nil")
-		return over(ctx, bad.err("Lease.Bind")), func() {}
+		return endedContext(ctx, bad.err("Lease.Bind")), func() {}
 	}
 	return l.inner.Bind(ctx)
 }
 
 // Done returns a channel that is closed when the lease ends.
 func (l *Lease) Done() <-chan struct{} {
-	if l.empty() {
-		return over(context.Background(), ErrNotHeld).Done()
+	if l.isNone() {
+		return endedContext(context.Background(), ErrNotHeld).Done()
 	}
 	return l.inner.Context().Done()
 }
@@ -123,15 +123,15 @@ func (l *Lease) Done() <-chan struct{} {
 // even before any goroutine has noticed the end. Afterwards Err returns the *LostError, or
 // ErrClosed. After Release and Detach it returns ErrNotHeld.
 func (l *Lease) Err() error {
-	if l.empty() {
+	if l.isNone() {
 		return ErrNotHeld
 	}
-	return public("lease", l.inner.Name(), l.inner.Err())
+	return publicError("lease", l.inner.Name(), l.inner.Err())
 }
 
 // Name returns the name that is held. For a group it returns the first name in the order of bytes.
 func (l *Lease) Name() string {
-	if l.empty() {
+	if l.isNone() {
 		return ""
 	}
 	return l.inner.Name()
@@ -139,16 +139,16 @@ func (l *Lease) Name() string {
 
 // String returns the name and the token, for logs.
 func (l *Lease) String() string {
-	if l.empty() {
+	if l.isNone() {
 		return "no lease"
 	}
-	return fmt.Sprintf("lease of %q with token %d", shortened(l.Name()), l.Token())
+	return fmt.Sprintf("lease of %q with token %d", shorten(l.Name()), l.Token())
 }
 
 // Owner returns the id of WithOwner, or else an id of the hold's own, as Leader.Owner says it. For
 // a group it returns the owner of the hold of Name.
 func (l *Lease) Owner() string {
-	if l.empty() {
+	if l.isNone() {
 		return ""
 	}
 	return l.inner.Owner()
@@ -163,7 +163,7 @@ func (l *Lease) Owner() string {
 // holders. Holders of one Semaphore are not alone: such a store would refuse all of them except the
 // last to come. Guard what they write with a Mutex and its token.
 func (l *Lease) Token() int64 {
-	if l.empty() {
+	if l.isNone() {
 		return 0
 	}
 	return l.inner.Token()
@@ -171,7 +171,7 @@ func (l *Lease) Token() int64 {
 
 // Tokens returns the token of every name that the lease holds: one name, or those of a group.
 func (l *Lease) Tokens() map[string]int64 {
-	if l.empty() {
+	if l.isNone() {
 		return nil
 	}
 	return l.inner.Tokens()
@@ -181,7 +181,7 @@ func (l *Lease) Tokens() map[string]int64 {
 // not in the future. After a hand-over it is at first the end of the hand-over's claim, at most 500
 // ms ahead, until the first renewal. For a group it is that of the name that ends first.
 func (l *Lease) Until() time.Time {
-	if l.empty() {
+	if l.isNone() {
 		return time.Time{}
 	}
 	return l.inner.Until()
@@ -193,7 +193,7 @@ func (l *Lease) Until() time.Time {
 // *WaitError nothing is changed, and trust goes on as Until says. After Release, Check returns
 // ErrNotHeld.
 func (l *Lease) Check(ctx context.Context) error {
-	if l.empty() {
+	if l.isNone() {
 		return ErrNotHeld
 	}
 	if ctx == nil {
@@ -201,7 +201,7 @@ func (l *Lease) Check(ctx context.Context) error {
 		bad.check(false, "ctx", nil, "not nil")
 		return bad.err("Lease.Check")
 	}
-	return public("check", l.inner.Name(), l.inner.Check(ctx))
+	return publicError("check", l.inner.Name(), l.inner.Check(ctx))
 }
 
 // Extend lets a lease of a lock WithoutRenewal last for another TTL from the moment at which the
@@ -219,7 +219,7 @@ func (l *Lease) Check(ctx context.Context) error {
 // goes on as Until says, and the hold may be extended at the server. The caller may try again. For
 // a group, the errors of the names that were not extended are joined.
 func (l *Lease) Extend(ctx context.Context) error {
-	if l.empty() {
+	if l.isNone() {
 		return ErrNotHeld
 	}
 	var bad problems
@@ -229,10 +229,10 @@ func (l *Lease) Extend(ctx context.Context) error {
 	}
 	err := l.inner.Extend(ctx)
 	if errors.Is(err, engine.ErrRenewed) {
-		bad.add("lease", "of "+shortened(l.inner.Name()), "one of WithoutRenewal")
+		bad.add("lease", "of "+shorten(l.inner.Name()), "one of WithoutRenewal")
 		return bad.err("Lease.Extend")
 	}
-	return public("extend", l.inner.Name(), err)
+	return publicError("extend", l.inner.Name(), err)
 }
 
 // Release gives the lease back. It returns nil when that is done. The hold is free when all its
@@ -250,10 +250,10 @@ func (l *Lease) Extend(ctx context.Context) error {
 //     release was sent again: it was given back, or it had been lost before that.
 //   - A *StoreError: the server refused. The hold stays until its TTL is over.
 func (l *Lease) Release() error {
-	if l.empty() {
+	if l.isNone() {
 		return ErrNotHeld
 	}
-	return public("release", l.inner.Name(), l.inner.Release())
+	return publicError("release", l.inner.Name(), l.inner.Release())
 }
 
 // Downgrade turns a lease that writes an RWMutex into a lease that reads it, without a gap. The
@@ -267,7 +267,7 @@ func (l *Lease) Release() error {
 // ended. The lease then reads, but whether other readers may enter is not known yet. The request is
 // repeated in the background; without an answer the lease is lost when trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
-	if l.empty() {
+	if l.isNone() {
 		return ErrNotHeld
 	}
 	var bad problems
@@ -277,10 +277,10 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	}
 	err := l.inner.Downgrade(ctx)
 	if errors.Is(err, engine.ErrNotWriter) {
-		bad.add("lease", "of "+shortened(l.inner.Name()), "one that writes an RWMutex")
+		bad.add("lease", "of "+shorten(l.inner.Name()), "one that writes an RWMutex")
 		return bad.err("Lease.Downgrade")
 	}
-	return public("downgrade", l.inner.Name(), err)
+	return publicError("downgrade", l.inner.Name(), err)
 }
 
-func (l *Lease) empty() bool { return l == nil || l.inner == nil }
+func (l *Lease) isNone() bool { return l == nil || l.inner == nil }

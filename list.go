@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -54,7 +55,7 @@ func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[lockin
 				yield(lockinfo.Info{}, err)
 				return
 			}
-			if options.choose(info) && !yield(info, nil) {
+			if options.matches(info) && !yield(info, nil) {
 				return
 			}
 		}
@@ -66,11 +67,11 @@ func (o ListOptions) check(ctx context.Context, c *Client) error {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
 	bad.check(ctx != nil, "ctx", nil, "not nil")
-	bad.check(len(o.Pattern) <= maxText, "ListOptions.Pattern", shortened(o.Pattern), "at most 1 KiB")
-	bad.check(len(o.Label) <= maxText, "ListOptions.Label", shortened(o.Label), "at most 1 KiB")
+	bad.check(len(o.Pattern) <= limits.MaxText, "ListOptions.Pattern", shorten(o.Pattern), "at most 1 KiB")
+	bad.check(len(o.Label) <= limits.MaxText, "ListOptions.Label", shorten(o.Label), "at most 1 KiB")
 	_, pid, ofProcess := strings.Cut(o.Process, "/")
 	number, err := strconv.Atoi(pid)
-	bad.check(!ofProcess || err == nil && number > 0, "ListOptions.Process", shortened(o.Process), `"host" or "host/pid"`)
+	bad.check(!ofProcess || err == nil && number > 0, "ListOptions.Process", shorten(o.Process), `"host" or "host/pid"`)
 	bad.check(o.OlderThan >= 0, "ListOptions.OlderThan", o.OlderThan, "not negative")
 	return bad.err("Client.List")
 }
@@ -100,7 +101,7 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 			defer close(found)
 			for name, err := range c.engine.Names(ctx, pattern) {
 				if err != nil {
-					failed = operated("list", "", err)
+					failed = operatorError("list", "", err)
 					return
 				}
 				select {
@@ -136,7 +137,7 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 		}
 		if end := whole.Err(); end != nil { // it may have ended the goroutines before they could say so
 			if !errors.Is(failed, end) {
-				failed = operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)})
+				failed = operatorError("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)})
 			}
 			yield(lockinfo.Info{}, failed)
 		}
@@ -149,15 +150,15 @@ func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (lockin
 	if found.Foreign != "" {
 		return lockinfo.Info{Name: found.Foreign, Foreign: "the key of no lock"}, nil
 	}
-	in, err := c.engine.Inspect(ctx, found.Name, protocol.Page{Holds: inspected, Queue: inspected})
+	in, err := c.engine.Inspect(ctx, found.Name, protocol.Page{Holds: maxInspected, Queue: maxInspected})
 	if err != nil {
-		return lockinfo.Info{}, operated("inspect", found.Name, err)
+		return lockinfo.Info{}, operatorError("inspect", found.Name, err)
 	}
-	return c.infoOf(found.Name, in), nil
+	return c.newInfo(found.Name, in), nil
 }
 
-// choose tells whether the options choose a name.
-func (o ListOptions) choose(info lockinfo.Info) bool {
+// matches reports whether a name meets the conditions.
+func (o ListOptions) matches(info lockinfo.Info) bool {
 	if o.Contended && info.Waiters == 0 {
 		return false
 	}
@@ -165,15 +166,15 @@ func (o ListOptions) choose(info lockinfo.Info) bool {
 		return info.State() != lockinfo.StateFree || len(info.Queue) > 0
 	}
 	for _, h := range info.Holds {
-		if o.chooseHold(h, info.At) {
+		if o.matchesHold(h, info.At) {
 			return true
 		}
 	}
 	return false
 }
 
-// chooseHold tells whether a hold meets all conditions about a holder.
-func (o ListOptions) chooseHold(h lockinfo.Hold, now time.Time) bool {
+// matchesHold reports whether a hold meets all conditions about a holder.
+func (o ListOptions) matchesHold(h lockinfo.Hold, now time.Time) bool {
 	host, pid, ofProcess := strings.Cut(o.Process, "/")
 	switch {
 	case o.Label != "" && h.Label != o.Label:

@@ -34,11 +34,11 @@ func (m *Mutex) Locker(ctx context.Context, onError func(error)) sync.Locker {
 	if onError == nil {
 		onError = func(error) {}
 	}
-	return &locker{mutex: m.endless(), ctx: ctx, onError: onError, holder: make(chan struct{}, 1)}
+	return &locker{mutex: m.withoutPollingEnd(), ctx: ctx, onError: onError, holder: make(chan struct{}, 1)}
 }
 
-// endless returns the mutex without an end of polling.
-func (m *Mutex) endless() *Mutex {
+// withoutPollingEnd returns the mutex without an end of polling.
+func (m *Mutex) withoutPollingEnd() *Mutex {
 	if m == nil || m.lock == nil {
 		return m
 	}
@@ -59,23 +59,23 @@ func (l *locker) Lock() {
 	for began := time.Now(); ; {
 		lease, err := l.mutex.Lock(l.ctx)
 		if err != nil {
-			l.fail(err)
+			l.failLock(err)
 		}
-		if l.keep(lease) {
+		if l.keepLease(lease) {
 			return
 		}
 		_ = lease.Release() // the observer hears of an error
 		if l.ctx.Err() != nil {
 			ended := &engine.WaitEnded{Err: protocol.EndOf(l.ctx), Waited: time.Since(began), Answered: true}
-			l.fail(public("lock", lease.Name(), ended))
+			l.failLock(publicError("lock", lease.Name(), ended))
 		}
 	}
 }
 
-// keep makes a lease that of the present holder, and reports whether it did. The goroutine that
-// holds now must have called Unlock before. Leases of one owner, entries into one hold, and the
-// successor of a lease that was lost wait for that. A lease that is over by then is not kept.
-func (l *locker) keep(lease *Lease) bool {
+// keepLease makes a lease that of the present holder, and reports whether it did. The goroutine
+// that holds now must have called Unlock before. Leases of one owner, entries into one hold, and
+// the successor of a lease that was lost wait for that. A lease that is over by then is not kept.
+func (l *locker) keepLease(lease *Lease) bool {
 	select {
 	case l.holder <- struct{}{}:
 	case <-lease.Done():
@@ -91,14 +91,14 @@ func (l *locker) keep(lease *Lease) bool {
 	return true
 }
 
-// fail tells of an error, and ends the caller.
-func (l *locker) fail(err error) {
+// failLock reports an error, and ends the caller.
+func (l *locker) failLock(err error) {
 	l.onError(err)
 	panic(err)
 }
 
 // errUnlocked is the panic of an Unlock without Lock.
-var errUnlocked = compose(": ", errors.New(prefix+"Unlock of an unlocked Locker"), ErrNotHeld)
+var errUnlocked = composeErrors(": ", errors.New(prefix+"Unlock of an unlocked Locker"), ErrNotHeld)
 
 // Unlock implements sync.Locker.
 func (l *locker) Unlock() {

@@ -3,16 +3,12 @@ package holdfast_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // noted collects what a Locker tells onError.
@@ -84,8 +80,8 @@ func TestLockerExcludes(t *testing.T) {
 		"owner":   {holdfast.WithOwner("o")}, // whose holds do not exclude each other
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w, seen := newWorld(t), &noted{}
+			inWorld(t, func(t *testing.T, w world) {
+				seen := &noted{}
 				client, _ := w.client()
 				other, _ := w.client()
 				lockers := []sync.Locker{client.Mutex("n", options...).Locker(t.Context(), seen.add)}
@@ -118,16 +114,16 @@ func TestLockerExcludes(t *testing.T) {
 
 // Lock waits for failures that may pass, for as long as they last.
 func TestLockerWaitsForTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
+	inWorld(t, func(t *testing.T, w world) {
+		seen := &noted{}
 		client, sent := w.client()
 		back := time.Now().Add(time.Hour)
-		sent.ready = func() error {
+		sent.on("ready", func(_ context.Context, _ int64, send func() error) error {
 			if time.Now().Before(back) {
-				return &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Loading, Err: errors.New("LOADING")}
+				return newFailure(protocol.Loading, errors.New("LOADING"))
 			}
-			return nil
-		}
+			return send()
+		})
 		for _, options := range [][]holdfast.Option{nil, {holdfast.WithPolling(time.Second, 3)}} {
 			l := client.Mutex("n", options...).Locker(t.Context(), seen.add)
 			l.Lock()
@@ -143,8 +139,8 @@ func TestLockerWaitsForTheServer(t *testing.T) {
 
 // Lock never returns without the lock. It tells onError and panics with the same error.
 func TestLockerPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
+	inWorld(t, func(t *testing.T, w world) {
+		seen := &noted{}
 		client, sent := w.client()
 		other, _ := w.client()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("shut down"))
@@ -167,14 +163,12 @@ func TestLockerPanics(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		sent.ready = func() error {
-			return &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Denied, Err: errors.New("NOPERM")}
-		}
+		sent.on("ready", loseFirst(1<<60, false, errDenied))
 		var refused *holdfast.StoreError
 		if err := panicked(client.Mutex("n").Locker(t.Context(), nil).Lock); !errors.As(err, &refused) || refused.Kind != holdfast.StoreDenied {
 			t.Errorf("without onError: %v", err)
 		}
-		sent.ready = nil
+		sent.on("ready", nil)
 		l := client.Mutex("n").Locker(t.Context(), seen.add)
 		l.Lock()
 		if err := client.Close(); err != nil {
@@ -189,28 +183,11 @@ func TestLockerPanics(t *testing.T) {
 	})
 }
 
-// An Unlock without Lock panics as that of a sync.Mutex does, and leaves the Locker usable.
-func TestLockerUnlockWithoutLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
-		client, _ := w.client()
-		l := client.Mutex("n").Locker(t.Context(), seen.add)
-		for range 2 {
-			if err := panicked(l.Unlock); !errors.Is(err, holdfast.ErrNotHeld) {
-				t.Errorf("got %v", err)
-			}
-			l.Lock()
-			l.Unlock() //nolint:staticcheck // nothing is guarded: it works
-		}
-		seen.none(t)
-	})
-}
-
 // A loss is told by Unlock alone. Meanwhile other processes may be in, but no goroutine that shares
 // the Locker.
 func TestLockerLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
+	inWorld(t, func(t *testing.T, w world) {
+		seen := &noted{}
 		client, _ := w.client()
 		l := client.Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)).Locker(t.Context(), seen.add)
 		l.Lock()
@@ -234,86 +211,28 @@ func TestLockerLost(t *testing.T) {
 	})
 }
 
-// silentFrees is a protocol on which releases get no answer while it is silent.
-type silentFrees struct {
-	protocol.Protocol
-	silent atomic.Bool
-}
-
-type silentResource struct {
-	protocol.Resource
-	of *silentFrees
-}
-
-func (s *silentFrees) Bind(spec protocol.Spec) protocol.Resource {
-	return silentResource{s.Protocol.Bind(spec), s}
-}
-
-func (s *silentFrees) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
-	inner := slices.Clone(renewals)
-	for i := range inner {
-		inner[i].Resource = inner[i].Resource.(silentResource).Resource
-	}
-	s.Protocol.Renew(ctx, inner, done)
-}
-
-func (r silentResource) Free(ctx context.Context, free protocol.Free) (bool, error) {
-	if r.of.silent.Load() {
-		<-time.After(time.Second)
-		return false, &protocol.Failure{Op: "release", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
-	}
-	return r.Resource.Free(ctx, free)
-}
-
 // A release that is not confirmed goes to onError, and the Locker can be locked again.
-func TestLockerUnlockUncertain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
-		client, _ := w.client()
-		silent := &silentFrees{Protocol: w.server.Connect("p")}
-		quiet, err := holdfast.NewOn(silent, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer quiet.Close()
-		l := quiet.Mutex("n").Locker(t.Context(), seen.add)
+func TestLockerUnlockUncertainIsTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		seen := &noted{}
+		client, sent := w.client()
+		other, _ := w.client()
+		l := client.Mutex("n").Locker(t.Context(), seen.add)
 		l.Lock()
-		silent.silent.Store(true)
+		sent.on("free", func(context.Context, int64, func() error) error {
+			<-time.After(time.Second)
+			return errUnknown
+		})
 		l.Unlock()
 		if err := seen.only(t); !errors.Is(err, holdfast.ErrUncertain) {
 			t.Errorf("got %v", err)
 		}
-		silent.silent.Store(false)
+		sent.on("free", nil)
 		l.Lock()
-		if _, err := client.Mutex("n").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+		if _, err := other.Mutex("n").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
 			t.Errorf("got %v", err)
 		}
 		l.Unlock()
 		seen.none(t)
-	})
-}
-
-// Under the context of a lease of the same name, Lock enters that hold. The goroutines that share
-// the Locker exclude each other all the same, until the context ends.
-func TestLockerUnderALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := newWorld(t), &noted{}
-		client, sent := w.client()
-		lease := w.must(client.Mutex("n").Lock(t.Context()))
-		ctx, cancel := context.WithTimeout(leased.Context(lease), time.Second)
-		defer cancel()
-		l := client.Mutex("n").Locker(ctx, seen.add)
-		l.Lock()
-		if asks := sent.asks.Load(); asks != 1 {
-			t.Errorf("%d asks", asks)
-		}
-		fails(t, seen, l, context.DeadlineExceeded) // it waits for the Unlock of the other, as long as ctx lasts
-		l.Unlock()
-		w.release(lease)
-		fails(t, seen, l, context.DeadlineExceeded)
-		l = client.Mutex("n").Locker(leased.Context(lease), seen.add)
-		fails(t, seen, l, context.Canceled)
-		seen.none(t)
-		w.nothingLeft()
 	})
 }

@@ -17,9 +17,9 @@ type Mutex struct {
 // Mutex makes a handle, as Client says.
 func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	if c == nil || c.engine == nil {
-		return &Mutex{err: zeroHandle("Mutex", "a client that New made")}
+		return &Mutex{err: zeroHandleError("Mutex", "a client that New made")}
 	}
-	s, err := c.settled("Mutex", name, options)
+	s, err := c.newSettings("Mutex", name, options)
 	if err != nil {
 		return &Mutex{err: err}
 	}
@@ -44,7 +44,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
 	}
-	return m.lease(m.lock.Acquire(ctx))
+	return m.newLease(m.lock.Acquire(ctx))
 }
 
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
@@ -56,7 +56,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
 	}
-	return m.lease(m.lock.Try(ctx))
+	return m.newLease(m.lock.Try(ctx))
 }
 
 // Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
@@ -74,12 +74,12 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {
-		return zeroHandle("Mutex", "made by Client.Mutex")
+		return zeroHandleError("Mutex", "made by Client.Mutex")
 	}
-	return usable(ctx, "Mutex", m.lock != nil, m.err)
+	return checkHandle(ctx, "Mutex", m.lock != nil, m.err)
 }
 
-// lease translates what the engine answers.
-func (m *Mutex) lease(inner *engine.Lease, err error) (*Lease, error) {
-	return leased("Mutex", m.lock, inner, err)
+// newLease translates what the engine answers.
+func (m *Mutex) newLease(inner *engine.Lease, err error) (*Lease, error) {
+	return newLease("Mutex", m.lock, inner, err)
 }

@@ -3,6 +3,9 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +144,7 @@ type Event struct {
 
 // observe tells the observer of an event, in the goroutine that the engine chose.
 func (c *Client) observe(inner engine.Event) {
-	c.config.Observer.Observe(eventOf(inner, c.classes.class(inner.Name)))
+	c.config.Observer.Observe(newEvent(inner, c.classes.Of(inner.Name)))
 }
 
 // Outcome returns how the call ended that this event is the last of. It is empty for events that
@@ -180,9 +183,9 @@ func traceText(text string) string {
 	return text
 }
 
-func eventOf(e engine.Event, class string) Event {
+func newEvent(e engine.Event, class string) Event {
 	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
-		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: callers(e.Stack),
+		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: trimStack(e.Stack),
 		HolderToken: e.HolderToken, HolderTrace: traceText(e.HolderTrace)}
 	if e.Since != 0 {
 		out.Since = time.UnixMicro(e.Since)
@@ -201,7 +204,7 @@ func eventOf(e engine.Event, class string) Event {
 
 // eventError returns the error that the call returns, or that no call returns.
 func eventError(e engine.Event) error {
-	if bad := wrongArgument(e.Lock.String(), e.Name, "", e.Err); bad != nil {
+	if bad := argumentError(e.Lock.String(), e.Name, "", e.Err); bad != nil {
 		return bad
 	}
 	op := "background"
@@ -211,11 +214,12 @@ func eventError(e engine.Event) error {
 	if gone := (*engine.AttachError)(nil); errors.As(e.Err, &gone) {
 		return attachError("attach", e.Name, e.Err)
 	}
-	return public(op, e.Name, e.Err)
+	return publicError(op, e.Name, e.Err)
 }
 
-// counted is a store that tells the observer of its requests, if the observer wants that.
-func (c *Config) counted(s wire.Store) wire.Store {
+// countRequests returns a store that tells the observer of its requests, if the observer wants
+// that.
+func (c *Config) countRequests(s wire.Store) wire.Store {
 	observer, ok := c.Observer.(telemetry.RequestObserver)
 	if !ok {
 		return s
@@ -231,4 +235,58 @@ func (c *Config) counted(s wire.Store) wire.Store {
 		}()
 		observer.ObserveRequest(telemetry.Request{Op: op, Outcome: outcomes[outcome]})
 	})
+}
+
+// logSlow logs a report of a wait or a lease that lasts long, or that it is over.
+func logSlow(logger *slog.Logger, e engine.Event, over bool) {
+	attributes := []any{"name", shorten(e.Name), "kind", e.Lock.String()}
+	var text, took string
+	switch {
+	case e.Kind == engine.SlowWait && over:
+		text, took = "a wait was long and is over", "waited"
+	case e.Kind == engine.SlowWait:
+		text, took = "a caller waits for long", "waited"
+		attributes = append(attributes, "holder", shorten(e.Holder))
+		if e.Since != 0 {
+			attributes = append(attributes, "since", time.UnixMicro(e.Since))
+		}
+	case over:
+		text, took = "a lease was long and is over", "held"
+		attributes = append(attributes, "token", e.Token)
+	default:
+		text, took = "a lease lasts long", "held"
+		attributes = append(attributes, "token", e.Token)
+	}
+	logger.Warn("holdfast: "+text, append(attributes, took, e.Took, "stack", stackText(e.Stack))...)
+}
+
+// trimStack cuts the frames of this module off the top of a stack.
+func trimStack(stack []uintptr) []uintptr {
+	for i := range stack {
+		frame, _ := runtime.CallersFrames(stack[i : i+1]).Next()
+		if !isOwnFrame(frame.Function) {
+			return stack[i:]
+		}
+	}
+	return stack
+}
+
+// isOwnFrame reports whether a function is of this package or the engine.
+func isOwnFrame(function string) bool {
+	const root = "github.com/holdfast-go/holdfast"
+	return strings.HasPrefix(function, root+".") || strings.HasPrefix(function, root+"/internal/engine.")
+}
+
+// stackText is a stack in one line: the innermost call first.
+func stackText(stack []uintptr) string {
+	var out []string
+	for frames := runtime.CallersFrames(trimStack(stack)); ; {
+		frame, more := frames.Next()
+		if frame.Function != "" {
+			out = append(out, frame.Function+" "+frame.File+":"+strconv.Itoa(frame.Line))
+		}
+		if !more {
+			return strings.Join(out, "; ")
+		}
+	}
 }

@@ -34,7 +34,7 @@ func (c *Client) ForceBreak(ctx context.Context, name string, token int64) error
 }
 
 func (c *Client) breakHold(ctx context.Context, call, name string, token int64, force bool) error {
-	if err := c.operates(ctx, call, name); err != nil {
+	if err := c.checkCall(ctx, call, name); err != nil {
 		return err
 	}
 	var bad problems
@@ -46,10 +46,10 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if c.quorum == nil { // a quorum finds out by itself, and waits for no master that does not answer
 		in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})
 		if err == nil {
-			err = foreignTo("break", in)
+			err = foreignError("break", in)
 		}
 		if err != nil {
-			return operated("break", name, err)
+			return operatorError("break", name, err)
 		}
 		if kind = in.Kind; kind == 0 || kind == protocol.Latch {
 			return ErrNotHeld
@@ -57,7 +57,7 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	}
 	done, err := c.engine.Break(ctx, name, protocol.Break{Kind: kind, Token: token, By: c.config.Label, Force: force})
 	if err != nil {
-		return operated("break", name, err)
+		return operatorError("break", name, err)
 	}
 	if !done {
 		return ErrNotHeld
@@ -65,8 +65,9 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	return nil
 }
 
-// foreignTo is the error of a call about a name whose key is none of ours; nil: it is no such key.
-func foreignTo(op string, in protocol.Inspection) error {
+// foreignError is the error of a call about a name whose key is none of ours; nil: it is no such
+// key.
+func foreignError(op string, in protocol.Inspection) error {
 	if in.Foreign == nil {
 		return nil
 	}
@@ -84,31 +85,31 @@ var ErrNotWaiting = errors.New("holdfast: not waiting")
 // The error is ErrNotWaiting if no waiter has this ID, as it holds or has left. Other errors are
 // those of every call. A quorum refuses it.
 func (c *Client) Evict(ctx context.Context, name, waiter string) error {
-	if err := c.operates(ctx, "Client.Evict", name); err != nil {
+	if err := c.checkCall(ctx, "Client.Evict", name); err != nil {
 		return err
 	}
 	if c.quorum != nil {
 		_, err := c.engine.Evict(ctx, name, protocol.Mutex, "", c.config.Label)
-		return operated("evict", name, err)
+		return operatorError("evict", name, err)
 	}
-	for page := (protocol.Page{Queue: inspected}); ; {
+	for page := (protocol.Page{Queue: maxInspected}); ; {
 		in, err := c.engine.Inspect(ctx, name, page)
 		if err != nil {
-			return operated("evict", name, err)
+			return operatorError("evict", name, err)
 		}
-		if err := foreignTo("evict", in); err != nil {
-			return operated("evict", name, err)
+		if err := foreignError("evict", in); err != nil {
+			return operatorError("evict", name, err)
 		}
 		for _, p := range in.Queue {
 			page.After = p.Order
-			if digestOf(p.ID) != waiter {
+			if waiterID(p.ID) != waiter {
 				continue
 			}
 			done, err := c.engine.Evict(ctx, name, in.Kind, p.ID, c.config.Label)
 			if err == nil && !done {
 				return ErrNotWaiting
 			}
-			return operated("evict", name, err)
+			return operatorError("evict", name, err)
 		}
 		if len(in.Queue) < page.Queue {
 			return ErrNotWaiting
@@ -116,15 +117,15 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	}
 }
 
-// operated translates the error of a call of an operator.
-func operated(op, name string, err error) error {
+// operatorError translates the error of a call of an operator.
+func operatorError(op, name string, err error) error {
 	var ended *engine.WaitEnded
 	if !errors.As(err, &ended) {
-		return public(op, name, err)
+		return publicError(op, name, err)
 	}
-	over := compose(": ", errors.New(prefix+op), ended.Err)
+	over := composeErrors(": ", errors.New(prefix+op), ended.Err)
 	if ended.Failure == nil {
 		return over
 	}
-	return compose("; ", over, public(op, name, ended.Failure))
+	return composeErrors("; ", over, publicError(op, name, ended.Failure))
 }

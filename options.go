@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 )
 
 // An Option changes how one lock is held or waited for. Later options win. An option works alike
@@ -58,7 +59,7 @@ var meaningless = map[string]optionSet{
 	"Election":  optOwner,                                                                                             // two of one owner would both lead
 }
 
-func (s *settings) has(option optionSet) bool { return s.given&option != 0 }
+func (s *settings) isGiven(option optionSet) bool { return s.given&option != 0 }
 
 // WithTTL sets how long the lock outlives its holder, instead of Config.TTL. It is from 100 ms to
 // Config.MaxTTL, in whole milliseconds (rounded down).
@@ -152,17 +153,17 @@ func WithDeadlockCheck() Option {
 	return func(s *settings) { s.DeadlockCheck, s.given = true, s.given|optDeadlockCheck }
 }
 
-// settled applies options for a kind of lock, and checks them and the name.
-func (c *Client) settled(kind, name string, options []Option) (settings, error) {
-	s := c.apply(kind, options)
-	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
-		return s, bad.err(named(kind, name))
+// newSettings applies options for a kind of lock, and checks them and the name.
+func (c *Client) newSettings(kind, name string, options []Option) (settings, error) {
+	s := c.applyOptions(kind, options)
+	if bad := s.invalidOptions(kind, name, c.config.MaxTTL); bad != nil {
+		return s, bad.err(handleText(kind, name))
 	}
-	return s.agreed(), nil
+	return s.reconcile(), nil
 }
 
-// apply returns the defaults for a kind of lock, changed by options.
-func (c *Client) apply(kind string, options []Option) settings {
+// applyOptions returns the defaults for a kind of lock, changed by options.
+func (c *Client) applyOptions(kind string, options []Option) settings {
 	s := settings{label: c.config.Label, noQueue: !c.engine.Queues()}
 	s.TTL = c.config.TTL
 	if kind != "Election" && kind != "Latch" { // they wait as long as it takes, unless an option says otherwise
@@ -176,58 +177,58 @@ func (c *Client) apply(kind string, options []Option) settings {
 	return s
 }
 
-// agreed makes checked settings agree with each other.
-func (s settings) agreed() settings {
-	if s.has(optMaxHold) && s.MaxHold < s.TTL {
+// reconcile makes checked settings agree with each other.
+func (s settings) reconcile() settings {
+	if s.isGiven(optMaxHold) && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
 	}
 	s.TTL = s.TTL.Truncate(time.Millisecond)
 	return s
 }
 
-// wrong returns all that is wrong with a name and its options.
+// invalidOptions returns all that is wrong with a name and its options.
 //
 //nolint:gocyclo // one line for each rule of an option
-func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems) {
-	if name == "" || len(name) > maxText {
-		bad.add("name", shortened(name), "from 1 to 1024 bytes")
+func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad problems) {
+	if name == "" || len(name) > limits.MaxText {
+		bad.add("name", shorten(name), "from 1 to 1024 bytes")
 	}
-	if s.TTL < minTTL || s.TTL > longest {
+	if s.TTL < limits.MinTTL || s.TTL > longest {
 		bad.add("WithTTL", s.TTL, fmt.Sprintf("from 100ms to Config.MaxTTL, %v", longest))
 	}
-	if s.has(optMaxHold) && s.MaxHold < minTTL {
+	if s.isGiven(optMaxHold) && s.MaxHold < limits.MinTTL {
 		bad.add("WithMaxHold", s.MaxHold, "at least 100ms")
 	}
-	if s.has(optMinHold) && (s.MinHold <= 0 || s.MinHold > longest) {
+	if s.isGiven(optMinHold) && (s.MinHold <= 0 || s.MinHold > longest) {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("above 0, at most Config.MaxTTL, %v", longest))
 	}
-	if s.has(optMinHold) && s.has(optMaxHold) && s.MaxHold >= minTTL && s.MinHold > s.MaxHold {
+	if s.isGiven(optMinHold) && s.isGiven(optMaxHold) && s.MaxHold >= limits.MinTTL && s.MinHold > s.MaxHold {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("at most the max hold, %v", s.MaxHold))
 	}
-	if s.has(optPolling) && s.Interval < time.Millisecond {
+	if s.isGiven(optPolling) && s.Interval < time.Millisecond {
 		bad.add("WithPolling interval", s.Interval, "at least 1ms")
 	}
-	if s.has(optPolling) && s.Attempts < 0 {
+	if s.isGiven(optPolling) && s.Attempts < 0 {
 		bad.add("WithPolling attempts", s.Attempts, "at least 0")
 	}
-	if s.has(optDeadlockCheck) {
-		bad.check(!s.has(optPolling), "WithDeadlockCheck", "given", "not with WithPolling, which has no place in the queue")
+	if s.isGiven(optDeadlockCheck) {
+		bad.check(!s.isGiven(optPolling), "WithDeadlockCheck", "given", "not with WithPolling, which has no place in the queue")
 		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
-	if s.has(optOwner) && (s.owner == "" || len(s.owner) > maxText) {
-		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
+	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
+		bad.add("WithOwner", shorten(s.owner), "from 1 to 1024 bytes")
 	}
-	if s.has(optWait) && s.Wait <= 0 {
+	if s.isGiven(optWait) && s.Wait <= 0 {
 		bad.add("WithWait", s.Wait, "above 0")
 	}
-	if len(s.label) > maxText {
-		bad.add("WithLabel", shortened(s.label), "at most 1024 bytes")
+	if len(s.label) > limits.MaxText {
+		bad.add("WithLabel", shorten(s.label), "at most 1024 bytes")
 	}
-	return append(bad, s.refused(kind)...)
+	return append(bad, s.meaninglessOptions(kind)...)
 }
 
-// refused returns the options that have no meaning for a type.
-func (s *settings) refused(kind string) (bad problems) {
+// meaninglessOptions returns the options that have no meaning for a type.
+func (s *settings) meaninglessOptions(kind string) (bad problems) {
 	no := meaningless[kind] & s.given
 	if no == 0 {
 		return nil
@@ -236,7 +237,7 @@ func (s *settings) refused(kind string) (bad problems) {
 		name  string
 		value any
 	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
-		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}, {"WithWait", s.Wait},
+		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)}, {"WithWait", s.Wait},
 		{"WithDeadlockCheck", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
@@ -245,8 +246,8 @@ func (s *settings) refused(kind string) (bad problems) {
 	return bad
 }
 
-// shortened keeps errors readable.
-func shortened(s string) string {
+// shorten keeps errors readable.
+func shorten(s string) string {
 	if len(s) <= 64 {
 		return s
 	}

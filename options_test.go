@@ -20,25 +20,25 @@ import (
 // first method of a handle that was made with the option.
 var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 	"Mutex": func(c *holdfast.Client, o holdfast.Option) error {
-		return given(c.Mutex("n", o).TryLock(context.Background()))
+		return releaseAtOnce(c.Mutex("n", o).TryLock(context.Background()))
 	},
 	"RWMutex": func(c *holdfast.Client, o holdfast.Option) error {
-		return errors.Join(given(c.RWMutex("n", o).TryLock(context.Background())), given(c.RWMutex("n", o).TryRLock(context.Background())))
+		return errors.Join(releaseAtOnce(c.RWMutex("n", o).TryLock(context.Background())), releaseAtOnce(c.RWMutex("n", o).TryRLock(context.Background())))
 	},
 	"Semaphore": func(c *holdfast.Client, o holdfast.Option) error {
-		return given(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
+		return releaseAtOnce(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
 	},
 	"Latch": func(c *holdfast.Client, o holdfast.Option) error { return c.Latch("n", o).Set(context.Background(), 0) },
 	"Election": func(c *holdfast.Client, o holdfast.Option) error {
-		return given(c.Election("n", o).TryCampaign(context.Background()))
+		return releaseAtOnce(c.Election("n", o).TryCampaign(context.Background()))
 	},
 	"Group": func(c *holdfast.Client, o holdfast.Option) error {
-		return given(c.All([]string{"n"}, o).TryLock(context.Background()))
+		return releaseAtOnce(c.All([]string{"n"}, o).TryLock(context.Background()))
 	},
 }
 
-// given gives the lease back.
-func given(lease *holdfast.Lease, err error) error {
+// releaseAtOnce gives the lease back.
+func releaseAtOnce(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}

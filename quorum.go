@@ -33,7 +33,7 @@ import (
 // say so. If the servers are too few for a majority, each call returns a *QuorumError at once,
 // which does not match ErrUnavailable.
 func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
-	filled, err := config.filled()
+	filled, err := config.withDefaults()
 	var bad problems
 	bad.check(len(stores) >= 3 && len(stores) <= 9 && len(stores)%2 == 1, "stores", len(stores), "3, 5, 7 or 9")
 	if config != nil {
@@ -44,10 +44,10 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 		for j := range stores[:i] {
 			found := ""
 			switch {
-			case same(stores[j], s):
+			case equalStores(stores[j], s):
 				found = fmt.Sprintf("the same as stores[%d]", j)
-			case sameAddress(stores[j], s):
-				found = fmt.Sprintf("at %s, as stores[%d] is", address(s), j)
+			case haveSameAddress(stores[j], s):
+				found = fmt.Sprintf("at %s, as stores[%d] is", storeAddress(s), j)
 			default:
 				continue
 			}
@@ -63,7 +63,7 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	}
 	routed := make([]wire.Store, len(stores))
 	for i, s := range stores {
-		routed[i] = filled.counted(wire.Route(s))
+		routed[i] = filled.countRequests(wire.Route(s))
 	}
 	p := quorum.New(routed, quorum.Config{
 		Prefix:  filled.Prefix,
@@ -95,7 +95,7 @@ func (e *QuorumError) Error() string {
 	}
 	what := e.Op
 	if e.Name != "" {
-		what += fmt.Sprintf(" %q", shortened(e.Name))
+		what += fmt.Sprintf(" %q", shorten(e.Name))
 	}
 	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Masters), strings.Join(said, "; "))
 }
@@ -118,13 +118,13 @@ func (c *Client) Quorum(ctx context.Context) ([]lockinfo.Master, error) {
 	if err != nil {
 		return nil, ErrClosed
 	}
-	return mastersOf(nodes), nil
+	return newMasters(nodes), nil
 }
 
-func mastersOf(nodes []protocol.Node) []lockinfo.Master {
+func newMasters(nodes []protocol.Node) []lockinfo.Master {
 	out := make([]lockinfo.Master, len(nodes))
 	for i, n := range nodes {
-		out[i] = masterOf(n, public("ask", "", n.Err))
+		out[i] = newMaster(n, publicError("ask", "", n.Err))
 		out[i].Age, out[i].Answer = n.Age, n.Answer
 	}
 	return out
@@ -137,6 +137,6 @@ func quorumError(failure *protocol.Failure) error {
 	if !errors.As(failure.Err, &none) {
 		return nil
 	}
-	one := StoreError{Kind: kindOf(failure.Reason)}
-	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Masters: mastersOf(none.Nodes), unavailable: one.Is(ErrUnavailable)}
+	one := StoreError{Kind: newStoreKind(failure.Reason)}
+	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Masters: newMasters(none.Nodes), unavailable: one.Is(ErrUnavailable)}
 }

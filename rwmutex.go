@@ -33,9 +33,9 @@ type RWMutex struct {
 // RWMutex makes a handle, as Client says.
 func (c *Client) RWMutex(name string, options ...Option) *RWMutex {
 	if c == nil || c.engine == nil {
-		return &RWMutex{err: zeroHandle("RWMutex", "a client that New made")}
+		return &RWMutex{err: zeroHandleError("RWMutex", "a client that New made")}
 	}
-	s, err := c.settled("RWMutex", name, options)
+	s, err := c.newSettings("RWMutex", name, options)
 	if err != nil {
 		return &RWMutex{err: err}
 	}
@@ -53,7 +53,7 @@ func (m *RWMutex) Lock(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := m.write.Acquire(ctx)
-	return leased("RWMutex", m.write, inner, err)
+	return newLease("RWMutex", m.write, inner, err)
 }
 
 // TryLock asks once to write. All else is as for Lock and Mutex.TryLock.
@@ -62,7 +62,7 @@ func (m *RWMutex) TryLock(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := m.write.Try(ctx)
-	return leased("RWMutex", m.write, inner, err)
+	return newLease("RWMutex", m.write, inner, err)
 }
 
 // Do runs fn while the name is held to write, as Mutex.Do does.
@@ -77,7 +77,7 @@ func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := m.read.Acquire(ctx)
-	return leased("RWMutex", m.read, inner, err)
+	return newLease("RWMutex", m.read, inner, err)
 }
 
 // TryRLock asks once to read, without a request if this process reads already. The error is a
@@ -87,7 +87,7 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := m.read.Try(ctx)
-	return leased("RWMutex", m.read, inner, err)
+	return newLease("RWMutex", m.read, inner, err)
 }
 
 // RDo runs fn while the name is held to read, as Mutex.Do does.
@@ -98,7 +98,7 @@ func (m *RWMutex) RDo(ctx context.Context, fn func(context.Context) error) error
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *RWMutex) check(ctx context.Context) error {
 	if m == nil {
-		return zeroHandle("RWMutex", "made by Client.RWMutex")
+		return zeroHandleError("RWMutex", "made by Client.RWMutex")
 	}
-	return usable(ctx, "RWMutex", m.write != nil, m.err)
+	return checkHandle(ctx, "RWMutex", m.write != nil, m.err)
 }

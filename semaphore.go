@@ -31,10 +31,10 @@ const maxPermits = 1 << 31
 // Semaphore makes a handle on a name of so many permits, from 1 to 2^31, as Client says.
 func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semaphore {
 	if c == nil || c.engine == nil {
-		return &Semaphore{err: zeroHandle("Semaphore", "a client that New made")}
+		return &Semaphore{err: zeroHandleError("Semaphore", "a client that New made")}
 	}
-	s, err := c.settled("Semaphore", name, options)
-	err = joinArguments(wrongPermits(named("Semaphore", name), permits), err)
+	s, err := c.newSettings("Semaphore", name, options)
+	err = joinArguments(checkPermits(handleText("Semaphore", name), permits), err)
 	if err != nil {
 		return &Semaphore{err: err}
 	}
@@ -50,7 +50,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := s.lock.Weigh(n).Acquire(ctx)
-	return leased("Semaphore", s.lock, inner, err)
+	return newLease("Semaphore", s.lock, inner, err)
 }
 
 // TryAcquire asks once for n permits. The error is a *HeldError if fewer permits are free or a
@@ -60,7 +60,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int64) (*Lease, error) {
 		return nil, err
 	}
 	inner, err := s.lock.Weigh(n).Try(ctx)
-	return leased("Semaphore", s.lock, inner, err)
+	return newLease("Semaphore", s.lock, inner, err)
 }
 
 // Do runs fn while n permits are held, as Mutex.Do does.
@@ -84,31 +84,31 @@ func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	if err := s.check(ctx, 1); err != nil {
 		return err
 	}
-	if err := wrongPermits(named("Semaphore", s.lock.Spec().Name)+".Resize", permits); err != nil {
+	if err := checkPermits(handleText("Semaphore", s.lock.Spec().Name)+".Resize", permits); err != nil {
 		return err
 	}
-	return public("resize", s.lock.Spec().Name, s.lock.Resize(ctx, permits))
+	return publicError("resize", s.lock.Spec().Name, s.lock.Resize(ctx, permits))
 }
 
 // check refuses a handle that no client made, a nil context, and bad numbers.
 func (s *Semaphore) check(ctx context.Context, n int64) error {
 	if s == nil {
-		return zeroHandle("Semaphore", "made by Client.Semaphore")
+		return zeroHandleError("Semaphore", "made by Client.Semaphore")
 	}
-	if err := usable(ctx, "Semaphore", s.lock != nil, s.err); err != nil {
+	if err := checkHandle(ctx, "Semaphore", s.lock != nil, s.err); err != nil {
 		return err
 	}
 	var bad problems
 	bad.check(n >= 1 && n <= s.permits, "n", n, fmt.Sprintf("from 1 to the permits, %d", s.permits))
-	return bad.err(named("Semaphore", s.lock.Spec().Name))
+	return bad.err(handleText("Semaphore", s.lock.Spec().Name))
 }
 
-func wrongPermits(call string, permits int64) error {
+func checkPermits(call string, permits int64) error {
 	var bad problems
 	bad.check(permits >= 1 && permits <= maxPermits, "permits", permits, "from 1 to 2147483648")
 	return bad.err(call)
 }
 
-func permitsOf(have int64) string {
+func permitsText(have int64) string {
 	return fmt.Sprintf("%d, as many as the name has while it is in use", have)
 }

@@ -10,24 +10,26 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// address is that of the only server behind a store; empty: there are several, or it may change.
-func address(s store.Store) string {
+// storeAddress returns the address of the only server behind a store; empty if there are several,
+// or it may change.
+func storeAddress(s store.Store) string {
 	if one, ok := s.(store.Addresser); ok {
 		return one.Address()
 	}
 	return ""
 }
 
-// sameAddress tells stores whose servers have one address, as far as the addresses alone say.
-func sameAddress(a, b store.Store) bool {
+// haveSameAddress reports whether the servers of two stores have one address, as far as the
+// addresses alone say.
+func haveSameAddress(a, b store.Store) bool {
 	if isNil(a) || isNil(b) {
 		return false
 	}
-	one, other := plainAddress(address(a)), plainAddress(address(b))
+	one, other := plainAddress(storeAddress(a)), plainAddress(storeAddress(b))
 	return one != "" && one == other
 }
 
-// plainAddress is an address in one of the forms that it may have: a host without a name and a
+// plainAddress returns an address in one of the forms that it may have: a host without a name and a
 // host that means any are this one. An address without a port is the path of a socket.
 func plainAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
@@ -48,8 +50,8 @@ func plainAddress(address string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// same tells equal stores. Those of a type that == panics on are never the same.
-func same(a, b store.Store) bool {
+// equalStores reports whether two stores are equal. Those of a type that == panics on never are.
+func equalStores(a, b store.Store) bool {
 	return !isNil(a) && !isNil(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
@@ -64,7 +66,7 @@ func (p *problems) checkStore(argument string, s store.Store) {
 	}
 }
 
-// isNil tells nil and a nil pointer in an interface.
+// isNil reports whether a store is nil, or a nil pointer in an interface.
 func isNil(s store.Store) bool {
 	if s == nil {
 		return true

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/ticketcode"
 )
 
 // A Ticket is a lease that has left its process ([Lease.Detach]), or a place in the queue
@@ -20,8 +23,8 @@ type Ticket string
 
 // IsPlace reports whether the ticket is of a place in the queue. Nothing is sent.
 func (t Ticket) IsPlace() bool {
-	of, _, err := decodeTicket(t)
-	return err == nil && of == ticketOfPlace
+	kind, _, err := ticketcode.Decode(string(t))
+	return err == nil && kind == ticketcode.Place
 }
 
 // The reasons of a TicketError.
@@ -42,13 +45,78 @@ type TicketError struct {
 func (e *TicketError) Error() string {
 	text := prefix + "ticket"
 	if e.Name != "" {
-		text += fmt.Sprintf(" of %q", shortened(e.Name))
+		text += fmt.Sprintf(" of %q", shorten(e.Name))
 	}
-	return text + ": " + string(e.Reason) + byWhom(e.By)
+	return text + ": " + string(e.Reason) + byText(e.By)
 }
 
 // Is matches ErrTicket.
 func (e *TicketError) Is(target error) bool { return target == ErrTicket }
+
+// Ticket joins the queue, in one request, and returns a ticket for the place. Client.Attach waits
+// with the ticket, in this process and in others, one after the other. It is for scripts and CI
+// steps, whose caller is not one process.
+//
+// The place is kept for so long after the last request of a wait: from 1 s to 10 min, in whole
+// milliseconds; 0 means 1 min. While no process waits with the ticket, all others pass the place.
+// If the mutex is free, the ticket holds it at once, for a TTL, and Attach takes that hold up.
+//
+// After an error there is neither a place nor a hold, as after TryLock, whose errors it has except
+// ErrHeld. WithoutRenewal, WithMinHold, WithMaxHold and WithPolling are refused with an
+// *ArgumentError. A quorum has no queue; there the error is a *StoreError that says so.
+func (m *Mutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "Mutex", m.lock, keep)
+}
+
+// Ticket is that of Mutex, for a place of a writer.
+func (m *RWMutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "RWMutex", m.write, keep)
+}
+
+// RTicket is Ticket for a place of a reader.
+func (m *RWMutex) RTicket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "RWMutex", m.read, keep)
+}
+
+// Ticket is that of Mutex, for n permits. The place stays through a Resize.
+func (s *Semaphore) Ticket(ctx context.Context, n int64, keep time.Duration) (Ticket, error) {
+	if err := s.check(ctx, n); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "Semaphore", s.lock.Weigh(n), keep)
+}
+
+// placeTicket joins the queue of a lock.
+func placeTicket(ctx context.Context, kind string, lock *engine.Lock, keep time.Duration) (Ticket, error) {
+	if keep == 0 {
+		keep = time.Minute
+	}
+	call := handleText(kind, lock.Spec().Name) + ".Ticket"
+	var bad problems
+	bad.check(limits.IsKeep(keep), "keep", keep, "0, or from 1s to 10m in whole milliseconds")
+	if err := bad.err(call); err != nil {
+		return "", err
+	}
+	place, err := lock.Place(ctx, keep)
+	switch {
+	case errors.Is(err, engine.ErrOwnTimes):
+		bad.add("lock", "with WithoutRenewal, WithMinHold, WithMaxHold or WithPolling", "one without these options")
+		return "", bad.err(call)
+	case err != nil:
+		_, err = newLease(kind, lock, nil, err)
+		return "", err
+	}
+	return newTicket(ticketcode.Place, []engine.Detached{place}), nil
+}
 
 // Detach lets the lease leave this process. It sends nothing. The lease is over, its contexts end
 // with context.Canceled, and this process renews the hold no more. The hold stays at the server
@@ -65,20 +133,20 @@ func (e *TicketError) Is(target error) bool { return target == ErrTicket }
 // same hold, or if a downgrade of it is under way. Otherwise it is ErrNotHeld after Release or
 // Detach, the *LostError of a lost lease, or ErrClosed.
 func (l *Lease) Detach() (Ticket, error) {
-	if l.empty() {
+	if l.isNone() {
 		return "", ErrNotHeld
 	}
 	holds, err := l.inner.Detach()
 	var bad problems
 	switch {
 	case errors.Is(err, engine.ErrShared):
-		bad.add("lease", "of "+shortened(l.inner.Name()), "one that is alone in its hold: release the others before")
+		bad.add("lease", "of "+shorten(l.inner.Name()), "one that is alone in its hold: release the others before")
 	case errors.Is(err, engine.ErrDowngrading):
-		bad.add("lease", "of "+shortened(l.inner.Name()), "one whose downgrade was answered")
+		bad.add("lease", "of "+shorten(l.inner.Name()), "one whose downgrade was answered")
 	case err != nil:
-		return "", public("detach", l.inner.Name(), err)
+		return "", publicError("detach", l.inner.Name(), err)
 	default:
-		return encodeTicket(ticketOfHold, holds), nil
+		return newTicket(ticketcode.Hold, holds), nil
 	}
 	return "", bad.err("Lease.Detach")
 }
@@ -109,13 +177,13 @@ func (l *Lease) Detach() (Ticket, error) {
 // once. Other errors are those of every call. At a place, a *StoreError is a refusal that waiting
 // does not cure, as for Mutex.Lock.
 func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
-	of, holds, err := c.decoded(ctx, "Client.Attach", ticket)
+	kind, holds, err := c.readTicket(ctx, "Client.Attach", ticket)
 	if err != nil {
 		return nil, err
 	}
 	var inner held
 	switch {
-	case of == ticketOfPlace:
+	case kind == ticketcode.Place:
 		inner, err = c.engine.AttachWait(ctx, holds[0])
 	case len(holds) == 1:
 		inner, err = c.engine.Attach(ctx, holds[0])
@@ -133,13 +201,13 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 // those of Attach. An *ArgumentError refuses the ticket of a place.
 func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 	const call = "Client.CheckTicket"
-	of, holds, err := c.decoded(ctx, call, ticket)
+	kind, holds, err := c.readTicket(ctx, call, ticket)
 	if err != nil {
 		return err
 	}
-	if of == ticketOfPlace {
+	if kind == ticketcode.Place {
 		var bad problems
-		bad.add("ticket", "of a place in the queue of "+shortened(holds[0].Spec.Name), "one of a lease, which Detach returned")
+		bad.add("ticket", "of a place in the queue of "+shorten(holds[0].Spec.Name), "one of a lease, which Detach returned")
 		return bad.err(call)
 	}
 	return attachError("check", holds[0].Spec.Name, c.engine.CheckDetached(ctx, holds))
@@ -151,11 +219,11 @@ func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 // ticket any more. The errors are those of Attach. After a *StoreError DiscardTicket may be called
 // again.
 func (c *Client) DiscardTicket(ctx context.Context, ticket Ticket) error {
-	of, holds, err := c.decoded(ctx, "Client.DiscardTicket", ticket)
+	kind, holds, err := c.readTicket(ctx, "Client.DiscardTicket", ticket)
 	if err != nil {
 		return err
 	}
-	if of == ticketOfPlace {
+	if kind == ticketcode.Place {
 		err = c.engine.DropPlace(ctx, holds[0])
 	} else {
 		err = c.engine.DropDetached(ctx, holds)
@@ -163,25 +231,29 @@ func (c *Client) DiscardTicket(ctx context.Context, ticket Ticket) error {
 	return attachError("discard", holds[0].Spec.Name, err)
 }
 
-// decoded reads a ticket for a call, and refuses one of another prefix.
-func (c *Client) decoded(ctx context.Context, call string, ticket Ticket) (of byte, holds []engine.Detached, err error) {
+func newTicket(kind ticketcode.Kind, holds []engine.Detached) Ticket {
+	return Ticket(ticketcode.Encode(kind, holds))
+}
+
+// readTicket reads a ticket for a call, and refuses one of another prefix.
+func (c *Client) readTicket(ctx context.Context, call string, ticket Ticket) (kind ticketcode.Kind, holds []engine.Detached, err error) {
 	if c == nil || c.engine == nil {
-		return 0, nil, zeroHandle("Client", "a client that New made")
+		return 0, nil, zeroHandleError("Client", "a client that New made")
 	}
 	var bad problems
 	bad.check(ctx != nil, "ctx", nil, "not nil")
-	of, holds, err = decodeTicket(ticket)
-	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes",
+	kind, holds, err = ticketcode.Decode(string(ticket))
+	bad.check(!errors.Is(err, ticketcode.ErrNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes",
 		"the whole text that Detach or a Ticket method returned")
 	switch wrong := bad.err(call); {
 	case wrong != nil:
 		return 0, nil, wrong
 	case err != nil:
-		return 0, nil, err
+		return 0, nil, &TicketError{Reason: TicketFormat}
 	case holds[0].Prefix != c.config.Prefix:
 		return 0, nil, &TicketError{Name: holds[0].Spec.Name, Reason: TicketPrefix}
 	}
-	return of, holds, nil
+	return kind, holds, nil
 }
 
 // attachError translates what the engine answers.
@@ -199,7 +271,7 @@ func attachError(op, name string, err error) error {
 	case errors.Is(err, protocol.ErrOrigin):
 		return &TicketError{Name: name, Reason: TicketFormat}
 	}
-	err = public(op, name, err)
+	err = publicError(op, name, err)
 	var failed *StoreError
 	if errors.As(err, &failed) {
 		failed.Op = op // and not that of one of its requests

@@ -5,55 +5,29 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
-// A lease goes on in another process: the same hold, the same token.
-func TestTicketAttachedElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+// Detach sends nothing, Attach of a lease that renews itself one request.
+func TestTicketCostsOneRequest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
 		a, sentA := w.client()
 		b, sentB := w.client()
-		lease := w.must(a.Mutex("n", holdfast.WithTTL(time.Second), holdfast.WithLabel("first")).Lock(t.Context()))
-		before := sentA.asks.Load() + sentA.frees.Load() + sentA.renewals.Load()
+		lease := w.must(a.Mutex("n").Lock(t.Context()))
+		before := sentA.total()
 		ticket, err := lease.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Err(); !errors.Is(err, holdfast.ErrNotHeld) {
-			t.Errorf("Err after Detach: %v", err)
-		}
-		if err := context.Cause(leased.Context(lease)); !errors.Is(err, context.Canceled) {
-			t.Errorf("the context ended with %v", err)
-		}
-		if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
-			t.Errorf("Release after Detach: %v", err)
-		}
+		must(t, err)
 		if _, err := lease.Detach(); !errors.Is(err, holdfast.ErrNotHeld) {
 			t.Errorf("second Detach: %v", err)
 		}
-		if after := sentA.asks.Load() + sentA.frees.Load() + sentA.renewals.Load(); after != before {
-			t.Errorf("%d requests by Detach", after-before)
+		if n := sentA.total() - before; n != 0 {
+			t.Errorf("%d requests by Detach", n)
 		}
 		again := w.must(b.Attach(t.Context(), ticket))
-		if n := sentB.asks.Load() + sentB.frees.Load() + sentB.renewals.Load(); n != 1 {
+		if n := sentB.count("ask", "free", "renew", "adopt"); n != 1 {
 			t.Errorf("%d requests by Attach", n)
-		}
-		if again.Token() != lease.Token() || again.Name() != "n" || again.Owner() != lease.Owner() {
-			t.Errorf("token %d, name %q, owner %q", again.Token(), again.Name(), again.Owner())
-		}
-		<-time.After(time.Minute)
-		if err := again.Err(); err != nil {
-			t.Errorf("a minute later: %v", err)
-		}
-		var busy *holdfast.HeldError
-		if _, err := a.Mutex("n").TryLock(t.Context()); !errors.As(err, &busy) || busy.Holder != "first" {
-			t.Errorf("TryLock: %v", err)
 		}
 		w.release(again)
 		w.nothingLeft()
@@ -61,50 +35,30 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 }
 
 // While nobody knows whether a downgrade was done, the lease cannot leave.
-func TestTicketDowngradeUnderWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		a, between := w.client()
-		lease := w.must(a.RWMutex("n").Lock(t.Context()))
+func TestTicketDowngradeUnderWayIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
 		var refused error
-		between.downgrade = func(_ int64, send func() (protocol.Answer, error)) (protocol.Answer, error) {
+		sent.on("downgrade", func(_ context.Context, _ int64, send func() error) error {
 			_, refused = lease.Detach()
 			return send()
-		}
-		if err := lease.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var bad *holdfast.ArgumentError
-		if !errors.As(refused, &bad) || lease.Err() != nil {
+		})
+		must(t, lease.Downgrade(t.Context()))
+		if !errors.As(refused, new(*holdfast.ArgumentError)) || lease.Err() != nil {
 			t.Errorf("Detach meanwhile: %v, then %v", refused, lease.Err())
 		}
 		ticket, err := lease.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := w.must(a.Attach(t.Context(), ticket))
-		w.release(w.must(a.RWMutex("n").TryRLock(t.Context())))
-		w.release(again)
+		must(t, err)
+		again := w.must(client.Attach(t.Context(), ticket))
+		w.release(w.must(client.RWMutex("n").TryRLock(t.Context())), again)
 		w.nothingLeft()
 	})
 }
 
-func TestTicketErrorTexts(t *testing.T) {
-	for want, err := range map[string]*holdfast.TicketError{
-		`holdfast: ticket of "n": the hold was broken by "B"`:           {Name: "n", Reason: holdfast.TicketBroken, By: "B"},
-		`holdfast: ticket of "n": it is of clients with another prefix`: {Name: "n", Reason: holdfast.TicketPrefix},
-		`holdfast: ticket: it has another format`:                       {Reason: holdfast.TicketFormat},
-	} {
-		if err.Error() != want {
-			t.Errorf("%q, want %q", err.Error(), want)
-		}
-	}
-}
-
 // A ticket stays good while the server is away, and a bad call sends nothing.
-func TestTicketAttachRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+func TestTicketAttachRefusedKeepsTicket(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
 		a, _ := w.client()
 		b, sent := w.client()
 		lease := w.must(a.Mutex("n").Lock(t.Context()))
@@ -115,31 +69,25 @@ func TestTicketAttachRefused(t *testing.T) {
 		}
 		w.release(entered)
 		ticket, err := lease.Detach()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := b.Attach(t.Context(), ticket[:len(ticket)-1]); !errors.As(err, &bad) {
 			t.Errorf("a part of a ticket: %v", err)
 		} else if strings.Contains(err.Error(), string(ticket[20:40])) {
 			t.Errorf("the error tells the secret: %v", err)
 		}
-		t.Logf("a ticket has %d bytes", len(ticket))
-		over, cancel := context.WithCancel(t.Context())
-		cancel()
-		var ended *holdfast.WaitError
-		if _, err := b.Attach(over, ticket); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) {
-			t.Errorf("ctx is over: %v", err)
+		other := "holdfast-ticket-1" + ticket[strings.Index(string(ticket), "."):]
+		var refused *holdfast.TicketError
+		if _, err := b.Attach(t.Context(), other); !errors.As(err, &refused) || refused.Reason != holdfast.TicketFormat || !errors.Is(err, holdfast.ErrTicket) {
+			t.Errorf("another format: %v", err)
 		}
-		if n := sent.renewals.Load(); n != 0 {
+		if n := sent.total(); n != 0 {
 			t.Errorf("%d requests", n)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		sent.renew = cancel // the renewal is not answered
-		var store *holdfast.StoreError
-		if _, err := b.Attach(ctx, ticket); !errors.As(err, &store) || !errors.Is(err, holdfast.ErrUnavailable) {
+		sent.on("renew", loseAll)
+		if _, err := b.Attach(t.Context(), ticket); !errors.As(err, new(*holdfast.StoreError)) || !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("no answer: %v", err)
 		}
-		sent.renew = nil
+		sent.on("renew", nil)
 		w.release(w.must(b.Attach(t.Context(), ticket)))
 		if _, err := (*holdfast.Client)(nil).Attach(t.Context(), ticket); !errors.As(err, &bad) {
 			t.Errorf("nil client: %v", err)

@@ -72,8 +72,7 @@ func leaseCheck(e *env) {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	var failed *holdfast.StoreError
-	if err := lease.Check(over); !errors.As(err, &failed) || lease.Err() != nil {
+	if err := lease.Check(over); !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || lease.Err() != nil {
 		e.Errorf("a check that is cancelled: %v; the lease: %v", err, lease.Err())
 	}
 	var none context.Context

@@ -145,6 +145,9 @@ func (l *Lease) Check(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	if err := l.engine().check(ctx); err != nil {
+		return err
+	}
 	h := l.tenure.hold
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, h.lock.timeout)

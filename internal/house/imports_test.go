@@ -11,11 +11,14 @@ import (
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/deadlock", "internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "lockinfo", "store", "telemetry"},
+	".":                            {"internal/classes", "internal/deadlock", "internal/engine", "internal/limits", "internal/logging", "internal/native", "internal/protocol", "internal/quorum", "internal/ticketcode", "internal/wire", "lockinfo", "store", "telemetry"},
 	"dashboard":                    {".", "lockinfo"},
+	"internal/classes":             {},
 	"internal/deadlock":            {"internal/protocol"},
 	"internal/engine":              {"internal/deadlock", "internal/protocol"},
 	"internal/house":               {},
+	"internal/limits":              {},
+	"internal/logging":             {},
 	"internal/native":              {"internal/protocol", "internal/wire"},
 	"internal/protocol":            {},
 	"internal/protocol/memory":     {"internal/protocol"},
@@ -30,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/testing/permissions": {".", "store"},
 	"internal/testing/redisserver": {},
 	"internal/testing/states":      {".", "lockinfo"},
+	"internal/ticketcode":          {"internal/engine", "internal/limits", "internal/protocol"},
 	"internal/wire":                {"internal/protocol", "store"},
 	"lockinfo":                     {},
 	"store":                        {},

@@ -153,7 +153,7 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 // The cases and rules that docs/promises.md names are there.
 func TestDocsPromisesNameTests(t *testing.T) {
 	folders := map[string]string{"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast", "redisstore": "redisstore"}
-	for _, name := range []string{"engine", "native", "quorum", "wire"} {
+	for _, name := range []string{"engine", "native", "quorum", "ticketcode", "wire"} {
 		folders[name] = "internal/" + name
 	}
 	for _, name := range []string{"clock", "faults", "fence", "security", "topology", "traps"} {

@@ -392,7 +392,7 @@ func quorumMutants() []Mutant {
 			Caught: root("TestNewQuorumArguments"),
 			Patches: []Patch{{
 				File: "quorum.go",
-				Old:  "\t\t\tcase sameAddress(stores[j], s):\n",
+				Old:  "\t\t\tcase haveSameAddress(stores[j], s):\n",
 				New:  "\t\t\tcase false:\n",
 			}},
 		},

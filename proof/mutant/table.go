@@ -45,6 +45,7 @@ func realSuite(name string) Check {
 func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }
 
 func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
+func classOf(name string) Check  { return Check{Module: ".", Package: "./internal/classes", Test: name} }
 func wire(name string) Check     { return Check{Module: ".", Package: "./internal/wire", Test: name} }
 func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
 func facts(name string) Check    { return Check{Module: ".", Package: "./lockinfo", Test: name} }

@@ -1,15 +1,20 @@
-package holdfast
+package ticketcode
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // someHolds are holds in which no field is zero that may be set.
 func someHolds() []engine.Detached {
@@ -23,18 +28,18 @@ func someHolds() []engine.Detached {
 		Origin: "n3123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
 	}
 	two := one
-	two.Spec.Name, two.Spec.Kind, two.Ticket.NoMessages = strings.Repeat("x", maxText), protocol.Mutex, false
+	two.Spec.Name, two.Spec.Kind, two.Ticket.NoMessages = strings.Repeat("x", limits.MaxText), protocol.Mutex, false
 	return []engine.Detached{one, two}
 }
 
 func TestTicketTextKeepsEveryField(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		holds := someHolds()[:n]
-		text := encodeTicket(ticketOfHold, holds)
+		text := Encode(Hold, holds)
 		if strings.ContainsAny(string(text), " \n\r\t") {
 			t.Errorf("%q", text)
 		}
-		_, read, err := decodeTicket(text)
+		_, read, err := Decode(text)
 		if err != nil || !reflect.DeepEqual(read, holds) {
 			t.Errorf("%v\n%+v\n%+v", err, read, holds)
 		}
@@ -43,34 +48,33 @@ func TestTicketTextKeepsEveryField(t *testing.T) {
 
 // A ticket that was cut, or in which one character was changed, is none.
 func TestTicketTextCutOrChanged(t *testing.T) {
-	text := string(encodeTicket(ticketOfHold, someHolds()[:1]))
+	text := Encode(Hold, someHolds()[:1])
 	for i := range text {
-		if _, _, err := decodeTicket(Ticket(text[:i])); err == nil {
+		if _, _, err := Decode(text[:i]); err == nil {
 			t.Errorf("cut at %d it is a ticket", i)
 		}
 		changed := []byte(text)
-		if changed[i]++; strings.ContainsRune("0123456789", rune(text[i])) && i < len(ticketMark)+1 {
+		if changed[i]++; strings.ContainsRune("0123456789", rune(text[i])) && i < len(mark)+1 {
 			continue // another format
 		}
-		if _, _, err := decodeTicket(Ticket(changed)); err == nil {
+		if _, _, err := Decode(string(changed)); err == nil {
 			t.Errorf("changed at %d it is a ticket", i)
 		}
 	}
-	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + ticketFormat + ".", ticketMark + "1x." + text[18:]} {
-		if _, _, err := decodeTicket(Ticket(bad)); !errors.Is(err, errNoTicket) {
+	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, mark + ".", mark + format + ".", mark + "1x." + text[18:]} {
+		if _, _, err := Decode(bad); !errors.Is(err, ErrNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
 	}
 }
 
 func TestTicketTextOfAnotherFormat(t *testing.T) {
-	for _, format := range []string{"1", "12"} { // the one before, and a later one
-		for _, of := range []byte{ticketOfHold, ticketOfPlace} {
-			text := ticketMark + format + strings.TrimPrefix(string(encodeTicket(of, someHolds()[:1])), ticketMark+ticketFormat)
-			_, _, err := decodeTicket(Ticket(text))
-			var refused *TicketError
-			if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
-				t.Errorf("format %s, %c: %v", format, of, err)
+	for _, other := range []string{"1", "12"} { // the one before, and a later one
+		for _, kind := range []Kind{Hold, Place} {
+			text := mark + other + strings.TrimPrefix(Encode(kind, someHolds()[:1]), mark+format)
+			_, _, err := Decode(text)
+			if !errors.Is(err, ErrFormat) {
+				t.Errorf("format %s, %c: %v", other, kind, err)
 			}
 		}
 	}
@@ -80,26 +84,26 @@ func TestTicketTextOfAnotherFormat(t *testing.T) {
 func TestTicketTextOfNoLock(t *testing.T) {
 	for name, change := range map[string]func(d *engine.Detached){
 		"no name":     func(d *engine.Detached) { d.Spec.Name = "" },
-		"long name":   func(d *engine.Detached) { d.Spec.Name = strings.Repeat("x", maxText+1) },
+		"long name":   func(d *engine.Detached) { d.Spec.Name = strings.Repeat("x", limits.MaxText+1) },
 		"a latch":     func(d *engine.Detached) { d.Spec.Kind = protocol.Latch },
 		"no id":       func(d *engine.Detached) { d.Ticket.ID = "" },
 		"no block":    func(d *engine.Detached) { d.Ticket.Block = 0 },
 		"no TTL":      func(d *engine.Detached) { d.Options.TTL = 0 },
-		"long TTL":    func(d *engine.Detached) { d.Options.TTL = maxMaxTTL + 1 },
+		"long TTL":    func(d *engine.Detached) { d.Options.TTL = limits.MaxTTL + 1 },
 		"large token": func(d *engine.Detached) { d.Token = 1 << 53 },
 		"short keep":  func(d *engine.Detached) { d.Ticket.Keep = time.Millisecond },
 		"negative":    func(d *engine.Detached) { d.Lasts = -1 },
 
-		"long min hold":         func(d *engine.Detached) { d.Options.MinHold = maxMaxTTL + 1 },
-		"short max hold":        func(d *engine.Detached) { d.Options.MaxHold = minTTL - 1 },
+		"long min hold":         func(d *engine.Detached) { d.Options.MinHold = limits.MaxTTL + 1 },
+		"short max hold":        func(d *engine.Detached) { d.Options.MaxHold = limits.MinTTL - 1 },
 		"large block":           func(d *engine.Detached) { d.Ticket.Block = 1 << 53 },
-		"long owner":            func(d *engine.Detached) { d.Spec.Owner = strings.Repeat("x", maxText+1) },
-		"long label":            func(d *engine.Detached) { d.Spec.Label = strings.Repeat("x", maxText+1) },
+		"long owner":            func(d *engine.Detached) { d.Spec.Owner = strings.Repeat("x", limits.MaxText+1) },
+		"long label":            func(d *engine.Detached) { d.Spec.Label = strings.Repeat("x", limits.MaxText+1) },
 		"token before the hold": func(d *engine.Detached) { d.GrantToken = d.Token + 1 },
 	} {
 		holds := someHolds()[:1]
 		change(&holds[0])
-		if _, _, err := decodeTicket(encodeTicket(ticketOfHold, holds)); !errors.Is(err, errNoTicket) {
+		if _, _, err := Decode(Encode(Hold, holds)); !errors.Is(err, ErrNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -109,18 +113,18 @@ func TestTicketTextOfNoLock(t *testing.T) {
 func TestTicketTextOfAPlace(t *testing.T) {
 	place := someHolds()[:1]
 	place[0].Options = engine.Options{TTL: time.Minute}
-	text := encodeTicket(ticketOfPlace, place)
-	if of, read, err := decodeTicket(text); err != nil || of != ticketOfPlace || !reflect.DeepEqual(read, place) {
+	text := Encode(Place, place)
+	if of, read, err := Decode(text); err != nil || of != Place || !reflect.DeepEqual(read, place) {
 		t.Errorf("%v\n%+v\n%+v", err, read, place)
 	}
 	forgetful := []engine.Detached{place[0]}
 	forgetful[0].Ticket.Keep = 0
 	for name, err := range map[string]error{
-		"of neither": third(decodeTicket(encodeTicket('x', place))),
-		"two":        third(decodeTicket(encodeTicket(ticketOfPlace, someHolds()))),
-		"not kept":   third(decodeTicket(encodeTicket(ticketOfPlace, forgetful))),
+		"of neither": third(Decode(Encode('x', place))),
+		"two":        third(Decode(Encode(Place, someHolds()))),
+		"not kept":   third(Decode(Encode(Place, forgetful))),
 	} {
-		if !errors.Is(err, errNoTicket) {
+		if !errors.Is(err, ErrNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -131,20 +135,20 @@ func TestTicketTextOfAPlace(t *testing.T) {
 	} {
 		own := []engine.Detached{place[0]}
 		change(&own[0].Options)
-		if _, _, err := decodeTicket(encodeTicket(ticketOfPlace, own)); !errors.Is(err, errNoTicket) {
+		if _, _, err := Decode(Encode(Place, own)); !errors.Is(err, ErrNoTicket) {
 			t.Errorf("a place with %s: %v", name, err)
 		}
 	}
 }
 
-func third(_ byte, _ []engine.Detached, err error) error { return err }
+func third(_ Kind, _ []engine.Detached, err error) error { return err }
 
 // FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
 func FuzzTicketText(f *testing.F) {
-	f.Add(string(encodeTicket(ticketOfHold, someHolds())))
-	f.Add(ticketMark + ticketFormat + ".")
+	f.Add(Encode(Hold, someHolds()))
+	f.Add(mark + format + ".")
 	f.Fuzz(func(t *testing.T, text string) {
-		if of, holds, err := decodeTicket(Ticket(text)); err == nil && encodeTicket(of, holds) != Ticket(text) {
+		if of, holds, err := Decode(text); err == nil && Encode(of, holds) != text {
 			t.Errorf("%q", text)
 		}
 	})

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
@@ -111,7 +110,7 @@ func TestSlowIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := memory.New(protocol.Features{Queue: true, Tokens: true})
+				server := newServer()
 				r := newSlowRig(t, server)
 				holder := r.client
 				if !c.same {
@@ -166,7 +165,7 @@ func TestSlowIsReported(t *testing.T) {
 // loss, by giving up, or by Close.
 func TestSlowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		server := newServer()
 		r := newSlowRig(t, server)
 		must(t, lockFor(t.Context(), r.client, time.Second))
 		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
@@ -196,7 +195,7 @@ func TestSlowEnds(t *testing.T) {
 // A group that polls is reported as waiting for its first name, with the holder that keeps it out.
 func TestSlowGroupThatPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		server := newServer()
 		r := newSlowRig(t, server)
 		holder, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Label: "other"})
 		must(t, err)
@@ -226,7 +225,7 @@ func TestSlowGroupThatPolls(t *testing.T) {
 // neither is slow.
 func TestElectionIsNotSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newSlowRig(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
+		r := newSlowRig(t, newServer())
 		leader, err := r.client.Election("m").Campaign(t.Context())
 		must(t, err)
 		candidate := make(chan *holdfast.Lease, 1)

@@ -28,7 +28,7 @@ func TestStateAtAQuorum(t *testing.T) {
 		"such a key at one node": {protocol.Inspection{Nodes: []protocol.Node{odd, counts, counts}}, lockinfo.StateFree},
 	} {
 		t.Run(name, func(t *testing.T) {
-			info := infoOf("x", c.in)
+			info := newInfo("x", c.in)
 			if info.State() != c.want || len(info.Masters) != 3 {
 				t.Fatalf("got %+v, want %s", info, c.want)
 			}

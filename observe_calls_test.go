@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -27,6 +26,10 @@ type grammar struct {
 	mu       sync.Mutex
 	state    map[string]holdfast.EventKind // the last event of a call about a name
 	outcomes map[int]int                   // of a call: how many leases began, or were refused or given up
+}
+
+func newGrammar(t *testing.T) *grammar {
+	return &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
 }
 
 func (g *grammar) Observe(e holdfast.Event) {
@@ -202,7 +205,7 @@ func TestEventsOfRandomCalls(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memory.New(protocol.Features{Queue: seed%3 != 0, Tokens: true})
-				seen := &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
+				seen := newGrammar(t)
 				var clients []*holdfast.Client
 				for range 3 {
 					client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: seen})
@@ -235,8 +238,8 @@ func TestEventsOfRandomCalls(t *testing.T) {
 // A hold that is lost, and one that Close gives back, end once for the observer.
 func TestEventsOfEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seen := &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
-		client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: seen})
+		seen := newGrammar(t)
+		client, err := holdfast.NewOn(newServer().Connect("p"), &holdfast.Config{Observer: seen})
 		must(t, err)
 		ctx := context.WithValue(t.Context(), callID{}, 1)
 		lost, err := client.Mutex("lost", holdfast.WithoutRenewal()).Lock(ctx)
@@ -256,202 +259,4 @@ func TestEventsOfEnds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// unruly is an observer that panics.
-type unruly struct{ kinds sync.Map }
-
-func (u *unruly) Observe(e holdfast.Event) {
-	u.kinds.Store(e.Kind, true)
-	panic("observer: " + e.Kind.String())
-}
-
-// A panic of the observer ends no call and keeps no lock.
-func TestObserverPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, seen := memory.New(protocol.Features{Queue: true, Tokens: true}), &unruly{}
-		one, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: seen})
-		must(t, err)
-		other, err := holdfast.NewOn(server.Connect("p"), nil)
-		must(t, err)
-		t.Cleanup(func() { one.Close(); other.Close() })
-		for _, held := range []time.Duration{time.Millisecond, time.Minute} { // it passes on; it is renewed
-			lease, err := one.Mutex("m").Lock(t.Context())
-			must(t, err)
-			got := make(chan error, 2)
-			for range cap(got) {
-				go func() { got <- one.Mutex("m").Do(t.Context(), func(context.Context) error { return nil }) }()
-			}
-			synctest.Wait()
-			<-time.After(held)
-			must(t, lease.Release())
-			for range cap(got) {
-				must(t, <-got)
-			}
-			must(t, given(other.Mutex("m").TryLock(t.Context())))
-		}
-		fixed, err := one.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context())
-		must(t, err)
-		if _, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err, holdfast.ErrWaitOver) {
-			t.Error(err)
-		}
-		if _, err := one.Mutex("fixed").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
-			t.Error(err)
-		}
-		<-fixed.Done()
-		synctest.Wait()
-		for _, kind := range []holdfast.EventKind{holdfast.EventWaiting, holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRenewed,
-			holdfast.EventReleased, holdfast.EventLost, holdfast.EventRefused, holdfast.EventGaveUp} {
-			if _, told := seen.kinds.Load(kind); !told {
-				t.Errorf("never told: %v", kind)
-			}
-		}
-	})
-}
-
-// fragile is a handler of logs that panics.
-type fragile struct{ slog.Handler }
-
-func (fragile) Enabled(context.Context, slog.Level) bool { return true }
-
-func (f fragile) Handle(context.Context, slog.Record) error { panic("handler") }
-
-// A panic of the logger keeps no lock either: a renewal that fails is logged, and tried again.
-func TestLoggerPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.New(protocol.Features{Queue: true, Tokens: true})
-		f := &faulty{Client: server.Connect("p")}
-		client, err := holdfast.NewOn(f, &holdfast.Config{Logger: slog.New(fragile{slog.DiscardHandler}), Observer: new(unruly)})
-		must(t, err)
-		lease, err := client.Mutex("m").Lock(t.Context())
-		must(t, err)
-		f.set(func() { f.away = true })
-		<-time.After(9 * time.Second)
-		f.set(func() { f.away = false })
-		<-time.After(time.Minute)
-		must(t, lease.Err())
-		must(t, lease.Release())
-		must(t, given(client.Mutex("m").TryLock(t.Context())))
-		must(t, client.Close())
-	})
-}
-
-// A slow observer delays no renewal and no end of a context. The renewals of one hold become one
-// event meanwhile, and nothing else is dropped.
-func TestObserverIsSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, slow := memory.New(protocol.Features{Queue: true, Tokens: true}), make(chan struct{})
-		var mu sync.Mutex
-		told := map[holdfast.EventKind]int{}
-		client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: observing(func(e holdfast.Event) {
-			if e.Kind == holdfast.EventRenewed {
-				<-slow
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			told[e.Kind]++
-		})})
-		must(t, err)
-		lease, err := client.Mutex("m").Lock(t.Context())
-		must(t, err)
-		fixed, err := client.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context())
-		must(t, err)
-		for range 10 {
-			<-time.After(time.Minute)
-			must(t, lease.Err())
-		}
-		if !errors.Is(context.Cause(leased.Context(fixed)), holdfast.ErrLost) {
-			t.Error("a lease does not end while the observer is slow")
-		}
-		close(slow)
-		synctest.Wait()
-		if told[holdfast.EventRenewed] != 2 || told[holdfast.EventLost] != 1 { // that which it was told, and the others
-			t.Errorf("told of %v", told)
-		}
-		must(t, lease.Release())
-		must(t, client.Close())
-	})
-}
-
-// observing is an observer that is a function.
-type observing func(holdfast.Event)
-
-func (f observing) Observe(e holdfast.Event) { f(e) }
-
-// The observer is told of a loss when the lease has ended, and not before.
-func TestLossIsToldAfterTheEnd(t *testing.T) {
-	for range 10 { // as the two goroutines may meet or not
-		synctest.Test(t, lossIsToldAfterTheEnd)
-	}
-}
-
-func lossIsToldAfterTheEnd(t *testing.T) {
-	var mu sync.Mutex
-	ends := map[string]<-chan struct{}{}
-	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{
-		Observer: observing(func(e holdfast.Event) {
-			if e.Kind != holdfast.EventLost {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			select {
-			case <-ends[e.Name]:
-			default:
-				t.Errorf("%s: the lease has not ended", e.Name)
-			}
-		}),
-	})
-	must(t, err)
-	for i := range 1000 { // so that ending all of them takes a while
-		lease, err := client.Mutex(fmt.Sprint(i), holdfast.WithoutRenewal()).Lock(t.Context())
-		must(t, err)
-		mu.Lock()
-		ends[lease.Name()] = lease.Done()
-		mu.Unlock()
-	}
-	<-time.After(time.Minute)
-	synctest.Wait()
-	must(t, client.Close())
-}
-
-// pairs returns a function that takes and gives back a free mutex, on a client with an observer.
-func pairs(tb testing.TB, observer holdfast.Observer) func() {
-	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: observer})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { client.Close() })
-	m, ctx := client.Mutex("m"), context.Background()
-	return func() {
-		lease, err := m.Lock(ctx)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if err := lease.Release(); err != nil {
-			tb.Fatal(err)
-		}
-	}
-}
-
-// An observer that does nothing costs no memory.
-func TestObserverAllocatesNothing(t *testing.T) {
-	none := testing.AllocsPerRun(1000, pairs(t, nil))
-	empty := testing.AllocsPerRun(1000, pairs(t, observing(func(holdfast.Event) {})))
-	if empty > none {
-		t.Errorf("a pair makes %v allocations with an observer, and %v without", empty, none)
-	}
-}
-
-// BenchmarkObserver shows what an observer that does nothing costs a Lock with its Release.
-func BenchmarkObserver(b *testing.B) {
-	for name, observer := range map[string]holdfast.Observer{"none": nil, "empty": observing(func(holdfast.Event) {})} {
-		b.Run(name, func(b *testing.B) {
-			pair := pairs(b, observer)
-			b.ReportAllocs()
-			for b.Loop() {
-				pair()
-			}
-		})
-	}
 }

@@ -1,0 +1,217 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// WithWait ends every wait at its time, with an error of its own, and leaves ctx as it was. The
+// waiting of a whole group counts. As the last answer said that another holds, the error matches
+// ErrHeld and names the holder, as that of a try does. Nobody holds what a latch waits for.
+func TestWithWait(t *testing.T) {
+	const most = 3 * time.Second
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		other, _ := w.client()
+		holdAll(w, other)
+		r := newRig(w, client)
+		r.options = []holdfast.Option{holdfast.WithWait(most)}
+		for name, call := range ctxCalls {
+			if call.waits < waitsBounded {
+				continue
+			}
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			err := call.do(ctx, r)
+			var waited *holdfast.WaitError
+			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || waited.Reason != holdfast.WaitOver || waited.Waited != most {
+				t.Errorf("%s: %v", name, err)
+			}
+			var held *holdfast.HeldError
+			if isHeld := name != "Latch.Wait"; errors.Is(err, holdfast.ErrHeld) != isHeld || errors.As(err, &held) != isHeld {
+				t.Errorf("%s: %v: held %+v", name, err, held)
+			} else if isHeld && (held.Holder != waited.Holder || held.Holder == "" || held.Token != waited.Token || held.Kind == "" || held.Name != waited.Name) {
+				t.Errorf("%s: %+v", name, held)
+			}
+			if n := strings.Count(err.Error(), "held by"); n > 1 {
+				t.Errorf("%s: %v says it %d times", name, err, n)
+			}
+			for _, other := range []error{holdfast.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+				if errors.Is(err, other) {
+					t.Errorf("%s: %v matches %v", name, err, other)
+				}
+			}
+			if took := time.Since(start); took != most || ctx.Err() != nil {
+				t.Errorf("%s: it took %v, and ctx: %v", name, took, ctx.Err())
+			}
+			cancel()
+		}
+	})
+}
+
+// A wait without any answer is no "busy": the server is away. So it is behind a goroutine that
+// waits for the same answer, and if the time is over before a request is. Once there was an answer,
+// its word counts, and the error says also that the server was away at last (trap 22).
+func TestWithWaitAtSilentServer(t *testing.T) {
+	for what, test := range map[string]struct {
+		most     time.Duration
+		answered bool // the first request
+	}{
+		"long": {most: 5 * time.Second}, "short": {most: 20 * time.Millisecond}, "answered once": {most: 10 * time.Second, answered: true},
+	} {
+		for name, call := range ctxCalls {
+			if call.waits < waitsBounded || test.answered && (name == "Latch.Wait" || strings.HasPrefix(name, "Group.")) { // nobody holds, or this client
+				continue
+			}
+			t.Run(name+", "+what, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w world) {
+					client, sent := w.client()
+					other, _ := w.client()
+					holdAll(w, other)
+					r := newRig(w, client)
+					r.options = []holdfast.Option{holdfast.WithWait(test.most)}
+					silent := beSilent(0, newFailure(protocol.NoAnswer, os.ErrDeadlineExceeded))
+					defer sent.on("", nil)
+					if !test.answered {
+						sent.on("", silent)
+					}
+					ended := make(chan error, 2)
+					for range cap(ended) {
+						go func() { ended <- call.do(t.Context(), r) }()
+						synctest.Wait()
+					}
+					sent.on("", silent)
+					for range cap(ended) {
+						err := <-ended
+						if errors.Is(err, holdfast.ErrHeld) != test.answered || errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
+							!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited != test.most {
+							t.Errorf("got %+v", err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// ctx ends a wait that it bounds more closely, with its own error.
+func TestWithWaitBesideContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		other, _ := w.client()
+		holdAll(w, other)
+		r := newRig(w, client)
+		r.options = []holdfast.Option{holdfast.WithWait(time.Minute)}
+		for name, call := range ctxCalls {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if call.waits >= waitsBounded {
+				err := call.do(ctx, r)
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) || errors.Is(err, holdfast.ErrHeld) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			cancel()
+		}
+	})
+}
+
+// Polling and WithWait: the first to end counts, with its own error.
+func TestWithWaitBesidePolling(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		other, _ := w.client()
+		holdAll(w, other)
+		for attempts, want := range map[int]error{3: holdfast.ErrHeld, 300: holdfast.ErrWaitOver} {
+			_, err := client.Mutex("m", holdfast.WithPolling(100*time.Millisecond, attempts), holdfast.WithWait(time.Second)).Lock(t.Context())
+			if over := attempts > 3; !errors.Is(err, want) || !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrWaitOver) != over {
+				t.Errorf("%d attempts: %v", attempts, err)
+			}
+		}
+	})
+}
+
+// Config.Wait bounds what waits for a Mutex, an RWMutex, a Semaphore and a Group, and nothing else.
+func TestConfigWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		other, _ := w.client()
+		holdAll(w, other)
+		client, _ := w.clientWith(&holdfast.Config{Wait: 2 * time.Second})
+		r := newRig(w, client)
+		for name, call := range ctxCalls {
+			if call.waits < waitsBounded {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			want := context.DeadlineExceeded
+			if call.waits == waitsByConfig {
+				want = holdfast.ErrWaitOver
+			}
+			if err := call.do(ctx, r); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
+			cancel()
+		}
+		start := time.Now()
+		_, err := client.Mutex("m", holdfast.WithWait(5*time.Second)).Lock(t.Context())
+		if !errors.Is(err, holdfast.ErrWaitOver) || time.Since(start) != 5*time.Second {
+			t.Errorf("an option of its own: %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// A goroutine waits in the pool of its process no longer than WithWait says, also behind a leader
+// that waits longer, and after it became the leader. No waiter behind it is held up.
+func TestWithWaitInPool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		other, _ := w.client()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // longer than all of them wait
+		defer cancel()
+		lease := w.must(other.Mutex("m").Lock(ctx))
+		start, ended := time.Now(), make(chan error, 3)
+		for _, most := range []time.Duration{4 * time.Second, 2 * time.Second, 6 * time.Second} {
+			go func() {
+				_, err := client.Mutex("m", holdfast.WithWait(most)).Lock(ctx)
+				if took := time.Since(start); took != most {
+					t.Errorf("WithWait(%v) ended after %v", most, took)
+				}
+				ended <- err
+			}()
+			synctest.Wait()
+		}
+		got := make(chan error, 1)
+		go func() { got <- releaseAtOnce(client.Mutex("m").Lock(t.Context())) }()
+		for range cap(ended) {
+			if err := <-ended; !errors.Is(err, holdfast.ErrWaitOver) {
+				t.Error(err)
+			}
+		}
+		w.release(lease)
+		must(t, <-got)
+	})
+}
+
+// With Do, ctx bounds the waiting and the work, and WithWait the waiting alone.
+func TestWithWaitDoesNotBoundWork(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		must(t, client.Mutex("m", holdfast.WithWait(time.Second)).Do(t.Context(), func(ctx context.Context) error {
+			<-time.After(time.Minute)
+			if _, bounded := ctx.Deadline(); bounded {
+				t.Error("the work has a deadline")
+			}
+			return ctx.Err()
+		}))
+	})
+}

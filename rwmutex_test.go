@@ -1,0 +1,346 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
+)
+
+var (
+	errUnknown = newFailure(protocol.NoAnswer, errNoAnswer)
+	errDenied  = newFailure(protocol.Denied, errors.New("NOPERM"))
+)
+
+const (
+	slice    = 5 * time.Millisecond
+	thousand = 1000
+)
+
+// Readers that come at once cost what one reader costs.
+func TestRWMutexReadersCostWhatOneDoes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		leases := make([]*holdfast.Lease, thousand)
+		var all sync.WaitGroup
+		for i := range leases {
+			all.Go(func() { leases[i] = w.must(client.RWMutex("n").RLock(t.Context())) })
+		}
+		all.Wait()
+		<-time.After(time.Minute) // renewed every 5 s
+		for _, lease := range leases {
+			if lease.Token() != leases[0].Token() {
+				t.Fatalf("token %d beside %d", lease.Token(), leases[0].Token())
+			}
+			w.release(lease)
+		}
+		if asks, frees, renewals := sent.count("ask"), sent.count("free"), sent.count("renew"); asks != 1 || frees != 1 || renewals > 13 {
+			t.Errorf("%d asked, %d gave back, %d renewals, for %d readers", asks, frees, renewals, thousand)
+		}
+		w.nothingLeft()
+	})
+}
+
+// A stream of readers costs one ask and one free for each slice, however many readers there are.
+func TestRWMutexReadersCostOneRequestASlice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		const lasts = 500 * time.Millisecond
+		began := time.Now()
+		var all sync.WaitGroup
+		reads := make([]int, thousand)
+		for i := range thousand {
+			all.Go(func() {
+				for time.Since(began) < lasts {
+					lease := w.must(client.RWMutex("n").RLock(t.Context()))
+					<-time.After(time.Duration(1+i%7) * time.Millisecond)
+					w.release(lease)
+					reads[i]++
+				}
+			})
+		}
+		all.Wait()
+		slices := int64(time.Since(began)/slice) + 1
+		if asks, frees := sent.count("ask"), sent.count("free"); asks > 1+slices || frees > 1+slices || asks < slices/2 {
+			t.Errorf("%d asked, %d gave back in %d slices", asks, frees, slices)
+		}
+		total := 0
+		for _, n := range reads {
+			total += n
+		}
+		t.Logf("%d reads: %d asked, %d gave back in %d slices", total, sent.count("ask"), sent.count("free"), slices)
+		if total < 50*thousand {
+			t.Errorf("%d reads", total)
+		}
+		w.nothingLeft()
+	})
+}
+
+// Trap 23: a writer waits for the readers that read when it came, and at most a slice for later
+// readers, of its own process and of another. Then the readers wait for the writer.
+func TestRWMutexWriterWaitsASlice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		one, _ := w.client()
+		other, _ := w.client()
+		const lasts, longest = 300 * time.Millisecond, 7 * time.Millisecond
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				for time.Since(began) < lasts {
+					lease := w.must([]*holdfast.Client{one, other}[i%2].RWMutex("n").RLock(t.Context()))
+					<-time.After(time.Duration(1+i%7) * time.Millisecond)
+					w.release(lease)
+				}
+			})
+		}
+		third, _ := w.client()
+		for _, writer := range []*holdfast.Client{one, third, other, third} {
+			<-time.After(20 * time.Millisecond)
+			asked := time.Now()
+			lease := w.must(writer.RWMutex("n").Lock(t.Context()))
+			if waited := time.Since(asked); waited > slice+longest {
+				t.Errorf("a writer waited %v, readers last %v, a slice %v", waited, longest, slice)
+			}
+			w.release(lease)
+		}
+		all.Wait()
+	})
+}
+
+// A reader that waits when a hold of its process is downgraded enters beside it, even if the answer
+// to the reader's own request is slow. A waiting reader enters, whatever the age of the hold.
+func TestRWMutexReaderWithSlowAnswerJoins(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		one, sent := w.client()
+		other, _ := w.client()
+		lease := w.must(one.RWMutex("n").Lock(t.Context()))
+		var all sync.WaitGroup
+		all.Go(func() { w.release(w.must(other.RWMutex("n").Lock(t.Context()))) })
+		synctest.Wait()
+		sent.on("ask", func(_ context.Context, _ int64, send func() error) error {
+			err := send()
+			<-time.After(20 * slice)
+			return err
+		})
+		all.Go(func() {
+			reader := w.must(one.RWMutex("n").RLock(t.Context()))
+			if reader.Token() != lease.Token() {
+				t.Errorf("token %d beside %d", reader.Token(), lease.Token())
+			}
+			w.release(reader)
+			w.release(lease)
+		})
+		synctest.Wait()
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+	})
+}
+
+// A downgrade without an answer is sent again, with the same ticket, and ends as if no answer had
+// been lost.
+func TestDowngradeWithoutAnswerIsSentAgain(t *testing.T) {
+	for name, between := range map[string]hook{
+		"answers lost": loseFirst(3, true, errUnknown), "requests lost": loseFirst(3, false, errUnknown), "not sent": loseFirst(3, false, newFailure(protocol.Unreachable, errNoAnswer)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				client, sent := w.client()
+				other, _ := w.client()
+				sent.on("downgrade", between)
+				lease := w.must(client.RWMutex("n").Lock(t.Context()))
+				if err := lease.Downgrade(t.Context()); err != nil || sent.count("downgrade") != 4 {
+					t.Fatalf("%d sent: %v", sent.count("downgrade"), err)
+				}
+				w.release(w.must(other.RWMutex("n").TryRLock(t.Context())))
+				<-time.After(time.Minute)
+				if err := errors.Join(lease.Err(), lease.Check(t.Context())); err != nil {
+					t.Error(err)
+				}
+				w.release(lease)
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// The caller of a downgrade goes away before an answer. The error says so, and the downgrade goes
+// on. Trust does not go on beyond what was confirmed.
+func TestDowngradeUncertainGoesOn(t *testing.T) {
+	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				client, sent := w.client()
+				other, _ := w.client()
+				sent.on("downgrade", loseFirst(8, apply, errUnknown))
+				lease := w.must(client.RWMutex("n").Lock(t.Context()))
+				until := lease.Until()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
+					t.Fatalf("got %v", err)
+				}
+				if lease.Err() != nil || lease.Until() != until {
+					t.Errorf("%v, trusted for %v more", lease.Err(), lease.Until().Sub(until))
+				}
+				var bad *holdfast.ArgumentError
+				if _, err := client.RWMutex("n").TryLock(leased.Context(lease)); !errors.As(err, &bad) {
+					t.Errorf("it writes: %v", err)
+				}
+				reader := w.must(other.RWMutex("n").RLock(t.Context()))
+				<-time.After(time.Minute)
+				if err := errors.Join(lease.Err(), lease.Check(t.Context())); err != nil {
+					t.Error(err)
+				}
+				w.release(lease)
+				w.release(reader)
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// If no answer ever comes, the lease is lost when trust ends, and not later.
+func TestDowngradeNeverAnsweredLosesLease(t *testing.T) {
+	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				client, sent := w.client()
+				sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
+				lease := w.must(client.RWMutex("n").Lock(t.Context()))
+				until := lease.Until()
+				var lost *holdfast.LostError
+				if err := lease.Downgrade(t.Context()); !errors.As(err, &lost) || lost.Reason != holdfast.LossExpired {
+					t.Errorf("got %v", err)
+				}
+				if late := time.Since(until); late < 0 || late > 2*time.Second {
+					t.Errorf("told %v after trust ended", late)
+				}
+				if ended := context.Cause(leased.Context(lease)); !errors.Is(ended, holdfast.ErrLost) {
+					t.Errorf("its context ended with %v", ended)
+				}
+				_ = lease.Release()
+				synctest.Wait()
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// A release that crosses a downgrade frees the hold in either form: exclusive or shared.
+func TestDowngradeCrossedByReleaseLeavesNothing(t *testing.T) {
+	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				client, sent := w.client()
+				sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
+				lease := w.must(client.RWMutex("n").Lock(t.Context()))
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
+					t.Fatalf("got %v", err)
+				}
+				w.release(lease)
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// After a refusal the lease writes as before, is renewed, and can be downgraded later.
+func TestDowngradeRefusedWritesOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		other, _ := w.client()
+		sent.on("downgrade", loseFirst(1, false, errDenied))
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		var refused *holdfast.StoreError
+		if err := lease.Downgrade(t.Context()); !errors.As(err, &refused) || refused.Kind != holdfast.StoreDenied {
+			t.Errorf("got %v", err)
+		}
+		<-time.After(time.Minute)
+		if _, err := other.RWMutex("n").TryRLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) || lease.Err() != nil {
+			t.Errorf("another reads: %v; it has %v", err, lease.Err())
+		}
+		w.release(w.must(client.RWMutex("n").TryLock(leased.Context(lease))))
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.release(w.must(other.RWMutex("n").TryRLock(t.Context())))
+		w.release(lease)
+		w.nothingLeft()
+	})
+}
+
+// After an unanswered request, a refusal says nothing, as the first request may have been applied.
+// The downgrade is sent again until its effect is known.
+func TestDowngradeRefusedAfterUnknownIsSentAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		sent.on("downgrade", func(_ context.Context, n int64, send func() error) error {
+			err := send()
+			switch n {
+			case 1:
+				return errUnknown
+			case 2:
+				return errDenied
+			}
+			return err
+		})
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		if err := lease.Downgrade(t.Context()); err != nil || sent.count("downgrade") != 3 {
+			t.Errorf("%d sent: %v", sent.count("downgrade"), err)
+		}
+		<-time.After(time.Minute)
+		w.release(lease)
+		w.nothingLeft()
+	})
+}
+
+// A Check beside a downgrade waits for it. The form that the hold had before does not mislead the
+// Check.
+func TestCheckBesideDowngradeWaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		sent.on("downgrade", loseFirst(4, true, errUnknown))
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		done := make(chan error)
+		go func() { done <- lease.Downgrade(t.Context()) }()
+		synctest.Wait()
+		if err := lease.Check(t.Context()); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		w.release(lease)
+	})
+}
+
+// An answer about the form that the hold had when the question was asked does not mislead a Check
+// either.
+func TestCheckCrossedByDowngradeAsksAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		sent.on("renew", func(_ context.Context, _ int64, send func() error) error {
+			sent.on("renew", nil)
+			if err := lease.Downgrade(t.Context()); err != nil {
+				t.Error(err)
+			}
+			return send()
+		})
+		if err := lease.Check(t.Context()); err != nil || sent.count("renew") != 2 {
+			t.Errorf("%d looks: %v", sent.count("renew"), err)
+		}
+		w.release(lease)
+	})
+}
