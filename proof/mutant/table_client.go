@@ -11,7 +11,7 @@ func clientMutants() []Mutant {
 		{"last ask of a wait at a kept place left out", inEngine("TestPlaceGrantedAtTheEndOfTheWait"), []Patch{{"internal/engine/keep.go",
 			"if left := k.sendLast(); left != nil {", "if left := error(nil); left != nil {"}}},
 		{"trust from an unknown answer", torture(judge.Overlap), []Patch{{engine + "watchdog.go",
-			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl, renewalDelay(ttl))\n"}}},
+			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n"}}},
 		{"a cycle from one walk", inEngine("TestDeadlockLeaseReleasedBetweenTheWalks"), []Patch{{"internal/deadlock/cycle.go",
 			"\t\ts.first = found\n\t\treturn nil\n", "\t\treturn found\n"}}},
 		{"a cycle without signs of life", inEngine("TestDeadlockWithACrashedProcessIsNone"), []Patch{{"internal/deadlock/cycle.go",
