@@ -12,7 +12,7 @@ var digests = map[string]string{
 	"free":      "68aae33f3757f08978023bf203d99de69beddd68",
 	"inspect":   "e565b1d33462e7692b27b7c6ffd62888159feb57",
 	"latch":     "755b6a3dbcb65486fb0ddea9fe7ba89277241e34",
-	"look":      "c828b77e48181727f5460c3e9a3c952b241e5d23",
+	"look":      "47df9c7f80c472d3bdae41d5c73c67185811ef58",
 	"renew":     "368b59b974eabbe21618ddc8cbb1744ad22d13f7",
 	"resize":    "7a4a35148a9113ca4d058f215306fe9d7b8cdbd8",
 }

@@ -41,16 +41,16 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	if parsed, ok := r.parse("look", text); ok && parsed.refused != nil {
 		return protocol.Standing{}, r.at(reply, parsed.refused)
 	}
-	fields := strings.SplitN(text, "|", 7)
-	numbers, ok := numbers(fields, 6)
-	if !ok || len(fields) != 7 {
+	fields := strings.SplitN(text, "|", 6)
+	numbers, ok := numbers(fields, 5)
+	if !ok || len(fields) != 6 {
 		return protocol.Standing{}, r.at(reply, r.unreadable("look", reply.Value))
 	}
-	who, token := holder(fields[6])
+	who, token := holder(fields[5])
 	return protocol.Standing{
-		Server: numbers[0], Holders: int(numbers[2]), Waiters: int(numbers[3]),
+		Server: numbers[0], Holders: int(numbers[1]), Waiters: int(numbers[2]),
 		Token: token, Since: token, // see protocol.Standing
-		Permits: numbers[4], Taken: numbers[5], Holder: who,
+		Permits: numbers[3], Taken: numbers[4], Holder: who,
 	}, nil
 }
 

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
--- reply now|remaining|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
+-- reply now|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
 
 --@include codes
 --@include time
@@ -19,7 +19,7 @@ if ARGV[2] ~= '' then
   --@touched
   redis.call('PEXPIRE', watchers, ARGV[4])
 end
-local member, holders, left = holder()
+local member, holders = holder()
 local held = shares > 0 and capacity and redis.call('ZSCORE', state, 'w') or 0
-return now .. '|' .. whole(left) .. '|' .. holders .. '|' .. redis.call('ZCOUNT', queue, PLACES, '+inf') .. '|' .. whole(shares > 0 and capacity or 0) .. '|' ..
+return now .. '|' .. holders .. '|' .. redis.call('ZCOUNT', queue, PLACES, '+inf') .. '|' .. whole(shares > 0 and capacity or 0) .. '|' ..
   whole(-held) .. '|' .. member
