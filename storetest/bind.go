@@ -32,10 +32,7 @@ func bindRequest(e *env) {
 	c := e.client()
 	request, cancel := context.WithCancelCause(context.WithValue(e.ctx(), contextKey{}, "value"))
 	defer cancel(nil)
-	lease, err := c.Mutex(name).Lock(request)
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	lease := e.take(with(request, c.Mutex(name).Lock))
 	bound, unbind := lease.Bind(request)
 	defer unbind()
 	at, ok := bound.Deadline()
@@ -117,13 +114,10 @@ func bindEnded(e *env) {
 
 func bindGroup(e *env) {
 	c := e.client()
-	lease, request := e.lockAll(c.All([]string{"a", "b"})), e.lock(c.Mutex("c"))
+	lease, request := e.take(c.All([]string{"a", "b"}).Lock), e.lock(c.Mutex("c"))
 	bound, unbind := lease.Bind(leased.Context(request))
 	defer unbind()
-	inner, err := c.All([]string{"a", "b", "c", "d"}).TryLock(bound)
-	if err != nil {
-		e.Fatalf("entering: %v", err)
-	}
+	inner := e.take(with(bound, c.All([]string{"a", "b", "c", "d"}).TryLock))
 	for _, n := range []string{"a", "b"} {
 		if inner.Tokens()[n] != lease.Tokens()[n] {
 			e.Errorf("%s was not entered", n)
@@ -170,9 +164,7 @@ func bindEntersOuter(e *env) {
 		}
 		e.release(lease)
 	}
-	for _, lease := range []*holdfast.Lease{further, below, request, inner, outer} {
-		e.release(lease)
-	}
+	e.release(further, below, request, inner, outer)
 }
 
 func bindArguments(e *env) {

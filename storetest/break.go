@@ -33,9 +33,7 @@ func breaking() []test {
 // breaks breaks the hold of a name that has a token.
 func (e *env) breaks(c *client, name string, token int64) {
 	e.Helper()
-	if err := e.answer(func() error { return c.Break(e.ctx(), name, token) }); err != nil {
-		e.Fatalf("Break: %v", err)
-	}
+	e.ok(e.answer(func() error { return c.Break(e.ctx(), name, token) }))
 }
 
 // broke fails unless err says that the client with the label OP broke a hold.
@@ -111,9 +109,7 @@ func breakWrongToken(e *env) {
 		e.is(e.answer(func() error { return op.Break(e.ctx(), name, token) }), holdfast.ErrNotHeld)
 	}
 	e.is(e.answer(func() error { return op.Break(e.ctx(), "other", lease.Token()) }), holdfast.ErrNotHeld)
-	if err := e.check(lease); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(lease)
 	e.release(lease)
 	e.is(e.answer(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
 }
@@ -134,10 +130,7 @@ func breakDo(e *env) {
 func breakReentered(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	outer := e.lock(a.Mutex(name))
-	inner, err := a.Mutex(name).Lock(leased.Context(outer))
-	if err != nil {
-		e.Fatal(err)
-	}
+	inner := e.take(with(leased.Context(outer), a.Mutex(name).Lock))
 	e.breaks(op, name, inner.Token())
 	e.broke(e.check(outer))
 	e.stopped(outer)
@@ -184,9 +177,7 @@ func breakPermits(e *env) {
 	e.breaks(op, name, lease.Token())
 	e.broke(e.check(lease))
 	e.is(e.tried(take(b, 1)), holdfast.ErrHeld)
-	if err := e.check(beside); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(beside)
 	e.stopped(lease)
 	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return b.Semaphore(name, 3).Acquire(ctx, 2) }))
 	e.release(beside)
@@ -210,7 +201,7 @@ func breakLeader(e *env) {
 
 func breakGroup(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(6*time.Second)))
+	lease := e.take(a.All([]string{"a", "b"}, holdfast.WithTTL(6*time.Second)).Lock)
 	ctx := leased.Context(lease)
 	e.breaks(op, "b", lease.Tokens()["b"])
 	e.broke(e.ended(ctx))
@@ -243,9 +234,7 @@ func breakOwner(e *env) {
 	one, two := e.lock(a.Mutex(name, holdfast.WithOwner("o"))), e.lock(b.Mutex(name, holdfast.WithOwner("o")))
 	e.breaks(op, name, one.Token())
 	e.broke(e.check(one))
-	if err := e.check(two); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(two)
 	e.release(two)
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} { // what is left lets nobody enter
 		if held := e.held(other.Mutex(name, options...)); held.Holder != "" || held.Holders != 1 {
@@ -259,13 +248,10 @@ func breakOwner(e *env) {
 func breakDetached(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	ticket, err := lease.Detach()
-	if err != nil {
-		e.Fatal(err)
-	}
+	ticket := e.detach(lease)
 	e.breaks(op, name, lease.Token())
 	var refused *holdfast.TicketError
-	err = e.answer(func() error { _, err := b.Attach(e.ctx(), ticket); return err })
+	err := e.answer(func() error { _, err := b.Attach(e.ctx(), ticket); return err })
 	if e.useless(err, holdfast.TicketBroken); errors.As(err, &refused) && refused.By != "OP" {
 		e.Errorf("broken by %q", refused.By)
 	}
@@ -283,9 +269,7 @@ func breakForce(e *env) {
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
-		e.Fatalf("ForceBreak: %v", err)
-	}
+	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
 	e.free(b.Mutex(name))
 	e.lost(e.check(lease), holdfast.LossGone)
 	_ = lease.Release()
@@ -300,16 +284,12 @@ func breakForceRemainder(e *env) {
 	lease := e.lock(a.Mutex(name))
 	e.breaks(op, name, lease.Token())
 	e.held(b.Mutex(name))
-	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
-		e.Fatalf("ForceBreak: %v", err)
-	}
+	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
 	_ = lease.Release()
 	kept := e.try(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
 	e.release(kept)
 	e.held(a.Mutex(name))
-	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }); err != nil {
-		e.Fatalf("ForceBreak: %v", err)
-	}
+	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }))
 	e.free(a.Mutex(name))
 }
 

@@ -107,7 +107,7 @@ func deadlockOfReaders(e *env) {
 		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
 	}
 	a, b, c := e.client(), e.client(), e.client()
-	read, write := e.takes(checkedRWMutex(a, "r").RLock), e.takes(checkedRWMutex(b, "w").Lock)
+	read, write := e.take(checkedRWMutex(a, "r").RLock), e.take(checkedRWMutex(b, "w").Lock)
 	between := e.waitIn(e.long(), c, checkedRWMutex(c, "r").Lock) // it holds nothing
 	behind := e.waitsUnder(write, b, checkedRWMutex(b, "r").RLock)
 	last := e.waitsUnder(read, a, checkedRWMutex(a, "w").RLock)
@@ -119,16 +119,6 @@ func deadlockOfReaders(e *env) {
 	e.release(between.in())
 	e.release(behind.in())
 	e.release(write)
-}
-
-// takes waits for a lock that is free.
-func (e *env) takes(lock locks) *holdfast.Lease {
-	e.Helper()
-	lease, err := lock(e.ctx())
-	if err != nil {
-		e.Fatal(err)
-	}
-	return lease
 }
 
 func deadlockOfNone(e *env) {
@@ -162,14 +152,8 @@ func deadlockOfNone(e *env) {
 func deadlockEvidence(e *env) {
 	a, b := e.client(), e.client()
 	holder := e.lock(b.Mutex(name))
-	group, err := a.All([]string{"g:1+", "g 2"}).Lock(e.ctx())
-	if err != nil {
-		e.Fatal(err)
-	}
-	inner, err := a.Mutex("inner").Lock(leased.Context(group))
-	if err != nil {
-		e.Fatal(err)
-	}
+	group := e.take(a.All([]string{"g:1+", "g 2"}).Lock)
+	inner := e.take(with(leased.Context(group), a.Mutex("inner").Lock))
 	plain := e.waitsUnder(inner, a, a.Mutex(name).Lock)
 	w := e.waitsUnder(inner, a, checkedMutex(a, name).Lock)
 	info := e.inspect(b, name)
@@ -180,13 +164,8 @@ func deadlockEvidence(e *env) {
 	e.release(plain.in())
 	lease := w.in()
 	ticket, err := lease.Detach() // its payload goes along
-	if err != nil {
-		e.Fatal(err)
-	}
-	again, err := b.Attach(e.ctx(), ticket)
-	if err != nil {
-		e.Fatal(err)
-	}
+	e.ok(err)
+	again := e.attach(b, ticket)
 	e.release(again)
 	e.free(b.Mutex(name))
 	e.release(inner)

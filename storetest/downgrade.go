@@ -28,9 +28,7 @@ func downgrade() []test {
 
 func (e *env) downgrade(lease *holdfast.Lease) {
 	e.Helper()
-	if err := lease.Downgrade(e.ctx()); err != nil {
-		e.Fatalf("Downgrade: %v", err)
-	}
+	e.ok(lease.Downgrade(e.ctx()))
 }
 
 func downgradeKeeps(e *env) {
@@ -43,9 +41,7 @@ func downgradeKeeps(e *env) {
 		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || leased.Context(lease).Err() != nil {
 			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), leased.Context(lease).Err())
 		}
-		if err := e.check(lease); err != nil {
-			e.Errorf("Check: %v", err)
-		}
+		e.checkHeld(lease)
 		e.refused(second(a.RWMutex(name).TryLock(leased.Context(lease))), "ctx")
 		other := e.take(b.RWMutex(name).TryRLock)
 		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
@@ -79,9 +75,7 @@ func downgradeLocal(e *env) {
 	}
 	readers = append(readers, e.waitIn(e.ctx(), b, b.RWMutex(name).RLock))
 	e.downgrade(lease)
-	for _, w := range readers {
-		e.release(w.in())
-	}
+	e.releaseAll(readers)
 	e.release(lease)
 	e.release(e.take(b.RWMutex(name).Lock))
 }
@@ -223,9 +217,7 @@ func downgradeRefused(e *env) {
 	for _, lock := range others {
 		lease := e.take(lock)
 		e.refused(lease.Downgrade(e.ctx()), "lease")
-		if err := e.check(lease); err != nil {
-			e.Errorf("Check: %v", err)
-		}
+		e.checkHeld(lease)
 		e.release(lease)
 	}
 	writer := e.take(m.Lock)

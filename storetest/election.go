@@ -37,15 +37,6 @@ func election() []test {
 	}
 }
 
-func (e *env) campaign(c *holdfast.Election) *holdfast.Lease {
-	e.Helper()
-	lease, err := c.Campaign(e.ctx())
-	if err != nil {
-		e.Fatalf("Campaign: %v", err)
-	}
-	return lease
-}
-
 // leader asks the server for the leader.
 func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
 	err = e.answer(func() error { leader, err = c.Leader(e.ctx()); return err })
@@ -69,7 +60,7 @@ func (e *env) soonLeaderless(c *holdfast.Election) {
 
 func electionOrder(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	var next *holdfast.Lease
 	w := e.waits(b, func() (err error) {
 		next, err = b.Election(name).Campaign(e.ctx())
@@ -86,7 +77,7 @@ func electionOrder(e *env) {
 
 func electionTry(e *env) {
 	a, b := e.client(label("A")), e.client()
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	err := e.tried(b.Election(name).TryCampaign)
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
@@ -100,7 +91,7 @@ func electionTry(e *env) {
 // Leadership does not pass inside a process: the server always names the present leader.
 func electionGoroutines(e *env) {
 	c := e.client()
-	lease := e.campaign(c.Election(name))
+	lease := e.take(c.Election(name).Campaign)
 	for range 3 {
 		var next *holdfast.Lease
 		w := e.waits(c, func() (err error) {
@@ -123,7 +114,7 @@ func electionGoroutines(e *env) {
 func electionLeader(e *env) {
 	a, b := e.client(label("A")), e.client()
 	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	leader, err := e.leader(b.Election(name))
 	e.ok(err)
 	if leader.Label != "A" || leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Since.IsZero() {
@@ -134,7 +125,7 @@ func electionLeader(e *env) {
 	}
 	e.release(lease)
 	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
-	lease = e.campaign(a.Election(name, holdfast.WithLabel("mine")))
+	lease = e.take(a.Election(name, holdfast.WithLabel("mine")).Campaign)
 	if next, err := e.leader(b.Election(name)); err != nil || next.Owner != lease.Owner() || next.Label != "mine" || next.Since.Before(leader.Since) {
 		e.Errorf("%+v after %+v, %v", next, leader, err)
 	}
@@ -143,7 +134,7 @@ func electionLeader(e *env) {
 
 func electionMinHold(e *env) {
 	c := e.client()
-	e.release(e.campaign(c.Election(name, holdfast.WithMinHold(time.Minute))))
+	e.release(e.take(c.Election(name, holdfast.WithMinHold(time.Minute)).Campaign))
 	err := e.tried(c.Election(name).TryCampaign)
 	e.is(err, holdfast.ErrHeld)
 	if strings.Contains(err.Error(), `""`) {
@@ -340,14 +331,14 @@ func electionObserve(e *env) {
 	a, b, c := e.client(label("A")), e.client(label("B")), e.client()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	leaders, done := e.observe(ctx, c)
 	for i := range 6 {
 		if leader := e.next(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Label != []string{"A", "B"}[i%2] {
 			e.Fatalf("got %+v, want %q with %d", leader, lease.Owner(), lease.Token())
 		}
 		e.release(lease)
-		lease = e.campaign([]*client{b, a}[i%2].Election(name))
+		lease = e.take([]*client{b, a}[i%2].Election(name).Campaign)
 	}
 	e.next(leaders, false)
 	e.release(lease)
@@ -367,7 +358,7 @@ func electionObserveEarly(e *env) {
 	var done *call
 	leaders, done = e.observe(ctx, b)
 	b.await(holdfast.EventWatching, 1)
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	if leader := e.next(leaders, false); leader.Owner != lease.Owner() {
 		e.Errorf("got %+v", leader)
 	}
@@ -379,7 +370,7 @@ func electionObserveEarly(e *env) {
 // A slow observer gets the latest leader, not each.
 func electionObserveSlow(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	told := 0
 	for leader, err := range b.Election(name).Observe(e.ctx()) {
 		if errors.Is(err, holdfast.ErrNoLeader) { // it is told between two leaders
@@ -389,7 +380,7 @@ func electionObserveSlow(e *env) {
 		if told++; told == 1 {
 			for range 3 {
 				e.release(lease)
-				lease = e.campaign(a.Election(name))
+				lease = e.take(a.Election(name).Campaign)
 			}
 			continue
 		}
@@ -403,7 +394,7 @@ func electionObserveSlow(e *env) {
 
 func electionObserveEnds(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.campaign(a.Election(name))
+	lease := e.take(a.Election(name).Campaign)
 	for range a.Election(name).Observe(e.ctx()) {
 		break
 	}
@@ -424,14 +415,14 @@ func electionCheck(e *env) {
 	a, b := e.client(), e.client()
 	m := a.Election(name)
 	e.ok(m.Check())
-	lease := e.campaign(m)
-	other := e.campaign(b.Election("other"))
+	lease := e.take(m.Campaign)
+	other := e.take(b.Election("other").Campaign)
 	e.ok(m.Check())
 	e.ok(b.Election(name).Check()) // this client does not lead
 	e.release(lease)
 	e.release(other)
 	e.ok(m.Check())
-	lease = e.campaign(a.Election(name, holdfast.WithMaxHold(ttl)))
+	lease = e.take(a.Election(name, holdfast.WithMaxHold(ttl)).Campaign)
 	e.ended(leased.Context(lease))
 	e.ok(m.Check()) // this client leads no more, and no fn of it runs
 	e.lost(lease.Release(), holdfast.LossMaxHold)
@@ -447,7 +438,7 @@ func electionKinds(e *env) {
 		e.foreign(err)
 	}
 	e.foreign(c.Election(name).Run(e.ctx(), func(context.Context) error { return nil }))
-	e.ok(e.check(lease))
+	e.checkHeld(lease)
 	e.release(lease)
 }
 

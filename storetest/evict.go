@@ -29,9 +29,7 @@ func (e *env) evict(op *client, label string) string {
 		if waiter.Label != label {
 			continue
 		}
-		if err := e.answer(func() error { return op.Evict(e.ctx(), name, waiter.ID) }); err != nil {
-			e.Fatalf("Evict: %v", err)
-		}
+		e.ok(e.answer(func() error { return op.Evict(e.ctx(), name, waiter.ID) }))
 		return waiter.ID
 	}
 	e.Fatalf("no waiter has the label %q", label)
@@ -145,12 +143,12 @@ func evictPlace(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	e.evict(op, "B")
-	e.enterIn(e.ctx(), attach(b, ticket)).evicted()
+	e.enterIn(e.ctx(), attaching(b, ticket)).evicted()
 	ticket = e.ticket(b.Mutex(name))
-	out := e.waitIn(e.ctx(), b, attach(b, ticket))
+	out := e.waitIn(e.ctx(), b, attaching(b, ticket))
 	e.evict(op, "B")
 	out.evicted()
-	e.enterIn(e.ctx(), attach(a, ticket)).evicted() // the next process with the ticket is told, too
+	e.enterIn(e.ctx(), attaching(a, ticket)).evicted() // the next process with the ticket is told, too
 	e.release(lease)
 }
 

@@ -52,7 +52,7 @@ func (e *env) lasts(lease *holdfast.Lease) {
 	if until := lease.Until(); !until.After(before) || until.Before(first.Add(most)) || until.After(after.Add(most)) {
 		e.Errorf("trusted for another %v after %v, before for %v", until.Sub(after), after.Sub(first), before.Sub(after))
 	}
-	e.ok(e.check(lease))
+	e.checkHeld(lease)
 }
 
 func extendLasts(e *env) {
@@ -185,7 +185,7 @@ func extendLeader(e *env) {
 
 func extendGroup(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lockAll(a.All([]string{"a", "b", "c"}, unrenewed...))
+	lease := e.take(a.All([]string{"a", "b", "c"}, unrenewed...).Lock)
 	e.lasts(lease)
 	began := e.extend(lease)
 	for _, n := range []string{"a", "b", "c"} {
@@ -223,7 +223,7 @@ func extendEnded(e *env) {
 
 func extendRenewed(e *env) {
 	c := e.client()
-	lease, all := e.lock(c.Mutex(name)), e.lockAll(c.All([]string{"a", "b"}))
+	lease, all := e.lock(c.Mutex(name)), e.take(c.All([]string{"a", "b"}).Lock)
 	for _, l := range []*holdfast.Lease{lease, all} {
 		e.refused(l.Extend(e.ctx()), "lease")
 		e.ok(l.Err())

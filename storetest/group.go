@@ -41,32 +41,14 @@ func group() []test {
 	}
 }
 
-func (e *env) lockAll(g *holdfast.Group) *holdfast.Lease {
-	e.Helper()
-	lease, err := g.Lock(e.ctx())
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
-	return lease
-}
-
-func (e *env) tryAll(g *holdfast.Group) *holdfast.Lease {
-	e.Helper()
-	lease, err := e.had(g.TryLock)
-	if err != nil {
-		e.Fatalf("TryLock: %v", err)
-	}
-	return lease
-}
-
 func groupHolds(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{"c", "a", "b"}
-	lease := e.lockAll(a.All(names))
+	lease := e.take(a.All(names).Lock)
 	if lease.Name() != "a" || lease.Err() != nil || lease.Owner() == "" || !lease.Until().After(time.Now()) {
 		e.Errorf("got a lease of %q, %q, %v, %v", lease.Name(), lease.Owner(), lease.Err(), lease.Until())
 	}
-	e.ok(e.check(lease))
+	e.checkHeld(lease)
 	for _, n := range names {
 		e.held(b.Mutex(n))
 	}
@@ -83,7 +65,7 @@ func groupTokens(e *env) {
 	a, b := e.client(), e.client()
 	before := map[string]int64{}
 	for range 3 {
-		lease := e.lockAll(a.All([]string{"y", "x"}))
+		lease := e.take(a.All([]string{"y", "x"}).Lock)
 		tokens := lease.Tokens()
 		if got := slices.Sorted(maps.Keys(tokens)); !slices.Equal(got, []string{"x", "y"}) || lease.Token() != tokens["x"] {
 			e.Errorf("token %d of %v", lease.Token(), tokens)
@@ -115,7 +97,7 @@ func groupMatrix(e *env) {
 		{[]string{"a", "b"}, []string{"c", "d"}, true},
 	} {
 		one, other := e.client(), e.client()
-		lease := e.lockAll(one.All(c.first))
+		lease := e.take(one.All(c.first).Lock)
 		for _, from := range []*client{one, other} {
 			next, err := e.reach(from.All(c.then).TryLock)
 			switch {
@@ -126,18 +108,18 @@ func groupMatrix(e *env) {
 			}
 		}
 		e.release(lease)
-		e.release(e.tryAll(other.All(c.then)))
+		e.release(e.take(other.All(c.then).TryLock))
 	}
 }
 
 func groupDuplicates(e *env) {
 	c := e.client()
-	lease := e.lockAll(c.All([]string{"a", "b", "a", "a", "b"}))
+	lease := e.take(c.All([]string{"a", "b", "a", "a", "b"}).Lock)
 	if n := len(lease.Tokens()); n != 2 {
 		e.Errorf("%d names", n)
 	}
 	e.release(lease)
-	e.release(e.tryAll(c.All([]string{"b", "a"})))
+	e.release(e.take(c.All([]string{"b", "a"}).TryLock))
 }
 
 // A busy try leaves nothing behind, and its error names a name that is held.
@@ -152,7 +134,7 @@ func groupTry(e *env) {
 	e.free(a.Mutex("a"))
 	e.free(a.Mutex("c"))
 	e.release(lease)
-	e.release(e.tryAll(b.All([]string{"a", "b", "c"})))
+	e.release(e.take(b.All([]string{"a", "b", "c"}).TryLock))
 }
 
 func groupWaits(e *env) {
@@ -242,7 +224,7 @@ func groupGivenUp(e *env) {
 		}
 	}
 	e.release(lease)
-	e.release(e.lockAll(a.All([]string{"a", "b", "c"})))
+	e.release(e.take(a.All([]string{"a", "b", "c"}).Lock))
 }
 
 // Trap 20: whichever side wins that race, all names go on to the next waiter.
@@ -290,21 +272,21 @@ func groupLostWaiting(e *env) {
 	}
 	e.release(lease)
 	e.ok(w.result())
-	e.ok(e.check(all))
+	e.checkHeld(all)
 	e.release(all)
 }
 
 func groupReentry(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("b"))
-	all := e.tryAllUnder(leased.Context(outer), a.All([]string{"a", "b", "c"}))
+	all := e.take(with(leased.Context(outer), a.All([]string{"a", "b", "c"}).TryLock))
 	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
 		e.release(e.under(leased.Context(all), a.Mutex(n)))
 	}
-	again := e.tryAllUnder(leased.Context(all), a.All([]string{"c", "a"}))
+	again := e.take(with(leased.Context(all), a.All([]string{"c", "a"}).TryLock))
 	e.release(again)
 	e.release(all)
 	e.held(b.Mutex("b")) // the outer entry is left
@@ -312,15 +294,6 @@ func groupReentry(e *env) {
 	e.ok(outer.Err())
 	e.release(outer)
 	e.free(b.Mutex("b"))
-}
-
-func (e *env) tryAllUnder(ctx context.Context, g *holdfast.Group) *holdfast.Lease {
-	e.Helper()
-	lease, err := e.had(with(ctx, g.TryLock))
-	if err != nil {
-		e.Fatalf("entering: %v", err)
-	}
-	return lease
 }
 
 func groupDo(e *env) {
@@ -357,18 +330,18 @@ func groupPolling(e *env) {
 func groupOwner(e *env) {
 	a, b := e.client(), e.client()
 	owner := holdfast.WithOwner("o")
-	lease := e.lockAll(a.All([]string{"a", "b"}, owner))
+	lease := e.take(a.All([]string{"a", "b"}, owner).Lock)
 	if lease.Owner() != "o" {
 		e.Errorf("owner %q", lease.Owner())
 	}
-	e.release(e.tryAll(b.All([]string{"b", "c"}, owner)))
+	e.release(e.take(b.All([]string{"b", "c"}, owner).TryLock))
 	e.is(e.tried(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
 	e.release(lease)
 }
 
 func groupReleased(e *env) {
 	c := e.client()
-	lease := e.lockAll(c.All([]string{"a", "b"}))
+	lease := e.take(c.All([]string{"a", "b"}).Lock)
 	e.release(lease)
 	e.is(lease.Release(), holdfast.ErrNotHeld)
 	e.is(lease.Err(), holdfast.ErrNotHeld)
@@ -380,7 +353,7 @@ func groupReleased(e *env) {
 
 func groupClosed(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lockAll(a.All([]string{"a", "b"}))
+	lease := e.take(a.All([]string{"a", "b"}).Lock)
 	w := e.waits(b, func() error {
 		_, err := b.All([]string{"b", "c"}).Lock(e.ctx())
 		return err
@@ -392,7 +365,7 @@ func groupClosed(e *env) {
 	e.is(e.ended(ctx), holdfast.ErrClosed)
 	e.is(lease.Release(), holdfast.ErrClosed)
 	c := e.client()
-	e.release(e.tryAll(c.All([]string{"a", "b", "c"})))
+	e.release(e.take(c.All([]string{"a", "b", "c"}).TryLock))
 }
 
 func groupThousand(e *env) {
@@ -401,7 +374,7 @@ func groupThousand(e *env) {
 	for i := range names {
 		names[i] = fmt.Sprint("name-", i)
 	}
-	lease := e.tryAll(a.All(names))
+	lease := e.take(a.All(names).TryLock)
 	if n := len(lease.Tokens()); n != len(names) {
 		e.Errorf("%d names", n)
 	}
@@ -412,7 +385,7 @@ func groupThousand(e *env) {
 
 func groupKinds(e *env) {
 	c := e.client()
-	lease := e.campaign(c.Election("b"))
+	lease := e.take(c.Election("b").Campaign)
 	e.foreign(e.tried(c.All([]string{"a", "b"}).TryLock))
 	e.foreign(e.tried(c.All([]string{"a", "b"}).Lock))
 	e.free(c.Mutex("a"))

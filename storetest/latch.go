@@ -306,7 +306,7 @@ func latchGone(e *env) {
 		return true
 	})
 	e.free(c.Mutex(name))
-	e.release(e.tryAll(c.All([]string{name, "other"})))
+	e.release(e.take(c.All([]string{name, "other"}).TryLock))
 }
 
 func latchAbandoned(e *env) {
@@ -350,7 +350,7 @@ func latchKinds(e *env) {
 	e.foreign(e.tried(c.Mutex("latch").TryLock))
 	e.foreign(e.tried(c.Election("latch").TryCampaign))
 	e.count(c.Latch("latch"), 1)
-	e.ok(e.check(lease))
+	e.checkHeld(lease)
 	e.release(lease)
 }
 

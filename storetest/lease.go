@@ -26,10 +26,7 @@ type contextKey struct{}
 func leaseOutlivesWaiting(e *env) {
 	m := e.client().Mutex(name)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	lease, err := m.Lock(ctx)
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	lease := e.take(with(ctx, m.Lock))
 	held, done := leased.Context(lease), lease.Done()
 	cancel()
 	if held.Err() != nil || lease.Err() != nil {
@@ -66,9 +63,7 @@ func leaseSays(e *env) {
 func leaseCheck(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	for range 2 {
-		if err := e.check(lease); err != nil {
-			e.Errorf("Check: %v", err)
-		}
+		e.checkHeld(lease)
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -101,10 +96,7 @@ func leaseLost(e *env) {
 	c := e.client()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lease, err := c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock(ctx)
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	lease := e.take(with(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
 	cause := e.ended(leased.Context(lease))
 	var lost *holdfast.LostError
 	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() || lost.Reason != holdfast.LossExpired {

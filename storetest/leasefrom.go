@@ -87,7 +87,7 @@ func leaseFromContext(e *env) {
 }
 
 func leaseFromGroup(e *env) {
-	lease := e.lockAll(e.client().All([]string{"b", "a", "c"}))
+	lease := e.take(e.client().All([]string{"b", "a", "c"}).Lock)
 	got := e.from(leased.Context(lease))
 	if e.same(got, lease); len(got.Tokens()) != 3 {
 		e.Errorf("got the tokens %v", got.Tokens())
@@ -99,7 +99,7 @@ func leaseFromGroup(e *env) {
 // Of a bound context it is the lease that was bound, and not that of the other side.
 func leaseFromBound(e *env) {
 	c := e.client()
-	one, other, all := e.lock(c.Mutex("one")), e.lock(c.Mutex("other")), e.lockAll(c.All([]string{"a", "b"}))
+	one, other, all := e.lock(c.Mutex("one")), e.lock(c.Mutex("other")), e.take(c.All([]string{"a", "b"}).Lock)
 	for _, lease := range []*holdfast.Lease{one, all} {
 		bound, unbind := lease.Bind(leased.Context(other))
 		defer unbind()
@@ -108,9 +108,7 @@ func leaseFromBound(e *env) {
 		defer unbindAgain()
 		e.same(e.from(again), one)
 	}
-	for _, lease := range []*holdfast.Lease{all, other, one} {
-		e.release(lease)
-	}
+	e.release(all, other, one)
 }
 
 // The innermost may be of another client.
@@ -122,9 +120,7 @@ func leaseFromInnermost(e *env) {
 	e.same(e.from(leased.Context(outer)), outer)
 	e.same(e.from(leased.Context(inner)), inner)
 	e.same(e.from(leased.Context(again)), again)
-	for _, lease := range []*holdfast.Lease{again, inner, outer} {
-		e.release(lease)
-	}
+	e.release(again, inner, outer)
 }
 
 func leaseFromEnded(e *env) {
@@ -174,14 +170,8 @@ func leaseNames(ctx context.Context) (names []string) {
 func leaseFromAll(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	group, err := c.All([]string{"g", "h"}).Lock(leased.Context(outer))
-	if err != nil {
-		e.Fatal(err)
-	}
-	inner, err := c.Mutex("inner").Lock(leased.Context(group))
-	if err != nil {
-		e.Fatal(err)
-	}
+	group := e.take(with(leased.Context(outer), c.All([]string{"g", "h"}).Lock))
+	inner := e.take(with(leased.Context(group), c.Mutex("inner").Lock))
 	other := e.lock(c.Mutex("other"))
 	bound, cancel := inner.Bind(leased.Context(other))
 	defer cancel()
@@ -200,9 +190,7 @@ func leaseFromAll(e *env) {
 		e.same(lease, inner)
 		break
 	}
-	for _, lease := range []*holdfast.Lease{other, inner, group, outer} {
-		e.release(lease)
-	}
+	e.release(other, inner, group, outer)
 	if got := leaseNames(bound); len(got) != 4 {
 		e.Errorf("of leases that have ended: got %q", got)
 	}

@@ -62,7 +62,7 @@ func (e *env) lists(c *client, options holdfast.ListOptions, want ...string) {
 func listKinds(e *env) {
 	a, b := e.client(label("A")), e.client()
 	kinds := map[lockinfo.Kind]string{"mutex": "m", "rwmutex": "r", "election": "e"}
-	leases := []*holdfast.Lease{e.lock(a.Mutex("m")), e.take(a.RWMutex("r").RLock), e.campaign(a.Election("e"))}
+	leases := []*holdfast.Lease{e.lock(a.Mutex("m")), e.take(a.RWMutex("r").RLock), e.take(a.Election("e").Campaign)}
 	if !e.backend.NoSemaphores {
 		kinds["semaphore"] = "s"
 		leases = append(leases, e.take(acquire(a.Semaphore("s", 3), 2, true)))
@@ -80,9 +80,7 @@ func listKinds(e *env) {
 	if len(infos) != len(kinds) {
 		e.Errorf("%d names, want %d", len(infos), len(kinds))
 	}
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 // A name is gone from the list when it was given back, also if its leader was observed.
@@ -90,7 +88,7 @@ func listNothing(e *env) {
 	a := e.client()
 	e.lists(a, holdfast.ListOptions{})
 	e.free(a.Mutex(name))
-	e.release(e.campaign(a.Election("e")))
+	e.release(e.take(a.Election("e").Campaign))
 	e.soonLeaderless(a.Election("e"))
 	e.lists(a, holdfast.ListOptions{})
 }
@@ -108,9 +106,7 @@ func listPattern(e *env) {
 	} {
 		e.lists(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
 	}
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 func listHolders(e *env) {
@@ -132,9 +128,7 @@ func listHolders(e *env) {
 		soon(func() bool { return len(e.list(a, older)) == len(all) })
 		e.lists(a, older, all...)
 	}
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 func listContended(e *env) {
@@ -168,9 +162,7 @@ func listNames(e *env) {
 		leases = append(leases, e.lock(a.Mutex(name)))
 	}
 	e.lists(b, holdfast.ListOptions{}, oddNames()...)
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 func listMany(e *env) {
@@ -182,9 +174,7 @@ func listMany(e *env) {
 		leases = append(leases, e.lock(a.Mutex(names[n])))
 	}
 	e.lists(b, holdfast.ListOptions{}, names...)
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 // A name that vanishes between the list and the look at it is left out, and no error.
@@ -224,9 +214,7 @@ func listLeft(e *env) {
 			break
 		}
 	}
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 // The prefix is no pattern, and a longer one is another's.
@@ -238,9 +226,7 @@ func listPrefixes(e *env) {
 	e.lists(a, holdfast.ListOptions{}, "of a")
 	e.lists(b, holdfast.ListOptions{}, "of b")
 	e.lists(c, holdfast.ListOptions{}, "of c")
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }
 
 func listArguments(e *env) {
@@ -287,7 +273,5 @@ func listEnded(e *env) {
 	ctx = e.ctx()
 	e.is(last(func() { e.close(b) }), holdfast.ErrClosed)
 	e.is(last(func() {}), holdfast.ErrClosed)
-	for _, lease := range leases {
-		e.release(lease)
-	}
+	e.release(leases...)
 }

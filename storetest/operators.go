@@ -204,9 +204,7 @@ func inspectQueue(e *env) {
 		e.here(w.Host, w.PID)
 	}
 	e.release(lease)
-	for _, w := range waiters {
-		e.release(w.in())
-	}
+	e.releaseAll(waiters)
 }
 
 func inspectPlace(e *env) {
@@ -304,9 +302,7 @@ func inspectTouchesNothing(e *env) {
 			e.Fatalf("it ended at %v, and now at %v", first, last)
 		}
 	}
-	if err := e.check(lease); err != nil {
-		e.Error(err)
-	}
+	e.checkHeld(lease)
 	e.release(lease)
 }
 

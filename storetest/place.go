@@ -35,15 +35,10 @@ func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
 	return ticket
 }
 
-// attach binds Attach to a ticket.
-func attach(c *client, ticket holdfast.Ticket) locks {
-	return func(ctx context.Context) (*holdfast.Lease, error) { return c.Attach(ctx, ticket) }
-}
-
 // attached waits at a place until the lock is held.
 func (e *env) attached(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	e.Helper()
-	return e.enterIn(e.ctx(), attach(c, ticket)).in()
+	return e.enterIn(e.ctx(), attaching(c, ticket)).in()
 }
 
 // useless fails unless a ticket is refused for a reason.
@@ -61,13 +56,13 @@ func placeBetweenWaits(e *env) {
 	ticket := e.ticket(b.Mutex(name))
 	for range 2 {
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.waitIn(ctx, c, attach(c, ticket))
+		w := e.waitIn(ctx, c, attaching(c, ticket))
 		cancel()
 		if ended := w.gaveUp(context.Canceled); ended.Name != name || ended.Holder != "A" {
 			e.Errorf("got %+v", ended)
 		}
 	}
-	w := e.waitIn(e.ctx(), d, attach(d, ticket))
+	w := e.waitIn(e.ctx(), d, attaching(d, ticket))
 	e.release(lease)
 	next := w.in()
 	if held := e.held(a.Mutex(name)); held.Holder != "B" {
@@ -84,7 +79,7 @@ func placePassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.waitIn(ctx, b, attach(b, ticket))
+	w := e.waitIn(ctx, b, attaching(b, ticket))
 	cancel()
 	w.gaveUp(context.Canceled)
 	w = e.wait(e.ctx(), c, c.Mutex(name))
@@ -108,15 +103,13 @@ func placeOfOtherKinds(e *env) {
 	var write, read, permits holdfast.Ticket
 	tickets := func(f func() error) {
 		e.Helper()
-		if err := e.answer(f); err != nil {
-			e.Fatal(err)
-		}
+		e.ok(e.answer(f))
 	}
 	reader := e.take(rw.RLock)
 	tickets(func() (err error) { write, err = rw.Ticket(e.ctx(), 0); return err })
 	tickets(func() (err error) { read, err = rw.RTicket(e.ctx(), 0); return err })
 	second := e.attached(b, read) // it passes the writer's place, where nobody waits
-	w := e.waitIn(e.ctx(), b, attach(b, write))
+	w := e.waitIn(e.ctx(), b, attaching(b, write))
 	e.release(reader)
 	e.release(second)
 	e.release(w.in())
@@ -128,7 +121,7 @@ func placeOfOtherKinds(e *env) {
 	lease := e.take(acquire(s, 2, false))
 	tickets(func() (err error) { permits, err = s.Ticket(e.ctx(), 2, 0); return err })
 	e.release(e.take(acquire(s, 1, true)))
-	w = e.waitIn(e.ctx(), b, attach(b, permits))
+	w = e.waitIn(e.ctx(), b, attaching(b, permits))
 	e.release(lease)
 	e.release(w.in())
 }
@@ -136,10 +129,7 @@ func placeOfOtherKinds(e *env) {
 func placeDetached(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	lease := e.attached(b, e.ticket(a.Mutex(name)))
-	ticket, err := lease.Detach()
-	if err != nil {
-		e.Fatal(err)
-	}
+	ticket := e.detach(lease)
 	var again *holdfast.Lease
 	if err := e.answer(func() (err error) { again, err = c.Attach(e.ctx(), ticket); return err }); err != nil {
 		e.Fatal(err)
@@ -159,13 +149,11 @@ func placeGone(e *env) {
 	_, err := b.Attach(e.ctx(), ticket)
 	e.useless(err, holdfast.TicketPrefix)
 	e.release(e.attached(a, ticket))
-	e.useless(e.tried(attach(a, ticket)), holdfast.TicketGone)
+	e.useless(e.tried(attaching(a, ticket)), holdfast.TicketGone)
 	e.free(a.Mutex(name))
 	lease := e.lock(a.Mutex(name))
-	e.useless(e.tried(attach(a, ticket)), holdfast.TicketGone)
-	if err := e.check(lease); err != nil {
-		e.Error(err)
-	}
+	e.useless(e.tried(attaching(a, ticket)), holdfast.TicketGone)
+	e.checkHeld(lease)
 	e.refused(a.CheckTicket(e.ctx(), ticket), "ticket")
 	e.release(lease)
 }
@@ -226,7 +214,7 @@ func placeDiscarded(e *env) {
 		e.Errorf("a place: %v", err)
 	}
 	e.useless(discard(ticket), holdfast.TicketGone)
-	_, err := e.reach(attach(b, ticket))
+	_, err := e.reach(attaching(b, ticket))
 	e.useless(err, holdfast.TicketGone)
 	e.release(lease)
 	// Of a free name, the ticket holds.

@@ -32,9 +32,7 @@ func readyTakesNothing(e *env) {
 			e.Errorf("Ready while a lock is held: %v", err)
 		}
 	}
-	if err := e.check(lease); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(lease)
 	e.release(lease)
 	e.close(a)
 	e.is(a.Ready(e.ctx()), holdfast.ErrClosed)

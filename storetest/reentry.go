@@ -40,10 +40,7 @@ func reenter(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
 	inner := e.under(leased.Context(outer), a.Mutex(name))
-	locked, err := a.Mutex(name).Lock(leased.Context(inner))
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	locked := e.take(with(leased.Context(inner), a.Mutex(name).Lock))
 	if inner.Token() != outer.Token() || locked.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 		e.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), locked.Token())
 	}
@@ -87,9 +84,7 @@ func reenterThroughOthers(e *env) {
 	if again.Token() != one.Token() || again.Owner() != one.Owner() {
 		e.Errorf("it did not enter: token %d after %d", again.Token(), one.Token())
 	}
-	for _, lease := range []*holdfast.Lease{again, two, one} {
-		e.release(lease)
-	}
+	e.release(again, two, one)
 }
 
 func reenterOtherName(e *env) {

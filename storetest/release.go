@@ -58,10 +58,7 @@ func releaseByMany(e *env) {
 func releaseOver(e *env) {
 	a, b := e.client(), e.client()
 	taken, cancel := context.WithCancel(context.Background())
-	lease, err := a.Mutex(name).Lock(taken)
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	lease := e.take(with(taken, a.Mutex(name).Lock))
 	cancel()
 	if err := lease.Release(); err != nil {
 		e.Errorf("Release with the context of Lock, which is over: %v", err)

@@ -59,9 +59,7 @@ func (e *env) inOrder(waiters []*waiter, room int) {
 			held = held[1:]
 		}
 	}
-	for _, lease := range held {
-		e.release(lease)
-	}
+	e.release(held...)
 }
 
 // inAnyOrder is inOrder for a backend that promises no order.
@@ -101,9 +99,7 @@ func resizeGrows(e *env) {
 	one, two, three := waiters[0].in(), waiters[1].in(), waiters[2].in()
 	e.none(waiters[3:])
 	e.has(5)
-	if err := e.check(lease); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(lease)
 	e.release(two)
 	e.release(three)
 	e.inOrder(waiters[3:], 2)
@@ -125,9 +121,7 @@ func resizeShrinks(e *env) {
 	e.release(one)
 	e.has(2)
 	e.none(waiters)
-	if err := e.check(two); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(two)
 	e.release(two)
 	e.inOrder(waiters, 1)
 	end()
@@ -347,8 +341,6 @@ func resizeOldNumber(e *env) {
 	e.release(lease)
 	e.release(one)
 	e.release(two)
-	for _, w := range append(waiters[2:], next) {
-		e.release(w.in())
-	}
+	e.releaseAll(append(waiters[2:], next))
 	e.release(e.take(acquire(s, 2, true))) // the name is not in use any more: the first caller decides
 }

@@ -323,9 +323,7 @@ func readsOn(e *env) {
 	if reader.Token() != writer.Token() || reader.Err() != nil {
 		e.Errorf("token %d, then %d, %v", writer.Token(), reader.Token(), reader.Err())
 	}
-	if err := e.check(reader); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(reader)
 	e.refused(second(m.TryLock(leased.Context(reader))), "ctx")
 	e.release(other)
 	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
@@ -341,9 +339,7 @@ func rwReenterOften(e *env) {
 		leases := []*holdfast.Lease{e.take(lock)}
 		for range 20 {
 			inner, err := lock(leased.Context(leases[len(leases)-1]))
-			if err != nil {
-				e.Fatal(err)
-			}
+			e.ok(err)
 			leases = append(leases, inner)
 		}
 		for _, lease := range leases {

@@ -156,9 +156,7 @@ func resizeBySame(e *env) {
 	}
 	e.mismatched(e.tried(acquire(s, 1, true)), 2, 4)
 	e.release(e.take(acquire(b.Semaphore(name, 4), 2, true)))
-	if err := e.check(lease); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(lease)
 	e.release(lease)
 }
 
@@ -289,9 +287,7 @@ func semaphoreLost(e *env) {
 	e.lost(e.ended(leased.Context(two)), holdfast.LossMaxHold)
 	e.lost(one.Release(), holdfast.LossExpired)
 	e.lost(two.Release(), holdfast.LossMaxHold)
-	if err := e.check(three); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(three)
 	e.release(three)
 }
 

@@ -144,9 +144,7 @@ func sharedLost(e *env) {
 		e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
 		e.lost(lease.Release(), holdfast.LossMaxHold)
 	}
-	if err := e.check(other); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(other)
 	e.release(other)
 	e.release(e.take(b.RWMutex(name).Lock))
 }

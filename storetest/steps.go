@@ -13,10 +13,7 @@ const name = "order:42"
 // lock takes a mutex that is free, or will be.
 func (e *env) lock(m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := m.Lock(e.ctx())
-	if err != nil {
-		e.Fatalf("Lock: %v", err)
-	}
+	lease := e.take(m.Lock)
 	return lease
 }
 
@@ -30,11 +27,18 @@ func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 	return lease
 }
 
-// release gives a lease back. A lease that a message handed over is trusted for half a second,
+// release gives leases back. A lease that a message handed over is trusted for half a second,
 // until its first renewal, and a release takes no longer than trust lasts. If the process or the
 // server stood still for so long, the lease was lost, or its release is not certain, and the rest
 // is cleaned up in the background. On a fake clock nothing stands still.
-func (e *env) release(lease *holdfast.Lease) {
+func (e *env) release(leases ...*holdfast.Lease) {
+	e.Helper()
+	for _, lease := range leases {
+		e.releaseOne(lease)
+	}
+}
+
+func (e *env) releaseOne(lease *holdfast.Lease) {
 	e.Helper()
 	err := lease.Release()
 	_, handed := e.handed.Load(lease)
@@ -108,6 +112,16 @@ func with(ctx context.Context, lock locks) locks {
 // check asks the server whether a lease is held.
 func (e *env) check(lease *holdfast.Lease) error {
 	return e.answer(func() error { return lease.Check(e.ctx()) })
+}
+
+// checkHeld fails unless the server has the holds of leases.
+func (e *env) checkHeld(leases ...*holdfast.Lease) {
+	e.Helper()
+	for _, lease := range leases {
+		if err := e.check(lease); err != nil {
+			e.Errorf("Check: %v", err)
+		}
+	}
 }
 
 // is fails unless err matches all of the targets.
@@ -216,6 +230,14 @@ func (w *waiter) in() *holdfast.Lease {
 		w.e.Fatalf("Lock: %v", err)
 	}
 	return lease
+}
+
+// releaseAll gives back what waiters get, one after the other.
+func (e *env) releaseAll(waiters []*waiter) {
+	e.Helper()
+	for _, w := range waiters {
+		e.release(w.in())
+	}
 }
 
 // gaveUp waits until Lock returns the error of a wait that its context ended.

@@ -33,9 +33,7 @@ func tickets() []test {
 func (e *env) detach(lease *holdfast.Lease) holdfast.Ticket {
 	e.Helper()
 	ticket, err := lease.Detach()
-	if err != nil {
-		e.Fatalf("Detach: %v", err)
-	}
+	e.ok(err)
 	e.is(lease.Err(), holdfast.ErrNotHeld)
 	if cause := context.Cause(leased.Context(lease)); !errors.Is(cause, context.Canceled) {
 		e.Errorf("the context ended with %v", cause)
@@ -77,9 +75,7 @@ func (e *env) moved(lease *holdfast.Lease, to *client) *holdfast.Lease {
 		e.Errorf("token %d, name %q, owner %q, want %d, %q, %q", again.Token(), again.Name(), again.Owner(),
 			lease.Token(), lease.Name(), lease.Owner())
 	}
-	if err := e.check(again); err != nil {
-		e.Errorf("Check: %v", err)
-	}
+	e.checkHeld(again)
 	return again
 }
 
@@ -144,7 +140,7 @@ func ticketReader(e *env) {
 
 func ticketLeader(e *env) {
 	a, b := e.client(label("A")), e.client()
-	lease := e.moved(e.campaign(a.Election(name)), b)
+	lease := e.moved(e.take(a.Election(name).Campaign), b)
 	if leader, err := e.leader(b.Election(name)); err != nil || leader.Label != "A" || leader.Token != lease.Token() {
 		e.Errorf("%+v, %v", leader, err)
 	}
@@ -155,7 +151,7 @@ func ticketLeader(e *env) {
 func ticketGroup(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{name, "order:43", "order:44"}
-	lease := e.lockAll(a.All(names, holdfast.WithTTL(2*time.Second)))
+	lease := e.take(a.All(names, holdfast.WithTTL(2*time.Second)).Lock)
 	again := e.attach(b, e.detach(lease))
 	for n, token := range lease.Tokens() {
 		if again.Tokens()[n] != token {
@@ -167,7 +163,7 @@ func ticketGroup(e *env) {
 		e.held(a.Mutex(n))
 	}
 	e.release(again)
-	e.release(e.lockAll(a.All(names)))
+	e.release(e.take(a.All(names).Lock))
 }
 
 func ticketTimes(e *env) {

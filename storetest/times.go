@@ -212,10 +212,7 @@ func notRenewedAfterRelease(e *env) {
 	a, b := e.client(), e.client()
 	m := a.Mutex(name, holdfast.WithTTL(100*time.Millisecond))
 	for range 10 {
-		lease, err := m.Lock(e.ctx())
-		if err != nil {
-			e.Fatalf("Lock: %v", err)
-		}
+		lease := e.take(m.Lock)
 		<-time.After(30 * time.Millisecond) // about when a renewal is sent
 		if err := lease.Release(); err == nil {
 			e.free(b.Mutex(name))

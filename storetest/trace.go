@@ -40,10 +40,7 @@ const someTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 func traceOfAHolder(e *env) {
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} {
 		a, b, plain := e.client(traced, label("A")), e.client(), e.client(label("plain"))
-		lease, err := a.Mutex(name, options...).Lock(e.traced(someTrace))
-		if err != nil {
-			e.Fatal(err)
-		}
+		lease := e.take(with(e.traced(someTrace), a.Mutex(name, options...).Lock))
 		want := func(events []holdfast.Event) {
 			e.Helper()
 			if len(events) != 1 || events[0].Holder != "A" || events[0].HolderTrace != someTrace ||
@@ -51,8 +48,7 @@ func traceOfAHolder(e *env) {
 				e.Errorf("got %+v, want the holder A with token %d, in %s", events, lease.Token(), someTrace)
 			}
 		}
-		_, err = b.Mutex(name).TryLock(e.ctx())
-		e.is(err, holdfast.ErrHeld)
+		e.is(second(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
 		want(b.of(holdfast.EventRefused))
 		ctx, cancel := context.WithCancel(e.ctx())
 		w := e.wait(ctx, b, b.Mutex(name))
@@ -79,10 +75,7 @@ func traceOfAHolder(e *env) {
 // the second, without a request.
 func tracePassed(e *env) {
 	c, callers := e.client(traced), []string{"first", "second", "third"}
-	lease, err := c.Mutex(name).Lock(e.traced(callers[0]))
-	if err != nil {
-		e.Fatal(err)
-	}
+	lease := e.take(with(e.traced(callers[0]), c.Mutex(name).Lock))
 	var waiters []*waiter
 	for _, caller := range callers[1:] {
 		waiters = append(waiters, e.wait(e.traced(caller), c, c.Mutex(name)))
@@ -104,30 +97,16 @@ func tracePassed(e *env) {
 // The trace is a part of what names a hold. So all that is done with a hold must name it alike.
 func traceKept(e *env) {
 	a, b := e.client(traced), e.client()
-	lease, err := a.RWMutex(name).Lock(e.traced(someTrace))
-	if err != nil {
-		e.Fatal(err)
-	}
+	lease := e.take(with(e.traced(someTrace), a.RWMutex(name).Lock))
 	e.downgrade(lease)
-	ticket, err := lease.Detach()
-	if err != nil {
-		e.Fatal(err)
-	}
-	if lease, err = b.Attach(e.ctx(), ticket); err != nil {
-		e.Fatal(err)
-	}
+	ticket := e.detach(lease)
+	lease = e.attach(b, ticket)
 	e.ok(lease.Check(e.ctx()))
 	e.release(lease)
-	again, err := b.RWMutex(name).TryLock(e.ctx())
-	if err != nil {
-		e.Fatalf("after the release: %v", err)
-	}
+	again := e.take(b.RWMutex(name).TryLock)
 	e.release(again)
 
-	group, err := a.All([]string{"1", "2"}).TryLock(e.traced(someTrace))
-	if err != nil {
-		e.Fatal(err)
-	}
+	group := e.take(with(e.traced(someTrace), a.All([]string{"1", "2"}).TryLock))
 	if _, err := b.Mutex("2").TryLock(e.ctx()); err == nil {
 		e.Error("b got a name of the group")
 	} else if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != someTrace {
@@ -139,12 +118,8 @@ func traceKept(e *env) {
 func traceRefused(e *env) {
 	for _, text := range []string{strings.Repeat("x", 65), "a b", "a\n", "\x7f", "tra\u00e7age", "\xff"} {
 		a, b := e.client(traced), e.client()
-		lease, err := a.Mutex(name).Lock(e.traced(text))
-		if err != nil {
-			e.Fatal(err)
-		}
-		_, err = b.Mutex(name).TryLock(e.ctx())
-		e.is(err, holdfast.ErrHeld)
+		lease := e.take(with(e.traced(text), a.Mutex(name).Lock))
+		e.is(second(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
 		if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != "" {
 			e.Errorf("%q: got %+v", text, refused)
 		}
