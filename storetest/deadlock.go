@@ -14,7 +14,6 @@ import (
 func deadlocks() []test {
 	return []test{
 		{"a cycle of two ends one call", deadlockOfTwo, queue},
-		{"a cycle of readers and writers ends one call", deadlockOfReaders, queue},
 		{"a chain is no cycle", deadlockOfNone, queue},
 		{"what others are told of a caller that waits under leases", deadlockEvidence, queue},
 		{"what operators are told of a cycle", deadlockTold, queue},
@@ -22,11 +21,10 @@ func deadlocks() []test {
 	}
 }
 
-// checked is an option of all locks here. Its TTL is more than a slow machine stands still, and the
+// checkedMutex is a mutex with the check. Its TTL is more than a slow machine stands still, and the
 // first look comes after it.
-func checked(o *[]holdfast.Option) []holdfast.Option {
-	*o = append(*o, holdfast.WithDeadlockCheck(), holdfast.WithTTL(5*time.Second))
-	return *o
+func checkedMutex(c *client, name string) *holdfast.Mutex {
+	return c.Mutex(name, holdfast.WithDeadlockCheck(), holdfast.WithTTL(5*time.Second))
 }
 
 // long returns a context that bounds the waits of a cycle.
@@ -34,18 +32,6 @@ func (e *env) long() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	e.Cleanup(cancel)
 	return ctx
-}
-
-// checkedMutex is a mutex with the check.
-func checkedMutex(c *client, name string) *holdfast.Mutex {
-	var o []holdfast.Option
-	return c.Mutex(name, checked(&o)...)
-}
-
-// checkedRWMutex is the same for readers and writers.
-func checkedRWMutex(c *client, name string) *holdfast.RWMutex {
-	var o []holdfast.Option
-	return c.RWMutex(name, checked(&o)...)
 }
 
 // waitsUnder starts a goroutine that waits under a lease.
@@ -100,25 +86,6 @@ func deadlockOfTwo(e *env) {
 	e.release(ofB)
 	e.release(first.in())
 	e.release(ofA)
-}
-
-func deadlockOfReaders(e *env) {
-	if !e.timed() {
-		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
-	}
-	a, b, c := e.client(), e.client(), e.client()
-	read, write := e.take(checkedRWMutex(a, "r").RLock), e.take(checkedRWMutex(b, "w").Lock)
-	between := e.waitIn(e.long(), c, checkedRWMutex(c, "r").Lock) // it holds nothing
-	behind := e.waitsUnder(write, b, checkedRWMutex(b, "r").RLock)
-	last := e.waitsUnder(read, a, checkedRWMutex(a, "w").RLock)
-	e.victim(last, 2)
-	if behind.over() || between.over() {
-		e.Errorf("others ended too: %v, %v", behind.err, between.err)
-	}
-	e.release(read)
-	e.release(between.in())
-	e.release(behind.in())
-	e.release(write)
 }
 
 func deadlockOfNone(e *env) {

@@ -61,14 +61,9 @@ func (e *env) soonLeaderless(c *holdfast.Election) {
 func electionOrder(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.Election(name).Campaign)
-	var next *holdfast.Lease
-	w := e.waits(b, func() (err error) {
-		next, err = b.Election(name).Campaign(e.ctx())
-		e.handed.Store(next, true)
-		return err
-	})
+	w := e.waitIn(e.ctx(), b, b.Election(name).Campaign)
 	e.release(lease)
-	e.ok(w.result())
+	next := w.in()
 	if next.Token() <= lease.Token() && !e.backend.NoTokens {
 		e.Errorf("token %d after %d", next.Token(), lease.Token())
 	}
@@ -93,15 +88,9 @@ func electionGoroutines(e *env) {
 	c := e.client()
 	lease := e.take(c.Election(name).Campaign)
 	for range 3 {
-		var next *holdfast.Lease
-		w := e.waits(c, func() (err error) {
-			next, err = c.Election(name).Campaign(e.ctx())
-			e.handed.Store(next, true)
-			return err
-		})
+		w := e.waitIn(e.ctx(), c, c.Election(name).Campaign)
 		e.release(lease)
-		e.ok(w.result())
-		lease = next
+		lease = w.in()
 		leader, err := e.leader(c.Election(name))
 		e.ok(err)
 		if leader.Token != lease.Token() || leader.Owner != lease.Owner() {
@@ -148,7 +137,7 @@ func electionRun(e *env) {
 	ctx, cancel := context.WithCancel(e.ctx())
 	var inside atomic.Int64
 	led := make(chan string)
-	var runs []*call
+	var runs []*waiter
 	for _, c := range []*client{a, b} {
 		runs = append(runs, e.start(func() error {
 			return c.Election(name, holdfast.WithStrictOrder()).Run(ctx, func(ctx context.Context) error {
@@ -181,7 +170,7 @@ func electionRun(e *env) {
 	}
 	cancel()
 	for _, run := range runs {
-		e.is(run.result(), context.Canceled)
+		e.is(run.failure(), context.Canceled)
 	}
 	e.soonLeaderless(a.Election(name))
 }
@@ -203,8 +192,8 @@ func electionRunEnds(e *env) {
 		return b.Election(name).Run(ctx, func(context.Context) error { return errors.New("led after the end") })
 	})
 	cancel(reason)
-	e.is(run.result(), reason)
-	if err := waiting.result(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
+	e.is(run.failure(), reason)
+	if err := waiting.failure(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
 		e.Errorf("got %v", err)
 	}
 	e.is(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
@@ -227,7 +216,7 @@ func electionRunJoins(e *env) {
 	cancel()
 	e.is(e.tried(b.Election(name).TryCampaign), holdfast.ErrHeld) // fn has not returned
 	close(finish)
-	e.is(run.result(), context.Canceled)
+	e.is(run.failure(), context.Canceled)
 	e.release(e.take(b.Election(name).TryCampaign))
 }
 
@@ -290,11 +279,11 @@ func electionRunClosed(e *env) {
 	})
 	<-leads
 	e.close(c)
-	e.is(run.result(), holdfast.ErrClosed)
+	e.is(run.failure(), holdfast.ErrClosed)
 }
 
 // observe collects leaders until ctx ends. A zero Leader says that nobody leads.
-func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *call) {
+func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *waiter) {
 	leaders := make(chan holdfast.Leader, 100)
 	return leaders, e.start(func() error {
 		known := holdfast.Leader{}
@@ -344,7 +333,7 @@ func electionObserve(e *env) {
 	e.release(lease)
 	e.next(leaders, true)
 	cancel()
-	e.is(done.result(), context.Canceled)
+	e.is(done.failure(), context.Canceled)
 	if n := len(leaders); n > 0 {
 		e.Errorf("%d leaders were told twice", n)
 	}
@@ -355,7 +344,7 @@ func electionObserveEarly(e *env) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var leaders <-chan holdfast.Leader
-	var done *call
+	var done *waiter
 	leaders, done = e.observe(ctx, b)
 	b.await(holdfast.EventWatching, 1)
 	lease := e.take(a.Election(name).Campaign)
@@ -364,7 +353,7 @@ func electionObserveEarly(e *env) {
 	}
 	e.release(lease)
 	cancel()
-	done.result()
+	done.failure()
 }
 
 // A slow observer gets the latest leader, not each.
@@ -407,7 +396,7 @@ func electionObserveEnds(e *env) {
 	})
 	b.await(holdfast.EventWatching, 1)
 	e.close(b)
-	e.is(closed.result(), holdfast.ErrClosed)
+	e.is(closed.failure(), holdfast.ErrClosed)
 	e.release(lease)
 }
 

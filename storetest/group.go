@@ -144,12 +144,7 @@ func groupWaits(e *env) {
 	for _, n := range names {
 		leases = append(leases, e.lock(a.Mutex(n)))
 	}
-	var all *holdfast.Lease
-	w := e.start(func() (err error) {
-		all, err = b.All(names).Lock(e.ctx())
-		e.handed.Store(all, true)
-		return err
-	})
+	w := e.enterIn(e.ctx(), b.All(names).Lock)
 	for i, lease := range leases {
 		b.await(holdfast.EventWaiting, i+1)
 		if w.over() {
@@ -157,7 +152,7 @@ func groupWaits(e *env) {
 		}
 		e.release(lease)
 	}
-	e.ok(w.result())
+	all := w.in()
 	for _, n := range names {
 		e.held(a.Mutex(n))
 	}
@@ -210,14 +205,10 @@ func groupGivenUp(e *env) {
 	lease := e.lock(a.Mutex("b"))
 	for range 5 {
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.waits(b, func() error {
-			_, err := b.All([]string{"a", "b", "c"}).Lock(ctx)
-			return err
-		})
+		w := e.waitIn(ctx, b, b.All([]string{"a", "b", "c"}).Lock)
 		cancel()
-		var ended *holdfast.WaitError
-		if err := w.result(); !errors.As(err, &ended) || ended.Name != "b" || !errors.Is(err, context.Canceled) {
-			e.Errorf("got %v", err)
+		if ended := w.gaveUp(context.Canceled); ended.Name != "b" {
+			e.Errorf("got %v", ended)
 		}
 		for _, n := range []string{"a", "c"} {
 			e.release(e.lock(a.Mutex(n)))
@@ -236,22 +227,13 @@ func groupGivenUpAtGrant(e *env) {
 	for round := range rounds {
 		lease := e.lock(a.Mutex(names[round%3]))
 		ctx, cancel := context.WithCancel(context.Background())
-		var first, second *holdfast.Lease
-		leaving := e.waits(b, func() (err error) {
-			first, err = b.All(names).Lock(ctx)
-			return err
-		})
-		staying := e.waits(c, func() (err error) {
-			second, err = c.All(names).Lock(e.ctx())
-			return err
-		})
+		leaving, staying := e.waitIn(ctx, b, b.All(names).Lock), e.waitIn(e.ctx(), c, c.All(names).Lock)
 		go cancel()
 		e.release(lease)
-		if leaving.result() == nil {
+		if first, err := leaving.result(); err == nil {
 			e.release(first)
 		}
-		e.ok(staying.result())
-		e.release(second)
+		e.release(staying.in())
 	}
 	if took := time.Since(began); e.timed() && took > 2*rounds*claim {
 		e.Errorf("%d rounds took %v", rounds, took)
@@ -261,17 +243,13 @@ func groupGivenUpAtGrant(e *env) {
 func groupLostWaiting(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
-	var all *holdfast.Lease
-	w := e.waits(b, func() (err error) {
-		all, err = b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock(e.ctx())
-		return err
-	})
+	w := e.waitIn(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
 	e.held(a.Mutex("a"))
 	if !soon(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
 		e.Fatal("a is not lost")
 	}
 	e.release(lease)
-	e.ok(w.result())
+	all := w.in()
 	e.checkHeld(all)
 	e.release(all)
 }
@@ -316,15 +294,9 @@ func groupPolling(e *env) {
 	err := e.tried(b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock)
 	e.is(err, holdfast.ErrHeld)
 	e.free(a.Mutex("a"))
-	w := e.waits(b, func() error {
-		all, err := b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock(e.ctx())
-		if err != nil {
-			return err
-		}
-		return all.Release()
-	})
+	w := e.waitIn(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
 	e.release(lease)
-	e.ok(w.result())
+	e.release(w.in())
 }
 
 func groupOwner(e *env) {
@@ -354,12 +326,9 @@ func groupReleased(e *env) {
 func groupClosed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.All([]string{"a", "b"}).Lock)
-	w := e.waits(b, func() error {
-		_, err := b.All([]string{"b", "c"}).Lock(e.ctx())
-		return err
-	})
+	w := e.waitIn(e.ctx(), b, b.All([]string{"b", "c"}).Lock)
 	e.close(b)
-	e.is(w.result(), holdfast.ErrClosed)
+	e.is(w.failure(), holdfast.ErrClosed)
 	ctx := leased.Context(lease)
 	e.close(a)
 	e.is(e.ended(ctx), holdfast.ErrClosed)

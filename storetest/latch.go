@@ -31,59 +31,6 @@ func latch() []test {
 	}
 }
 
-// A call is a goroutine in a method that may wait.
-type call struct {
-	e    *env
-	done chan struct{}
-	err  error
-}
-
-// start runs f in a goroutine.
-func (e *env) start(f func() error) *call {
-	c := &call{e: e, done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
-		c.err = f()
-	}()
-	return c
-}
-
-// waits starts f and returns when f is known to wait. No other caller of the same client may start
-// to wait meanwhile.
-func (e *env) waits(c *client, f func() error) *call {
-	e.Helper()
-	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
-	before := waiting()
-	started := e.start(f)
-	if !soon(func() bool { return started.over() || waiting() > before }) {
-		e.Fatal("it neither waits nor returns")
-	}
-	if started.over() {
-		e.Fatalf("it returned instead of waiting: %v", started.err)
-	}
-	return started
-}
-
-func (c *call) over() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// result waits until the call returns.
-func (c *call) result() error {
-	c.e.Helper()
-	select {
-	case <-c.done:
-	case <-time.After(2 * patience):
-		c.e.Fatal("it does not return")
-	}
-	return c.err
-}
-
 // ok fails on an error.
 func (e *env) ok(err error) {
 	e.Helper()
@@ -110,7 +57,7 @@ func latchOpens(e *env) {
 	}
 	before := time.Now()
 	e.ok(b.Latch(name).CountDown(e.ctx()))
-	e.ok(w.result())
+	e.ok(w.failure())
 	if took := time.Since(before); e.timed() && took > 3*time.Second {
 		e.Errorf("told after %v: no message came", took)
 	}
@@ -178,7 +125,7 @@ func latchEarly(e *env) {
 	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
 	e.ok(a.Latch(name).Set(e.ctx(), 1))
 	e.ok(a.Latch(name).CountDown(e.ctx()))
-	e.ok(w.result())
+	e.ok(w.failure())
 }
 
 func latchLate(e *env) {
@@ -195,7 +142,7 @@ func latchLate(e *env) {
 
 func latchMany(e *env) {
 	a := e.client()
-	var calls []*call
+	var calls []*waiter
 	for range 3 {
 		c := e.client()
 		for range 3 {
@@ -205,7 +152,7 @@ func latchMany(e *env) {
 	e.ok(a.Latch(name).Set(e.ctx(), 1))
 	e.ok(a.Latch(name).CountDown(e.ctx()))
 	for _, c := range calls {
-		e.ok(c.result())
+		e.ok(c.failure())
 	}
 }
 
@@ -259,7 +206,7 @@ func latchGivenUp(e *env) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := e.waits(c, func() error { return l.Wait(ctx) })
 	cancel()
-	err := w.result()
+	err := w.failure()
 	var ended *holdfast.WaitError
 	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || ended.Name != name {
 		e.Errorf("got %v", err)
@@ -277,7 +224,7 @@ func latchClosed(e *env) {
 	e.ok(a.Latch(name).Set(e.ctx(), 1))
 	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
 	e.close(b)
-	e.is(w.result(), holdfast.ErrClosed)
+	e.is(w.failure(), holdfast.ErrClosed)
 	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()), b.Latch(name).Wait(e.ctx())} {
 		e.is(err, holdfast.ErrClosed)
 	}

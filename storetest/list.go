@@ -49,6 +49,16 @@ func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]lo
 	return infos
 }
 
+// lockMany takes n names.
+func (e *env) lockMany(c *client, n int) (names []string, leases []*holdfast.Lease) {
+	e.Helper()
+	for i := range n {
+		names = append(names, fmt.Sprint("name ", i))
+		leases = append(leases, e.lock(c.Mutex(names[i])))
+	}
+	return names, leases
+}
+
 // lists fails unless List tells these names.
 func (e *env) lists(c *client, options holdfast.ListOptions, want ...string) {
 	e.Helper()
@@ -167,12 +177,7 @@ func listNames(e *env) {
 
 func listMany(e *env) {
 	a, b := e.client(), e.client()
-	var names []string
-	var leases []*holdfast.Lease
-	for n := range 300 {
-		names = append(names, fmt.Sprint("name ", n))
-		leases = append(leases, e.lock(a.Mutex(names[n])))
-	}
+	names, leases := e.lockMany(a, 300)
 	e.lists(b, holdfast.ListOptions{}, names...)
 	e.release(leases...)
 }
@@ -202,10 +207,7 @@ func listVanishing(e *env) {
 
 func listLeft(e *env) {
 	a := e.client()
-	var leases []*holdfast.Lease
-	for n := range 100 {
-		leases = append(leases, e.lock(a.Mutex(fmt.Sprint("name ", n))))
-	}
+	_, leases := e.lockMany(a, 100)
 	for range 3 {
 		for _, err := range a.List(e.ctx(), holdfast.ListOptions{}) {
 			if err != nil {
@@ -256,10 +258,7 @@ func listArguments(e *env) {
 
 func listEnded(e *env) {
 	a, b := e.client(), e.client()
-	var leases []*holdfast.Lease
-	for n := range 100 {
-		leases = append(leases, e.lock(a.Mutex(fmt.Sprint("name ", n))))
-	}
+	_, leases := e.lockMany(a, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	last := func(stop func()) (last error) {
 		for _, err := range b.List(ctx, holdfast.ListOptions{}) {

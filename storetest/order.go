@@ -17,7 +17,6 @@ func order() []test {
 		{"who gives up leaves the others in order", orderWithoutOne, queue},
 		{"a goroutine takes over the place of one that gives up", placeIsKept, queue},
 		{"what is in order stays so after an expiry", orderAfterExpiry, queue},
-		{"many goroutines", manyGoroutines, 0},
 	}
 }
 
@@ -54,46 +53,27 @@ func (s *served) were(e *env, want ...string) {
 }
 
 // Trap 19: the order is that of coming, also within one second.
-func orderOfClients(e *env) {
+func (e *env) servedInOrder(clients []*client, options ...holdfast.Option) {
+	e.Helper()
 	lease := e.lock(e.client().Mutex(name))
 	var s served
 	var want []string
-	for i := range 6 {
-		c, who := e.client(), fmt.Sprint(i)
-		s.next(e, c, who, c.Mutex(name))
-		want = append(want, who)
+	for i, c := range clients {
+		want = append(want, fmt.Sprint(i))
+		s.next(e, c, want[i], c.Mutex(name, options...))
 	}
 	e.release(lease)
 	s.were(e, want...)
 }
 
-func orderOfGoroutines(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	var s served
-	var want []string
-	for i := range 12 {
-		who := fmt.Sprint(i)
-		s.next(e, c, who, c.Mutex(name))
-		want = append(want, who)
-	}
-	e.release(lease)
-	s.were(e, want...)
+func orderOfClients(e *env) {
+	e.servedInOrder([]*client{e.client(), e.client(), e.client(), e.client(), e.client(), e.client()})
 }
+
+func orderOfGoroutines(e *env) { e.servedInOrder(slices.Repeat([]*client{e.client()}, 12)) }
 
 func strictOrder(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(e.client().Mutex(name))
-	var s served
-	for _, who := range []string{"a1", "b1", "a2", "b2", "a3", "b3"} {
-		c := a
-		if who[0] == 'b' {
-			c = b
-		}
-		s.next(e, c, who, c.Mutex(name, holdfast.WithStrictOrder()))
-	}
-	e.release(lease)
-	s.were(e, "a1", "b1", "a2", "b2", "a3", "b3")
+	e.servedInOrder(slices.Repeat([]*client{e.client(), e.client()}, 3), holdfast.WithStrictOrder())
 }
 
 // Trap 20.
@@ -146,27 +126,4 @@ func orderAfterExpiry(e *env) {
 		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
 	}
 	s.were(e, "0", "1", "2")
-}
-
-// Many goroutines of one process take turns, and none is forgotten.
-func manyGoroutines(e *env) {
-	c := e.client()
-	const n = 64
-	var all sync.WaitGroup
-	inside := 0 // the lock guards inside: within one process the race detector sees that it does
-	for range n {
-		all.Go(func() {
-			lease, err := c.Mutex(name).Lock(e.ctx())
-			if err != nil {
-				e.Errorf("Lock: %v", err)
-				return
-			}
-			inside++
-			e.release(lease)
-		})
-	}
-	all.Wait()
-	if inside != n {
-		e.Errorf("%d were in, want %d", inside, n)
-	}
 }

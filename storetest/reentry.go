@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -13,14 +14,12 @@ func reentry() []test {
 		{"under a lease's context", reenter, 0},
 		{"the outer entry may go first", reenterOuterFirst, 0},
 		{"through other names", reenterThroughOthers, 0},
-		{"another name is another lock", reenterOtherName, 0},
 		{"after the release is a new contender", reenterReleased, 0},
 		{"after the release of its own entry is a new contender", reenterReleasedEntry, 0},
 		{"after the hold went to another goroutine is a new contender", reenterPassed, 0},
 		{"without the context is a new contender", reenterWithout, 0},
 		{"does not wait for those in the queue", reenterPastLine, 0},
 		{"ends with the hold", reenterLost, 0},
-		{"in another process is a new contender", reenterElsewhere, 0},
 		{"in Do", reenterDo, 0},
 		{"a hundred times", reenterOften, 0},
 	}
@@ -87,14 +86,6 @@ func reenterThroughOthers(e *env) {
 	e.release(again, two, one)
 }
 
-func reenterOtherName(e *env) {
-	a, b := e.client(), e.client()
-	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
-	e.is(e.tried(with(leased.Context(lease), a.Mutex("other").TryLock)), holdfast.ErrHeld)
-	e.release(other)
-	e.release(lease)
-}
-
 // A context does not keep an entry that was given back. Goroutines may still have that context.
 func reenterReleased(e *env) {
 	a, b := e.client(), e.client()
@@ -135,13 +126,6 @@ func reenterPassed(e *env) {
 	e.release(second)
 }
 
-func reenterWithout(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	e.held(c.Mutex(name))
-	e.release(lease)
-}
-
 func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
@@ -168,13 +152,6 @@ func reenterLost(e *env) {
 	e.release(next)
 }
 
-func reenterElsewhere(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	e.is(e.tried(with(leased.Context(lease), b.Mutex(name).TryLock)), holdfast.ErrHeld)
-	e.release(lease)
-}
-
 func reenterDo(e *env) {
 	a, b := e.client(), e.client()
 	ran := false
@@ -193,19 +170,35 @@ func reenterDo(e *env) {
 	e.free(b.Mutex(name))
 }
 
-// Traps 25 and 33: entries add no times up, and leave no goroutine.
+// Traps 25 and 33: entries add no times up, in any mode, and leave no goroutine.
 func reenterOften(e *env) {
 	a, b := e.client(), e.client()
-	leases := []*holdfast.Lease{e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))}
-	for range 100 {
-		leases = append(leases, e.under(leased.Context(leases[len(leases)-1]), a.Mutex(name)))
+	ttl := holdfast.WithTTL(20 * time.Second)
+	rw := a.RWMutex("rw", ttl)
+	for _, test := range []struct{ enter, other locks }{
+		{a.Mutex(name, ttl).Lock, b.Mutex(name).TryLock}, {rw.Lock, b.RWMutex("rw").TryLock}, {rw.RLock, b.RWMutex("rw").TryLock},
+	} {
+		leases := []*holdfast.Lease{e.take(test.enter)}
+		for range 30 {
+			leases = append(leases, e.take(with(leased.Context(leases[len(leases)-1]), test.enter)))
+		}
+		for _, lease := range leases {
+			var held *holdfast.HeldError
+			if err := e.tried(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
+				e.Errorf("got %v", err)
+			}
+			e.release(lease)
+		}
+		e.release(e.take(test.other))
 	}
-	if held := e.held(b.Mutex(name)); held.Remaining > 20*time.Second || held.Holders != 1 {
-		e.Errorf("got %+v", held)
-	}
-	for _, lease := range leases {
-		e.held(b.Mutex(name))
-		e.release(lease)
-	}
-	e.free(b.Mutex(name))
+}
+
+func reenterWithout(e *env) {
+	a, b := e.client(), e.client()
+	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
+	e.held(a.Mutex(name))
+	e.is(e.tried(with(leased.Context(lease), b.Mutex(name).TryLock)), holdfast.ErrHeld) // in another process
+	e.is(e.tried(with(leased.Context(lease), a.Mutex("other").TryLock)), holdfast.ErrHeld)
+	e.release(other)
+	e.release(lease)
 }

@@ -14,13 +14,8 @@ func resizing() []test {
 	return []test{
 		{"goroutines go on when there are more", resizeGrows, 0},
 		{"goroutines go on when there are fewer", resizeShrinks, 0},
-		{"goroutines of the process that resizes go on", resizeInOneProcess, 0},
-		{"goroutines go on when it is resized twice in a row", resizeTwiceInARow, 0},
-		{"goroutines go on when it is resized back and forth", resizeBackAndForth, 0},
 		{"goroutines go on when the first of them give up", resizeGiveUp, 0},
 		{"goroutines that want more than there are go on", resizeBelowWeight, queue},
-		{"goroutines that want different numbers go on", resizeWeights, queue},
-		{"goroutines of two processes go on", resizeTwoProcesses, 0},
 		{"goroutines in strict order go on", resizeStrict, 0},
 		{"goroutines that poll go on", resizePolling, 0},
 		{"the old number is refused to new callers", resizeOldNumber, 0},
@@ -128,61 +123,6 @@ func resizeShrinks(e *env) {
 	e.release(e.take(acquire(a.Semaphore(name, 3), 3, true))) // the first caller decides again
 }
 
-func resizeInOneProcess(e *env) {
-	c := e.client()
-	s := c.Semaphore(name, 2)
-	defer e.inUse(s)()
-	lease := e.take(acquire(s, 1, true))
-	waiters := e.crowd(c, s, 1)
-	e.ok(e.resize(s, 3))
-	e.inOrder(waiters[:3], 1)
-	next := waiters[3].in()
-	e.ok(e.resize(s, 2))
-	e.release(next)
-	e.has(2)
-	e.none(waiters[4:])
-	e.release(lease)
-	e.inOrder(waiters[4:], 1)
-}
-
-func resizeTwiceInARow(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(acquire(a.Semaphore(name, 2), 2, true))
-	waiters := e.crowd(b, b.Semaphore(name, 2), 1)
-	e.ok(e.resize(a.Semaphore(name, 2), 1))
-	e.ok(e.resize(a.Semaphore(name, 2), 3))
-	one := waiters[0].in()
-	e.has(3)
-	e.release(one)
-	e.inOrder(waiters[1:], 1)
-	e.release(lease)
-}
-
-// The number that a process has learned may change again.
-func resizeBackAndForth(e *env) {
-	a, b := e.client(), e.client()
-	s := a.Semaphore(name, 3)
-	defer e.inUse(s)()
-	lease := e.take(acquire(s, 2, true))
-	waiters := e.crowd(b, b.Semaphore(name, 3), 1)
-	e.ok(e.resize(s, 5))
-	one, two := waiters[0].in(), waiters[1].in()
-	b.await(holdfast.EventRetried, 1) // the third has asked, and learned of it
-	e.ok(e.resize(s, 3))
-	e.has(3)
-	e.release(one)
-	e.release(two)
-	e.has(3)
-	e.none(waiters[2:])
-	e.release(lease)
-	one, two = waiters[2].in(), waiters[3].in()
-	e.none(waiters[4:])
-	e.ok(e.resize(s, 4))
-	e.inOrder(waiters[4:], 1)
-	e.release(one)
-	e.release(two)
-}
-
 // The first goroutine gives up, in the queue since before the Resize; later one that has learned of
 // it. The next goroutine takes their place.
 func resizeGiveUp(e *env) {
@@ -231,50 +171,6 @@ func resizeBelowWeight(e *env) {
 		e.release(lease)
 	}
 	e.release(e.take(acquire(a.Semaphore(name, 2), 2, true)))
-}
-
-// Each number has a queue of its own in the process.
-func resizeWeights(e *env) {
-	a, b := e.client(), e.client()
-	s := b.Semaphore(name, 5)
-	lease := e.take(acquire(a.Semaphore(name, 5), 5, true))
-	large, small := e.waitIn(e.ctx(), b, acquire(s, 3, false)), e.waitIn(e.ctx(), b, acquire(s, 1, false))
-	later, last := e.waitIn(e.ctx(), b, acquire(s, 3, false)), e.waitIn(e.ctx(), b, acquire(s, 1, false))
-	e.ok(e.resize(a.Semaphore(name, 5), 2))
-	e.release(lease)
-	lease = large.in()
-	e.has(2)
-	e.none([]*waiter{small, later, last})
-	b.await(holdfast.EventRetried, 1) // the later waiter for 3 has asked too
-	e.release(lease)
-	lease = small.in()
-	b.await(holdfast.EventRetried, 2) // and the last waiter
-	e.none([]*waiter{later, last})
-	e.release(lease)
-	lease = later.in()
-	e.none([]*waiter{last})
-	e.release(lease)
-	e.release(last.in())
-}
-
-// Each process lets its own goroutines in, in their order.
-func resizeTwoProcesses(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	e.fewerAndMore(a.Semaphore(name, 3), func() []*waiter {
-		var here, there []*waiter
-		for range 3 {
-			here = append(here, e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 3), 1, false)))
-			there = append(there, e.waitIn(e.ctx(), c, acquire(c.Semaphore(name, 3), 1, false)))
-		}
-		return slices.Concat(here, there)
-	}, func(waiters []*waiter) {
-		e.inAnyOrder(waiters, 1)
-		for _, of := range [][]*waiter{waiters[:3], waiters[3:]} {
-			if !slices.IsSortedFunc(of, func(v, w *waiter) int { return v.at.Compare(w.at) }) {
-				e.Error("those of one process are not in their order")
-			}
-		}
-	})
 }
 
 // fewerAndMore resizes a semaphore of three, all of which are taken, to two and then to four: there

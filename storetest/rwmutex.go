@@ -26,7 +26,6 @@ func rwmutex() []test {
 		{"reentry", rwReentry, 0},
 		{"write in read is refused", writeInRead, 0},
 		{"what remains of a writer that reads on", readsOn, 0},
-		{"entries add nothing up", rwReenterOften, 0},
 		{"owners", rwOwners, 0},
 		{"an owner that reads may not write", ownerUpgrades, 0},
 		{"an owner that reads beside its min hold may not write", ownerUpgradesBesideMinHold, leaves},
@@ -329,28 +328,6 @@ func readsOn(e *env) {
 	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(reader)
 	e.release(e.take(c.RWMutex(name).TryLock))
-}
-
-// Trap 25: ten entries of 20 s are not 200 s, in both modes.
-func rwReenterOften(e *env) {
-	a, b := e.client(), e.client()
-	m := a.RWMutex(name, holdfast.WithTTL(20*time.Second))
-	for _, lock := range []locks{m.Lock, m.RLock} {
-		leases := []*holdfast.Lease{e.take(lock)}
-		for range 20 {
-			inner, err := lock(leased.Context(leases[len(leases)-1]))
-			e.ok(err)
-			leases = append(leases, inner)
-		}
-		for _, lease := range leases {
-			var held *holdfast.HeldError
-			if err := e.tried(b.RWMutex(name).TryLock); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
-				e.Errorf("got %v", err)
-			}
-			e.release(lease)
-		}
-		e.release(e.take(b.RWMutex(name).TryLock))
-	}
 }
 
 func rwOwners(e *env) {

@@ -23,7 +23,6 @@ func semaphore() []test {
 		{"resizing what is not in use", resizeUnused, 0},
 		{"resized, the same number is another", resizeBySame, 0},
 		{"first come, first served between goroutines", semaphoreOrder, 0},
-		{"goroutines take what others give back", semaphoreGoroutines, 0},
 		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
 		{"each has a token of its own", semaphoreTokens, token},
@@ -177,45 +176,9 @@ func semaphoreOrder(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)
 	lease := e.take(acquire(s, 2, true))
-	var waiters []*waiter
-	for range 8 {
-		waiters = append(waiters, e.waitIn(e.ctx(), c, acquire(s, 2, false)))
-	}
+	waiters := e.crowd(c, s, 2)
 	e.release(lease)
-	for i, w := range waiters {
-		lease := w.in()
-		for _, other := range waiters[i+1:] {
-			if other.over() {
-				e.Errorf("one behind the %dth is in", i)
-			}
-		}
-		e.release(lease)
-	}
-}
-
-func semaphoreGoroutines(e *env) {
-	c := e.client()
-	var all sync.WaitGroup
-	var inside, most atomic.Int64
-	for range 48 {
-		all.Go(func() {
-			err := c.Semaphore(name, 4).Do(e.ctx(), 1, func(context.Context) error {
-				now := inside.Add(1)
-				for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
-				}
-				<-time.After(time.Millisecond)
-				inside.Add(-1)
-				return nil
-			})
-			if err != nil {
-				e.Errorf("Do: %v", err)
-			}
-		})
-	}
-	all.Wait()
-	if most.Load() > 4 {
-		e.Errorf("%d were in", most.Load())
-	}
+	e.inOrder(waiters, 1)
 }
 
 // Each caller gets the permits that it asked for, whichever caller led or waited before it.

@@ -17,7 +17,6 @@ func sharing() []test {
 		{"a writer elsewhere has its turn", writerElsewhere, queue},
 		{"who gives up leaves the others", sharedGiveUp, 0},
 		{"a hold that is lost is lost for all", sharedLost, 0},
-		{"many goroutines", manyReaders, 0},
 	}
 }
 
@@ -147,36 +146,4 @@ func sharedLost(e *env) {
 	e.checkHeld(other)
 	e.release(other)
 	e.release(e.take(b.RWMutex(name).Lock))
-}
-
-// Trap 32 and 33: goroutines share a handle, in both modes, while another process does the same.
-func manyReaders(e *env) {
-	var all sync.WaitGroup
-	written := 0 // the lock guards it
-	for _, c := range []*client{e.client(), e.client()} {
-		m := c.RWMutex(name)
-		for i := range 32 {
-			all.Go(func() {
-				lock := m.RLock
-				if i%8 == 0 {
-					lock = m.Lock
-				}
-				lease, err := lock(e.ctx())
-				if err != nil {
-					e.Errorf("%v", err)
-					return
-				}
-				if i%8 == 0 {
-					written++
-				} else if written < 0 {
-					e.Error("unreachable: it reads what writers write")
-				}
-				e.release(lease)
-			})
-		}
-	}
-	all.Wait()
-	if written != 8 {
-		e.Errorf("%d wrote, want 8", written)
-	}
 }

@@ -173,13 +173,14 @@ func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 // waitIn is wait for any method that waits for a lease.
 func (e *env) waitIn(ctx context.Context, c *client, lock locks) *waiter {
 	e.Helper()
-	before := len(c.of(holdfast.EventWaiting))
+	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
+	before := waiting()
 	w := e.enterIn(ctx, lock)
-	if !soon(func() bool { return w.over() || len(c.of(holdfast.EventWaiting)) > before }) {
-		e.Fatal("Lock neither waits nor returns")
+	if !soon(func() bool { return w.over() || waiting() > before }) {
+		e.Fatal("it neither waits nor returns")
 	}
 	if w.over() {
-		e.Fatalf("Lock returned instead of waiting: %v, %v", w.lease, w.err)
+		e.Fatalf("it returned instead of waiting: %v, %v", w.lease, w.err)
 	}
 	return w
 }
@@ -201,7 +202,26 @@ func (e *env) enterIn(ctx context.Context, lock locks) *waiter {
 	return w
 }
 
-// over tells whether Lock has returned.
+// start starts a goroutine in a call that returns no lease.
+func (e *env) start(call func() error) *waiter { return e.enterIn(context.Background(), noLease(call)) }
+
+// waits is waitIn for a call that returns no lease.
+func (e *env) waits(c *client, call func() error) *waiter {
+	e.Helper()
+	return e.waitIn(context.Background(), c, noLease(call))
+}
+
+func noLease(call func() error) locks {
+	return func(context.Context) (*holdfast.Lease, error) { return nil, call() }
+}
+
+// failure waits until the call returns, and returns its error.
+func (w *waiter) failure() error {
+	w.e.Helper()
+	return second(w.result())
+}
+
+// over reports whether Lock has returned.
 func (w *waiter) over() bool {
 	select {
 	case <-w.done:

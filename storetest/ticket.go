@@ -192,7 +192,11 @@ func ticketFixed(e *env) {
 	m := a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
 	lease := e.lock(m)
 	until := lease.Until()
+	<-time.After(20 * time.Millisecond)
 	again := e.moved(lease, b)
+	if late := again.Until().Sub(until); late > 0 {
+		e.Errorf("prolonged by %v", late)
+	}
 	if left := e.held(b.Mutex(name)).Remaining; again.Until().After(time.Now().Add(left)) {
 		e.Errorf("trusted for %v, and held at the server for %v", time.Until(again.Until()), left)
 	}
