@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 func arguments() []test {
 	return []test{
 		{"of a mutex", badMutex, 0},
+		{"of every kind", badKinds, 0},
 		{"of a client", badConfig, 0},
 		{"at their limits", limits, 0},
 		{"all that is wrong is said at once", severalBad, 0},
@@ -55,16 +57,180 @@ func (e *env) silent(config *holdfast.Config) *client {
 	return &client{c, newEvents(e.T)}
 }
 
-// everyMethod calls each method of a mutex and passes the errors on.
-func (e *env) everyMethod(m *holdfast.Mutex, check func(error)) {
+// calls are the calls of a handle that take a context.
+type calls []func(context.Context) error
+
+// withoutLease is a call that must fail, without a lease.
+func (e *env) withoutLease(lock locks) func(context.Context) error {
+	return func(ctx context.Context) error {
+		lease, err := lock(ctx)
+		if lease != nil {
+			e.Error("a lease came with the error")
+		}
+		return err
+	}
+}
+
+// never is a function that must not run.
+func (e *env) never(context.Context) error { e.Error("it ran"); return nil }
+
+func (e *env) mutexCalls(m *holdfast.Mutex) calls {
+	return calls{e.withoutLease(m.Lock), e.withoutLease(m.TryLock), func(ctx context.Context) error { return m.Do(ctx, e.never) }}
+}
+
+func (e *env) rwmutexCalls(m *holdfast.RWMutex) calls {
+	return calls{
+		e.withoutLease(m.Lock), e.withoutLease(m.TryLock), func(ctx context.Context) error { return m.Do(ctx, e.never) },
+		e.withoutLease(m.RLock), e.withoutLease(m.TryRLock), func(ctx context.Context) error { return m.RDo(ctx, e.never) },
+	}
+}
+
+func (e *env) semaphoreCalls(s *holdfast.Semaphore, n int64) calls {
+	return calls{
+		e.withoutLease(acquire(s, n, false)), e.withoutLease(acquire(s, n, true)),
+		func(ctx context.Context) error { return s.Do(ctx, n, e.never) },
+	}
+}
+
+func (e *env) groupCalls(g *holdfast.Group) calls {
+	return calls{e.withoutLease(g.Lock), e.withoutLease(g.TryLock), func(ctx context.Context) error { return g.Do(ctx, e.never) }}
+}
+
+func (e *env) electionCalls(c *holdfast.Election) calls {
+	return calls{
+		e.withoutLease(c.Campaign), e.withoutLease(c.TryCampaign), func(ctx context.Context) error { return c.Run(ctx, e.never) },
+		func(ctx context.Context) error { _, err := c.Leader(ctx); return err },
+		func(ctx context.Context) (last error) {
+			told := 0
+			for _, err := range c.Observe(ctx) {
+				told, last = told+1, err
+			}
+			if told != 1 {
+				e.Errorf("told %d times", told)
+			}
+			return last
+		},
+	}
+}
+
+func (e *env) latchCalls(l *holdfast.Latch) calls {
+	return calls{
+		func(ctx context.Context) error { return l.Set(ctx, 1) }, l.CountDown, l.Wait,
+		func(ctx context.Context) error { _, err := l.Count(ctx); return err },
+	}
+}
+
+// refuses fails unless all calls are refused because of these arguments.
+func (e *env) refuses(ctx context.Context, all calls, arguments ...string) {
 	e.Helper()
-	lock, err := m.Lock(e.ctx())
-	check(err)
-	try, err := m.TryLock(e.ctx())
-	check(err)
-	check(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }))
-	if lock != nil || try != nil {
-		e.Error("a lease came with the error")
+	for _, call := range all {
+		e.refused(call(ctx), arguments...)
+	}
+}
+
+func badKinds(e *env) {
+	c := e.silent(nil)
+	long, ttl, owner := strings.Repeat("x", 1025), holdfast.WithTTL(1), holdfast.WithOwner("o")
+	many := make([]string, 10_000)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, bad := range []struct {
+		calls     calls
+		arguments []string
+	}{
+		{e.rwmutexCalls(c.RWMutex("")), []string{"name"}},
+		{e.rwmutexCalls(c.RWMutex(long)), []string{"name"}},
+		{e.rwmutexCalls(c.RWMutex(name, ttl)), []string{"WithTTL"}},
+		{e.rwmutexCalls(c.RWMutex(name, holdfast.WithOwner(""))), []string{"WithOwner"}},
+		{e.rwmutexCalls(c.RWMutex(name, holdfast.WithPolling(0, 1))), []string{"WithPolling interval"}},
+		{e.semaphoreCalls(c.Semaphore(name, 0), 1), []string{"permits"}},
+		{e.semaphoreCalls(c.Semaphore(name, -1), 1), []string{"permits"}},
+		{e.semaphoreCalls(c.Semaphore(name, 1<<31+1), 1), []string{"permits"}},
+		{e.semaphoreCalls(c.Semaphore("", 0, ttl), 1), []string{"permits", "name", "WithTTL"}},
+		{e.semaphoreCalls(c.Semaphore(long, 1), 1), []string{"name"}},
+		{e.semaphoreCalls(c.Semaphore(name, 1, owner), 1), []string{"WithOwner"}},
+		{e.semaphoreCalls(c.Semaphore(name, 3), 0), []string{"n"}},
+		{e.semaphoreCalls(c.Semaphore(name, 3), -1), []string{"n"}},
+		{e.semaphoreCalls(c.Semaphore(name, 3), 4), []string{"n"}},
+		{e.semaphoreCalls(c.Semaphore(name, 1<<31), 1<<31+1), []string{"n"}},
+		{e.groupCalls(c.All(nil)), []string{"names"}},
+		{e.groupCalls(c.All([]string{})), []string{"names"}},
+		{e.groupCalls(c.All(many)), []string{"names"}},
+		{e.groupCalls(c.All(many[:1001])), []string{"names"}},
+		{e.groupCalls(c.All([]string{"a", ""})), []string{"names"}},
+		{e.groupCalls(c.All([]string{"", long}, ttl)), []string{"names", "names", "WithTTL"}},
+		{e.electionCalls(c.Election("")), []string{"name"}},
+		{e.electionCalls(c.Election(name, ttl)), []string{"WithTTL"}},
+		{e.electionCalls(c.Election(name, owner)), []string{"WithOwner"}},
+		{e.latchCalls(c.Latch("")), []string{"name"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour+time.Millisecond))), []string{"WithTTL"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithTTL(99*time.Millisecond))), []string{"WithTTL"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithoutRenewal())), []string{"WithoutRenewal"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithMaxHold(time.Hour), holdfast.WithMinHold(time.Second))), []string{"WithMaxHold", "WithMinHold"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithPolling(time.Second, 1))), []string{"WithPolling"}},
+		{e.latchCalls(c.Latch(name, owner, holdfast.WithStrictOrder(), holdfast.WithLabel("l"))), []string{"WithOwner", "WithStrictOrder", "WithLabel"}},
+	} {
+		e.refuses(e.ctx(), bad.calls, bad.arguments...)
+	}
+	for _, permits := range []int64{0, 1<<31 + 1} {
+		e.refused(c.Semaphore(name, 1).Resize(e.ctx(), permits), "permits")
+	}
+	e.refused(c.Semaphore(name, 0).Resize(e.ctx(), 1), "permits")
+	e.refused(c.Latch(name).Set(e.ctx(), -1), "count")
+	if math.MaxInt > math.MaxInt32 {
+		e.refused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
+	}
+	for _, err := range []error{
+		c.Mutex(name).Do(e.ctx(), nil), c.RWMutex(name).Do(e.ctx(), nil), c.RWMutex(name).RDo(e.ctx(), nil),
+		c.Semaphore(name, 1).Do(e.ctx(), 1, nil), c.All([]string{"a"}).Do(e.ctx(), nil), c.Election(name).Run(e.ctx(), nil),
+	} {
+		e.refused(err, "fn")
+	}
+	e.close(c)
+}
+
+func nilContexts(e *env) {
+	c := e.silent(nil)
+	var none context.Context
+	for _, calls := range []calls{e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)), e.semaphoreCalls(c.Semaphore(name, 1), 1),
+		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)), e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour)))} {
+		e.refuses(none, calls, "ctx")
+	}
+	e.refused(c.Semaphore(name, 1).Resize(none, 1), "ctx")
+	e.close(c)
+}
+
+func zeroHandles(e *env) {
+	var mutex *holdfast.Mutex
+	var rwmutex *holdfast.RWMutex
+	var semaphore *holdfast.Semaphore
+	var group *holdfast.Group
+	var election *holdfast.Election
+	var latch *holdfast.Latch
+	for _, none := range []struct {
+		calls calls
+		what  string
+	}{
+		{e.mutexCalls(mutex), "Mutex"}, {e.mutexCalls(new(holdfast.Mutex)), "Mutex"},
+		{e.rwmutexCalls(rwmutex), "RWMutex"}, {e.rwmutexCalls(new(holdfast.RWMutex)), "RWMutex"},
+		{e.semaphoreCalls(semaphore, 1), "Semaphore"}, {e.semaphoreCalls(new(holdfast.Semaphore), 1), "Semaphore"},
+		{e.groupCalls(group), "Group"}, {e.groupCalls(new(holdfast.Group)), "Group"},
+		{e.electionCalls(election), "Election"}, {e.electionCalls(new(holdfast.Election)), "Election"},
+		{e.latchCalls(latch), "Latch"}, {e.latchCalls(new(holdfast.Latch)), "Latch"},
+	} {
+		e.refuses(e.ctx(), none.calls, none.what)
+	}
+	var noClient *holdfast.Client
+	for _, c := range []*holdfast.Client{noClient, new(holdfast.Client)} {
+		e.refuses(e.ctx(), e.mutexCalls(c.Mutex(name)), "Mutex")
+		e.refuses(e.ctx(), e.rwmutexCalls(c.RWMutex(name)), "RWMutex")
+		e.refuses(e.ctx(), e.semaphoreCalls(c.Semaphore(name, 1), 1), "Semaphore")
+		e.refuses(e.ctx(), e.groupCalls(c.All([]string{"a"})), "All")
+		e.refuses(e.ctx(), e.electionCalls(c.Election(name)), "Election")
+		e.refused(c.Election(name).Check(), "Election")
+		e.refuses(e.ctx(), e.latchCalls(c.Latch(name)), "Latch")
+		e.ok(c.Close())
 	}
 }
 
@@ -100,14 +266,13 @@ func badMutex(e *env) {
 		{"no time to wait", name, []holdfast.Option{holdfast.WithWait(0)}, "WithWait", "0s"},
 		{"negative time to wait", name, []holdfast.Option{holdfast.WithWait(-time.Second)}, "WithWait", "-1s"},
 	} {
-		e.everyMethod(c.Mutex(test.lock, test.options...), func(err error) {
-			e.Helper()
+		for _, call := range e.mutexCalls(c.Mutex(test.lock, test.options...)) {
+			err := call(e.ctx())
 			if e.refused(err, test.argument); !strings.Contains(fmt.Sprint(err), test.value) {
 				e.Errorf("%s: the value %s is not named: %v", test.name, test.value, err)
 			}
-		})
+		}
 	}
-	e.refused(c.Mutex(name).Do(e.ctx(), nil), "fn")
 	e.close(c)
 }
 
@@ -169,32 +334,6 @@ func limits(e *env) {
 func severalBad(e *env) {
 	c := e.silent(nil)
 	m := c.Mutex("", holdfast.WithTTL(1), holdfast.WithOwner(""), holdfast.WithPolling(0, -1))
-	e.everyMethod(m, func(err error) {
-		e.Helper()
-		e.refused(err, "name", "WithTTL", "WithPolling interval", "WithPolling attempts", "WithOwner")
-	})
+	e.refuses(e.ctx(), e.mutexCalls(m), "name", "WithTTL", "WithPolling interval", "WithPolling attempts", "WithOwner")
 	e.close(c)
-}
-
-func nilContexts(e *env) {
-	c := e.silent(nil)
-	m := c.Mutex(name)
-	var none context.Context
-	e.refused(second(m.Lock(none)), "ctx")
-	e.refused(second(m.TryLock(none)), "ctx")
-	e.refused(m.Do(none, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
-	e.close(c)
-}
-
-func zeroHandles(e *env) {
-	var noClient *holdfast.Client
-	var noMutex *holdfast.Mutex
-	for _, m := range []*holdfast.Mutex{noMutex, new(holdfast.Mutex), noClient.Mutex(name), new(holdfast.Client).Mutex(name)} {
-		e.everyMethod(m, func(err error) { e.Helper(); e.refused(err, "Mutex") })
-	}
-	for _, c := range []*holdfast.Client{noClient, new(holdfast.Client)} {
-		if err := c.Close(); err != nil {
-			e.Errorf("Close: %v", err)
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 func downgrade() []test {
 	return []test{
 		{"keeps the lease", downgradeKeeps, 0},
-		{"is renewed", downgradeRenewed, 0},
 		{"lets in who waits in the same process", downgradeLocal, 0},
 		{"lets them by who wait in the same process", downgradeJoins, queue},
 		{"and whoever writes in the same process waits", downgradeLocalWriter, 0},
@@ -50,18 +49,6 @@ func downgradeKeeps(e *env) {
 		e.release(other)
 		e.release(e.take(b.RWMutex(name).TryLock))
 	}
-}
-
-func downgradeRenewed(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(2500*time.Millisecond)).Lock)
-	e.downgrade(lease)
-	a.await(holdfast.EventRenewed, 3)
-	if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
-		e.Error(err)
-	}
-	e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
-	e.release(lease)
 }
 
 // Trap 24.

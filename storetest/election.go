@@ -31,9 +31,6 @@ func election() []test {
 		{"observe slowly", electionObserveSlow, 0},
 		{"observe until it ends", electionObserveEnds, 0},
 		{"check", electionCheck, 0},
-		{"names of other kinds", electionKinds, 0},
-		{"bad arguments", electionArguments, 0},
-		{"handles that are none", electionZero, 0},
 	}
 }
 
@@ -415,58 +412,4 @@ func electionCheck(e *env) {
 	e.ended(leased.Context(lease))
 	e.ok(m.Check()) // this client leads no more, and no fn of it runs
 	e.lost(lease.Release(), holdfast.LossMaxHold)
-}
-
-func electionKinds(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	e.foreign(e.tried(c.Election(name).TryCampaign))
-	e.foreign(e.tried(c.Election(name).Campaign))
-	e.foreign(e.leaderless(c.Election(name)))
-	for _, err := range c.Election(name).Observe(e.ctx()) {
-		e.foreign(err)
-	}
-	e.foreign(c.Election(name).Run(e.ctx(), func(context.Context) error { return nil }))
-	e.checkHeld(lease)
-	e.release(lease)
-}
-
-func (e *env) everyElection(m *holdfast.Election, check func(error)) {
-	e.Helper()
-	_, err := m.Campaign(e.ctx())
-	check(err)
-	_, err = m.TryCampaign(e.ctx())
-	check(err)
-	check(m.Run(e.ctx(), func(context.Context) error { return nil }))
-	_, err = m.Leader(e.ctx())
-	check(err)
-	told := 0
-	for _, err := range m.Observe(e.ctx()) {
-		told++
-		check(err)
-	}
-	if told != 1 {
-		e.Errorf("told %d times", told)
-	}
-	check(m.Check())
-}
-
-func electionArguments(e *env) {
-	c := e.silent(nil)
-	defer e.close(c)
-	e.everyElection(c.Election(""), func(err error) { e.Helper(); e.refused(err, "name") })
-	e.everyElection(c.Election(name, holdfast.WithTTL(1)), func(err error) { e.Helper(); e.refused(err, "WithTTL") })
-	e.everyElection(c.Election(name, holdfast.WithOwner("o")), func(err error) { e.Helper(); e.refused(err, "WithOwner") })
-	e.refused(c.Election(name).Run(e.ctx(), nil), "fn")
-	var none context.Context
-	_, err := c.Election(name).Campaign(none)
-	e.refused(err, "ctx")
-}
-
-func electionZero(e *env) {
-	var none *holdfast.Election
-	var client *holdfast.Client
-	for _, m := range []*holdfast.Election{none, {}, client.Election(name), (&holdfast.Client{}).Election(name)} {
-		e.everyElection(m, func(err error) { e.Helper(); e.refused(err, "Election") })
-	}
 }

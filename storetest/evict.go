@@ -123,7 +123,7 @@ func evictKinds(e *env) {
 		out := e.wait(e.ctx(), b, b.Mutex(name))
 		e.evict(op, "B")
 		e.release(lease)
-		other, err := e.had(one.try(a))
+		other, err := e.had(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,9 +34,6 @@ func group() []test {
 		{"released twice", groupReleased, 0},
 		{"ends with the client", groupClosed, 0},
 		{"a thousand names", groupThousand, 0},
-		{"names of other kinds", groupKinds, 0},
-		{"bad arguments", groupArguments, 0},
-		{"handles that are none", groupZero, 0},
 	}
 }
 
@@ -350,59 +346,4 @@ func groupThousand(e *env) {
 	e.held(b.Mutex("name-999"))
 	e.release(lease)
 	e.free(b.Mutex("name-999"))
-}
-
-func groupKinds(e *env) {
-	c := e.client()
-	lease := e.take(c.Election("b").Campaign)
-	e.foreign(e.tried(c.All([]string{"a", "b"}).TryLock))
-	e.foreign(e.tried(c.All([]string{"a", "b"}).Lock))
-	e.free(c.Mutex("a"))
-	e.release(lease)
-}
-
-func (e *env) everyGroup(g *holdfast.Group, check func(error)) {
-	e.Helper()
-	_, err := g.Lock(e.ctx())
-	check(err)
-	_, err = g.TryLock(e.ctx())
-	check(err)
-	check(g.Do(e.ctx(), func(context.Context) error { return nil }))
-}
-
-func groupArguments(e *env) {
-	c := e.silent(nil)
-	defer e.close(c)
-	many := make([]string, 10_000)
-	for i := range many {
-		many[i] = fmt.Sprint(i)
-	}
-	for _, bad := range []struct {
-		group *holdfast.Group
-		what  []string
-	}{
-		{c.All(nil), []string{"names"}},
-		{c.All([]string{}), []string{"names"}},
-		{c.All(many), []string{"names"}},
-		{c.All(many[:1001]), []string{"names"}},
-		{c.All([]string{"a", ""}), []string{"names"}},
-		{c.All([]string{"", strings.Repeat("x", 1025)}, holdfast.WithTTL(1)), []string{"names", "names", "WithTTL"}},
-	} {
-		e.everyGroup(bad.group, func(err error) { e.Helper(); e.refused(err, bad.what...) })
-	}
-	e.refused(c.All([]string{"a"}).Do(e.ctx(), nil), "fn")
-	var none context.Context
-	_, err := c.All([]string{"a"}).Lock(none)
-	e.refused(err, "ctx")
-}
-
-func groupZero(e *env) {
-	var none *holdfast.Group
-	var client *holdfast.Client
-	for _, g := range []*holdfast.Group{none, {}} {
-		e.everyGroup(g, func(err error) { e.Helper(); e.refused(err, "Group") })
-	}
-	for _, g := range []*holdfast.Group{client.All([]string{"a"}), (&holdfast.Client{}).All([]string{"a"})} {
-		e.everyGroup(g, func(err error) { e.Helper(); e.refused(err, "All") })
-	}
 }

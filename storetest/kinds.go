@@ -1,24 +1,40 @@
 package storetest
 
+import "github.com/holdfast-go/holdfast"
+
 func kinds() []test {
 	return []test{{"of one name exclude each other", otherKinds, 0}, {"of a name that is free may change", kindsInTurn, 0}}
 }
 
 // A use is a way to hold a name.
 type use struct {
-	kind string
-	try  func(*client) locks
+	kind  string
+	try   useFunc
+	rival useFunc // waits until others have released
+	other useFunc // gets in beside it at once; nil: nobody does
 }
 
+// A useFunc is a way to lock a name.
+type useFunc func(c *client, name string, options ...holdfast.Option) locks
+
 func (e *env) uses() []use {
+	mutex := func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).Lock }
+	write := func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).Lock }
+	read := func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryRLock }
+	lead := func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).Campaign }
+	permits := func(n int64, try bool) useFunc {
+		return func(c *client, name string, o ...holdfast.Option) locks {
+			return acquire(c.Semaphore(name, 3, o...), n, try)
+		}
+	}
 	all := []use{
-		{"mutex", func(c *client) locks { return c.Mutex(name).TryLock }},
-		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryLock }},
-		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryRLock }},
-		{"election", func(c *client) locks { return c.Election(name).TryCampaign }},
+		{"mutex", func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).TryLock }, mutex, nil},
+		{"rwmutex", func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryLock }, write, nil},
+		{"rwmutex", read, write, read},
+		{"election", func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).TryCampaign }, lead, nil},
 	}
 	if !e.backend.NoSemaphores {
-		all = append(all, use{"semaphore", func(c *client) locks { return acquire(c.Semaphore(name, 2), 1, true) }})
+		all = append(all, use{"semaphore", permits(2, true), permits(2, false), permits(1, true)})
 	}
 	return all
 }
@@ -28,7 +44,7 @@ func (e *env) uses() []use {
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.had(one.try(a))
+		lease, err := e.had(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
@@ -36,11 +52,14 @@ func otherKinds(e *env) {
 			if other.kind == one.kind {
 				continue
 			}
-			e.foreign(e.tried(other.try(b)))
+			e.foreign(e.tried(other.try(b, name)))
 		}
 		if one.kind != "mutex" {
-			_, err = b.Mutex(name).Lock(e.ctx())
-			e.foreign(err)
+			e.foreign(second(b.Mutex(name).Lock(e.ctx())))
+			for _, lock := range []locks{b.All([]string{"a", name}).TryLock, b.All([]string{"a", name}).Lock} {
+				e.foreign(e.tried(lock))
+			}
+			e.free(b.Mutex("a"))
 		}
 		if one.kind != "semaphore" && !e.backend.NoSemaphores {
 			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
@@ -52,7 +71,14 @@ func otherKinds(e *env) {
 			e.foreign(err)
 		}
 		if one.kind != "election" {
-			e.foreign(e.leaderless(b.Election(name)))
+			for _, call := range e.electionCalls(b.Election(name)) {
+				e.foreign(e.answer(func() error { return call(e.ctx()) }))
+			}
+		}
+		if !e.backend.NoLatches {
+			for _, call := range e.latchCalls(b.Latch(name)) {
+				e.foreign(e.answer(func() error { return call(e.ctx()) }))
+			}
 		}
 		if err := e.check(lease); err != nil {
 			e.Errorf("Check of the %s: %v", one.kind, err)
@@ -68,7 +94,7 @@ func kindsInTurn(e *env) {
 	for range 2 {
 		for _, one := range e.uses() {
 			for _, c := range []*client{a, b} {
-				lease, err := e.had(one.try(c))
+				lease, err := e.had(one.try(c, name))
 				if err != nil {
 					e.Fatalf("%s: %v", one.kind, err)
 				}

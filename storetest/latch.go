@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -25,9 +24,6 @@ func latch() []test {
 		{"an open one goes away", latchGone, 0},
 		{"an abandoned one goes away", latchAbandoned, 0},
 		{"counting down keeps it", latchKept, leaves},
-		{"names of other kinds", latchKinds, leaves},
-		{"bad arguments", latchArguments, 0},
-		{"handles that are none", latchZero, 0},
 	}
 }
 
@@ -108,6 +104,9 @@ func latchMatrix(e *env) {
 		e.Errorf("got %+v", err)
 	}
 	e.count(l, 3)
+	for _, other := range e.uses() { // the name has the kind of a latch
+		e.foreign(e.tried(other.try(c, "told")))
+	}
 }
 
 func latchNone(e *env) {
@@ -286,21 +285,6 @@ func latchKept(e *env) {
 	e.count(l, 1)
 }
 
-func latchKinds(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex("mutex"))
-	l := c.Latch("mutex")
-	for _, err := range []error{l.Set(e.ctx(), 1), l.CountDown(e.ctx()), l.Wait(e.ctx())} {
-		e.foreign(err)
-	}
-	e.ok(c.Latch("latch").Set(e.ctx(), 1))
-	e.foreign(e.tried(c.Mutex("latch").TryLock))
-	e.foreign(e.tried(c.Election("latch").TryCampaign))
-	e.count(c.Latch("latch"), 1)
-	e.checkHeld(lease)
-	e.release(lease)
-}
-
 // foreign fails unless err says that the name has another kind.
 func (e *env) foreign(err error) {
 	e.Helper()
@@ -308,46 +292,5 @@ func (e *env) foreign(err error) {
 	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.MayHaveApplied ||
 		errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
 		e.Errorf("got %v, want a StoreError about another kind", err)
-	}
-}
-
-func latchArguments(e *env) {
-	c := e.silent(nil)
-	defer e.close(c)
-	long := holdfast.WithTTL(24*time.Hour + time.Millisecond)
-	for _, bad := range []struct {
-		latch *holdfast.Latch
-		what  []string
-	}{
-		{c.Latch(""), []string{"name"}},
-		{c.Latch(name, long), []string{"WithTTL"}},
-		{c.Latch(name, holdfast.WithTTL(99*time.Millisecond)), []string{"WithTTL"}},
-		{c.Latch(name, holdfast.WithoutRenewal()), []string{"WithoutRenewal"}},
-		{c.Latch(name, holdfast.WithMaxHold(time.Hour), holdfast.WithMinHold(time.Second)), []string{"WithMaxHold", "WithMinHold"}},
-		{c.Latch(name, holdfast.WithPolling(time.Second, 1)), []string{"WithPolling"}},
-		{c.Latch(name, holdfast.WithOwner("o"), holdfast.WithStrictOrder(), holdfast.WithLabel("l")), []string{"WithOwner", "WithStrictOrder", "WithLabel"}},
-	} {
-		_, err := bad.latch.Count(e.ctx())
-		for _, err := range []error{err, bad.latch.Set(e.ctx(), 1), bad.latch.CountDown(e.ctx()), bad.latch.Wait(e.ctx())} {
-			e.refused(err, bad.what...)
-		}
-	}
-	e.refused(c.Latch(name).Set(e.ctx(), -1), "count")
-	if math.MaxInt > math.MaxInt32 {
-		e.refused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
-	}
-	var none context.Context
-	e.refused(c.Latch(name, holdfast.WithTTL(24*time.Hour)).Wait(none), "ctx")
-}
-
-func latchZero(e *env) {
-	var none *holdfast.Latch
-	var client *holdfast.Client
-	for _, l := range []*holdfast.Latch{none, {}, client.Latch(name), (&holdfast.Client{}).Latch(name)} {
-		_, err := l.Count(e.ctx())
-		e.refused(err, "Latch")
-		e.refused(l.Set(e.ctx(), 1), "Latch")
-		e.refused(l.CountDown(e.ctx()), "Latch")
-		e.refused(l.Wait(e.ctx()), "Latch")
 	}
 }

@@ -67,7 +67,7 @@ func inspectFree(e *env) {
 func inspectKinds(e *env) {
 	a, b := e.client(label("A")), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.had(one.try(a))
+		lease, err := e.had(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}

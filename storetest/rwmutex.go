@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +18,6 @@ func rwmutex() []test {
 		{"a try tells who holds", rwHeld, 0},
 		{"handles that differ in options share and exclude", rwOptions, 0},
 		{"readers run out with a cause", readerLost, 0},
-		{"readers are renewed", readersRenewed, 0},
-		{"max hold of a reader", readerMaxHold, 0},
-		{"min hold of a reader keeps writers out", readerMinHold, 0},
 		{"a writer's token is larger than all before it", rwTokens, token},
 		{"reentry", rwReentry, 0},
 		{"write in read is refused", writeInRead, 0},
@@ -30,7 +26,6 @@ func rwmutex() []test {
 		{"an owner that reads may not write", ownerUpgrades, 0},
 		{"an owner that reads beside its min hold may not write", ownerUpgradesBesideMinHold, leaves},
 		{"Do and RDo", rwDo, 0},
-		{"bad arguments", badRWMutex, 0},
 	}
 }
 
@@ -188,42 +183,6 @@ func readerLost(e *env) {
 		e.Errorf("the other reader: %v", err)
 	}
 	e.release(other)
-}
-
-func readersRenewed(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	one, two := e.take(a.RWMutex(name, holdfast.WithTTL(2500*time.Millisecond)).TryRLock), e.take(b.RWMutex(name, holdfast.WithTTL(3*time.Second)).TryRLock)
-	a.await(holdfast.EventRenewed, 3)
-	b.await(holdfast.EventRenewed, 3)
-	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
-	for _, lease := range []*holdfast.Lease{one, two} {
-		if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
-			e.Error(err)
-		}
-		e.release(lease)
-	}
-}
-
-func readerMaxHold(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(2200*time.Millisecond), holdfast.WithTTL(roomy)).TryRLock)
-	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
-	e.release(w.in())
-}
-
-func readerMinHold(e *env) {
-	a, b := e.client(), e.client()
-	const least = 400 * time.Millisecond
-	before := time.Now()
-	e.release(e.take(a.RWMutex(name, holdfast.WithMinHold(least)).TryRLock))
-	e.release(e.take(b.RWMutex(name).TryRLock)) // what is left keeps out what a reader keeps out
-	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
-	lease := w.in()
-	if took := w.at.Sub(before); took < least-slack {
-		e.Errorf("a writer was in after %v of %v", took, least)
-	}
-	e.release(lease)
 }
 
 func rwTokens(e *env) {
@@ -396,36 +355,4 @@ func rwDo(e *env) {
 		e.Errorf("RDo: %v", err)
 	}
 	e.release(e.take(b.RWMutex(name).TryLock))
-}
-
-func badRWMutex(e *env) {
-	c := e.silent(nil)
-	var noClient *holdfast.Client
-	var none *holdfast.RWMutex
-	var nothing context.Context
-	do := func(context.Context) error { e.Error("it ran"); return nil }
-	for _, test := range []struct {
-		m        *holdfast.RWMutex
-		ctx      context.Context
-		argument string
-	}{
-		{c.RWMutex(""), e.ctx(), "name"},
-		{c.RWMutex(strings.Repeat("x", 1025)), e.ctx(), "name"},
-		{c.RWMutex(name, holdfast.WithTTL(1)), e.ctx(), "WithTTL"},
-		{c.RWMutex(name, holdfast.WithOwner("")), e.ctx(), "WithOwner"},
-		{c.RWMutex(name, holdfast.WithPolling(0, 1)), e.ctx(), "WithPolling interval"},
-		{c.RWMutex(name), nothing, "ctx"},
-		{none, e.ctx(), "RWMutex"},
-		{new(holdfast.RWMutex), e.ctx(), "RWMutex"},
-		{noClient.RWMutex(name), e.ctx(), "RWMutex"},
-	} {
-		for _, method := range []locks{test.m.Lock, test.m.TryLock, test.m.RLock, test.m.TryRLock} {
-			e.refused(second(method(test.ctx)), test.argument)
-		}
-		e.refused(test.m.Do(test.ctx, do), test.argument)
-		e.refused(test.m.RDo(test.ctx, do), test.argument)
-	}
-	e.refused(c.RWMutex(name).Do(e.ctx(), nil), "fn")
-	e.refused(c.RWMutex(name).RDo(e.ctx(), nil), "fn")
-	e.close(c)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
@@ -26,13 +25,9 @@ func semaphore() []test {
 		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
 		{"each has a token of its own", semaphoreTokens, token},
-		{"is renewed", semaphoreRenewed, 0},
 		{"resized while somebody waits and the holder is gone", semaphoreResizeOutlivesHolder, queue},
-		{"its leases are lost with a cause", semaphoreLost, 0},
-		{"min hold keeps permits", semaphoreMinHold, 0},
 		{"Do", semaphoreDo, 0},
 		{"the most there can be", mostPermits, 0},
-		{"bad arguments", badSemaphore, 0},
 	}
 }
 
@@ -227,47 +222,6 @@ func semaphoreTokens(e *env) {
 	}
 }
 
-func semaphoreRenewed(e *env) {
-	a, b := e.client(), e.client()
-	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(3*time.Second)), 2, true))
-	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(2500*time.Millisecond)), 1, true))
-	a.await(holdfast.EventRenewed, 6)
-	e.is(e.tried(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
-	for _, lease := range []*holdfast.Lease{one, two} {
-		if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
-			e.Error(err)
-		}
-		e.release(lease)
-	}
-}
-
-func semaphoreLost(e *env) {
-	a := e.client()
-	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()), 1, true))
-	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithMaxHold(200*time.Millisecond)), 1, true))
-	three := e.take(acquire(a.Semaphore(name, 3), 1, true))
-	e.lost(e.ended(leased.Context(one)), holdfast.LossExpired)
-	e.lost(e.ended(leased.Context(two)), holdfast.LossMaxHold)
-	e.lost(one.Release(), holdfast.LossExpired)
-	e.lost(two.Release(), holdfast.LossMaxHold)
-	e.checkHeld(three)
-	e.release(three)
-}
-
-func semaphoreMinHold(e *env) {
-	a, b := e.client(), e.client()
-	const least = 400 * time.Millisecond
-	before := time.Now()
-	e.release(e.take(acquire(a.Semaphore(name, 3, holdfast.WithMinHold(least)), 2, true)))
-	e.release(e.take(acquire(b.Semaphore(name, 3), 1, true)))
-	w := e.enterIn(e.ctx(), acquire(b.Semaphore(name, 3), 2, false))
-	lease := w.in()
-	if took := w.at.Sub(before); took < least-slack {
-		e.Errorf("its permits were given out after %v of %v", took, least)
-	}
-	e.release(lease)
-}
-
 func semaphoreDo(e *env) {
 	a, b := e.client(), e.client()
 	failed := errors.New("failed")
@@ -277,46 +231,6 @@ func semaphoreDo(e *env) {
 	})
 	e.is(err, failed)
 	e.release(e.take(acquire(b.Semaphore(name, 2), 2, true)))
-}
-
-func badSemaphore(e *env) {
-	c := e.silent(nil)
-	var noClient *holdfast.Client
-	var none *holdfast.Semaphore
-	long := strings.Repeat("x", 1025)
-	for _, test := range []struct {
-		semaphore *holdfast.Semaphore
-		n         int64
-		arguments []string
-	}{
-		{c.Semaphore(name, 0), 1, []string{"permits"}},
-		{c.Semaphore(name, -1), 1, []string{"permits"}},
-		{c.Semaphore(name, 1<<31+1), 1, []string{"permits"}},
-		{c.Semaphore("", 0, holdfast.WithTTL(1)), 1, []string{"permits", "name", "WithTTL"}},
-		{c.Semaphore(long, 1), 1, []string{"name"}},
-		{c.Semaphore(name, 1, holdfast.WithOwner("o")), 1, []string{"WithOwner"}},
-		{c.Semaphore(name, 3), 0, []string{"n"}},
-		{c.Semaphore(name, 3), -1, []string{"n"}},
-		{c.Semaphore(name, 3), 4, []string{"n"}},
-		{c.Semaphore(name, 1<<31), 1<<31 + 1, []string{"n"}},
-		{none, 1, []string{"Semaphore"}},
-		{new(holdfast.Semaphore), 1, []string{"Semaphore"}},
-		{noClient.Semaphore(name, 1), 1, []string{"Semaphore"}},
-	} {
-		e.refused(second(test.semaphore.Acquire(e.ctx(), test.n)), test.arguments...)
-		e.refused(second(test.semaphore.TryAcquire(e.ctx(), test.n)), test.arguments...)
-		e.refused(test.semaphore.Do(e.ctx(), test.n, func(context.Context) error { e.Error("it ran"); return nil }), test.arguments...)
-		if test.arguments[0] != "n" {
-			e.refused(test.semaphore.Resize(e.ctx(), 1), test.arguments...)
-		}
-	}
-	var nothing context.Context
-	e.refused(second(c.Semaphore(name, 1).Acquire(nothing, 1)), "ctx")
-	e.refused(c.Semaphore(name, 1).Resize(nothing, 1), "ctx")
-	e.refused(c.Semaphore(name, 1).Resize(e.ctx(), 0), "permits")
-	e.refused(c.Semaphore(name, 1).Resize(e.ctx(), 1<<31+1), "permits")
-	e.refused(c.Semaphore(name, 1).Do(e.ctx(), 1, nil), "fn")
-	e.close(c)
 }
 
 func mostPermits(e *env) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -23,20 +24,28 @@ func minHold() []test {
 	}
 }
 
-// Release returns at once. The next holder gets in when the time is over.
+// Release returns at once. The next holder gets in when the time is over. Until then, what is left
+// keeps out whom the hold kept out.
 func minHoldKeeps(e *env) {
 	a, b := e.client(), e.client()
 	const least = 400 * time.Millisecond
-	before := time.Now()
-	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(least)))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
-	e.release(lease)
-	e.is(lease.Err(), holdfast.ErrNotHeld)
-	next := w.in()
-	if took := w.at.Sub(before); took < least-slack {
-		e.Errorf("another was in after %v of %v", took, least)
+	for i, use := range e.uses() {
+		name := fmt.Sprint("name ", i)
+		before := time.Now()
+		lease := e.take(use.try(a, name, holdfast.WithMinHold(least)))
+		w := e.waitIn(e.ctx(), b, use.rival(b, name))
+		e.release(lease)
+		e.is(lease.Err(), holdfast.ErrNotHeld)
+		next := w.in()
+		if took := w.at.Sub(before); took < least-slack {
+			e.Errorf("%s: another was in after %v of %v", use.kind, took, least)
+		}
+		e.release(next)
+		if use.other != nil {
+			e.release(e.take(use.try(a, name, holdfast.WithMinHold(least))))
+			e.release(e.take(use.other(b, name)))
+		}
 	}
-	e.release(next)
 }
 
 func minHoldCrash(e *env) {
@@ -106,21 +115,28 @@ func maxHold() []test {
 func maxHoldEnds(e *env) {
 	a, b := e.client(), e.client()
 	const most = 2200 * time.Millisecond
-	before := time.Now()
-	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(most), holdfast.WithTTL(roomy)))
+	before, uses := time.Now(), e.uses()
+	leases, waiters := make([]*holdfast.Lease, len(uses)), make([]*waiter, len(uses))
+	for i, use := range uses {
+		leases[i] = e.take(use.try(a, fmt.Sprint("name ", i), holdfast.WithMaxHold(most), holdfast.WithTTL(roomy)))
+	}
 	after := time.Now()
-	w := e.enter(e.ctx(), b.Mutex(name))
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
-	if took := time.Since(before); took < most-100*time.Millisecond {
-		e.Errorf("ended after %v of %v", took, most)
+	for i, use := range uses {
+		waiters[i] = e.enterIn(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
 	}
-	if until := lease.Until(); until.After(after.Add(most)) {
-		e.Errorf("trusted until %v after the grant, although %v is the most", until.Sub(after), most)
+	for i, lease := range leases {
+		e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
+		if took := time.Since(before); took < most-100*time.Millisecond {
+			e.Errorf("%s: ended after %v of %v", uses[i].kind, took, most)
+		}
+		if until := lease.Until(); until.After(after.Add(most)) {
+			e.Errorf("%s: trusted until %v after the grant, although %v is the most", uses[i].kind, until.Sub(after), most)
+		}
+		e.lost(lease.Err(), holdfast.LossMaxHold)
+		next := waiters[i].in() // although the holder does not release
+		e.lost(lease.Release(), holdfast.LossMaxHold)
+		e.release(next)
 	}
-	e.lost(lease.Err(), holdfast.LossMaxHold)
-	next := w.in() // although the holder does not release
-	e.lost(lease.Release(), holdfast.LossMaxHold)
-	e.release(next)
 }
 
 func maxHoldLowers(e *env) {
@@ -166,6 +182,7 @@ func maxHoldReleased(e *env) {
 func renewal() []test {
 	return []test{
 		{"keeps a lease beyond its TTL", renewed, 0},
+		{"of every kind", renewedKinds, 0},
 		{"of many at once", renewedTogether, 0},
 		{"ends with the release", notRenewedAfterRelease, 0},
 		{"none", notRenewed, 0},
@@ -189,6 +206,20 @@ func renewed(e *env) {
 		e.Errorf("%v remain of %v", held.Remaining, ttl)
 	}
 	e.release(lease)
+}
+
+func renewedKinds(e *env) {
+	a := e.client()
+	var leases []*holdfast.Lease
+	for i, use := range e.uses() {
+		leases = append(leases, e.take(use.try(a, fmt.Sprint("name ", i), holdfast.WithTTL(3*time.Second))))
+	}
+	downgraded := e.take(a.RWMutex("downgraded", holdfast.WithTTL(2500*time.Millisecond)).Lock)
+	e.downgrade(downgraded)
+	leases = append(leases, downgraded)
+	a.await(holdfast.EventRenewed, 3*len(leases))
+	e.checkHeld(leases...)
+	e.release(leases...)
 }
 
 // Trap 9: renewals one after the other would take longer than the TTL.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,11 +11,11 @@ import (
 )
 
 func noSemaphores() []test {
-	return []test{{"is refused", semaphoreRefused, 0}, {"bad arguments", badSemaphore, 0}}
+	return []test{{"is refused", semaphoreRefused, 0}}
 }
 
 func noLatches() []test {
-	return []test{{"is refused", latchRefused, 0}, {"bad arguments", latchArguments, 0}, {"handles that are none", latchZero, 0}}
+	return []test{{"is refused", latchRefused, 0}}
 }
 
 func noForce() []test { return []test{{"by force is refused", forceRefused, token}} }
@@ -38,22 +39,30 @@ func (e *env) unsupported(method string, err error) {
 	}
 }
 
-// Calls are refused at once, whether the name is free or not, and nothing is touched.
 func semaphoreRefused(e *env) {
 	c := e.client()
+	s := c.Semaphore(name, 3)
+	e.allUnsupported(c, append(e.semaphoreCalls(s, 2), func(ctx context.Context) error { return s.Resize(ctx, 5) }))
+}
+
+func latchRefused(e *env) {
+	c := e.client()
+	e.allUnsupported(c, e.latchCalls(c.Latch(name)))
+}
+
+// allUnsupported fails unless calls are refused at once, whether the name is free or not. Nothing is
+// touched.
+func (e *env) allUnsupported(c *client, all calls) {
+	e.Helper()
 	for _, held := range []bool{false, true} {
 		if held {
 			lease := e.lock(c.Mutex(name))
 			defer e.release(lease)
 		}
 		began := time.Now()
-		s := c.Semaphore(name, 3)
-		_, err := s.Acquire(e.ctx(), 2)
-		e.unsupported("Acquire", err)
-		_, err = s.TryAcquire(e.ctx(), 1)
-		e.unsupported("TryAcquire", err)
-		e.unsupported("Do", s.Do(e.ctx(), 1, func(context.Context) error { e.Error("it ran"); return nil }))
-		e.unsupported("Resize", s.Resize(e.ctx(), 5))
+		for i, call := range all {
+			e.unsupported(fmt.Sprint("call ", i), call(e.ctx()))
+		}
 		e.atOnce(c, began)
 	}
 }
@@ -73,24 +82,6 @@ func evictRefused(e *env) {
 	lease := e.lock(a.Mutex(name))
 	e.unsupported("Evict", e.answer(func() error { return b.Evict(e.ctx(), name, "x") }))
 	e.release(lease)
-}
-
-func latchRefused(e *env) {
-	c := e.client()
-	for _, held := range []bool{false, true} {
-		if held {
-			lease := e.lock(c.Mutex(name))
-			defer e.release(lease)
-		}
-		began := time.Now()
-		l := c.Latch(name)
-		e.unsupported("Set", l.Set(e.ctx(), 3))
-		e.unsupported("CountDown", l.CountDown(e.ctx()))
-		_, err := l.Count(e.ctx())
-		e.unsupported("Count", err)
-		e.unsupported("Wait", l.Wait(e.ctx()))
-		e.atOnce(c, began)
-	}
 }
 
 // atOnce fails if a call waited, or asked again, which takes as long as a release may.
