@@ -13,9 +13,7 @@ func bind() []test {
 	return []test{
 		{"ends with the request", bindRequest, 0},
 		{"ends with cancel", bindCancel, 0},
-		{"ends with the release", bindRelease, 0},
-		{"ends with the loss", bindLost, 0},
-		{"ends with the client", bindClosed, 0},
+		{"ends with the lease", bindLease, 0},
 		{"of a lease that has ended", bindEnded, 0},
 		{"of a group", bindGroup, 0},
 		{"enters what both hold", bindEnters, 0},
@@ -63,33 +61,25 @@ func bindCancel(e *env) {
 	e.is(e.ended(other), context.Canceled)
 }
 
-func bindRelease(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	ctx := e.ctx()
-	bound, unbind := lease.Bind(ctx)
-	defer unbind()
-	e.release(lease)
-	if e.is(e.ended(bound), context.Canceled); ctx.Err() != nil {
-		e.Error("the caller's context has ended, too")
+func bindLease(e *env) {
+	for cause, end := range map[error]func(*client, *holdfast.Lease){
+		context.Canceled:   func(_ *client, lease *holdfast.Lease) { e.release(lease) },
+		holdfast.ErrLost:   func(_ *client, lease *holdfast.Lease) { e.ended(leased.Context(lease)) },
+		holdfast.ErrClosed: func(c *client, _ *holdfast.Lease) { e.close(c) },
+	} {
+		c, ctx := e.client(), e.ctx()
+		var options []holdfast.Option
+		if errors.Is(cause, holdfast.ErrLost) {
+			options = []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)}
+		}
+		lease := e.lock(c.Mutex(name, options...))
+		bound, unbind := lease.Bind(ctx)
+		defer unbind()
+		end(c, lease)
+		if e.is(e.ended(bound), cause); ctx.Err() != nil {
+			e.Error("the caller's context has ended, too")
+		}
 	}
-}
-
-func bindLost(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	bound, unbind := lease.Bind(e.ctx())
-	defer unbind()
-	e.lost(e.ended(bound), holdfast.LossExpired)
-	e.lost(lease.Err(), holdfast.LossExpired)
-}
-
-func bindClosed(e *env) {
-	c := e.client()
-	bound, unbind := e.lock(c.Mutex(name)).Bind(e.ctx())
-	defer unbind()
-	e.ok(c.Close())
-	e.is(e.ended(bound), holdfast.ErrClosed)
 }
 
 func bindEnded(e *env) {

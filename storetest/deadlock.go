@@ -16,7 +16,6 @@ func deadlocks() []test {
 		{"a cycle of two ends one call", deadlockOfTwo, queue},
 		{"a chain is no cycle", deadlockOfNone, queue},
 		{"what others are told of a caller that waits under leases", deadlockEvidence, queue},
-		{"what operators are told of a cycle", deadlockTold, queue},
 		{"where the check is refused", deadlockRefused, 0},
 	}
 }
@@ -137,31 +136,6 @@ func deadlockEvidence(e *env) {
 	e.free(b.Mutex(name))
 	e.release(inner)
 	e.release(group)
-}
-
-func deadlockTold(e *env) {
-	if !e.timed() {
-		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
-	}
-	a, b, operator := e.client(), e.client(), e.client()
-	if found, err := operator.Deadlocks(e.long()); len(found) > 0 || err != nil {
-		e.Errorf("before: %v, %v", found, err)
-	}
-	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
-	slow := holdfast.WithTTL(time.Minute) // its first look is the last
-	first := e.waitsUnder(ofA, a, a.Mutex("b", holdfast.WithDeadlockCheck(), slow).Lock)
-	second := e.waitsUnder(ofB, b, b.Mutex("a", holdfast.WithDeadlockCheck(), slow).Lock)
-	found, err := operator.Deadlocks(e.long())
-	if err != nil || len(found) != 1 || len(found[0].Members) != 2 || found[0].Members[0].Waits != "a" {
-		e.Errorf("told %v, %v", found, err)
-	}
-	if first.over() || second.over() {
-		e.Errorf("a call ended: %v, %v", first.err, second.err)
-	}
-	e.release(ofB)
-	<-second.done
-	e.release(first.in())
-	e.release(ofA)
 }
 
 func deadlockRefused(e *env) {

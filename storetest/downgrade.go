@@ -16,8 +16,7 @@ func downgrade() []test {
 		{"lets them by who wait in the same process", downgradeJoins, queue},
 		{"and whoever writes in the same process waits", downgradeLocalWriter, 0},
 		{"of one entry of several", downgradeEntries, 0},
-		{"does not prolong a fixed lease", downgradeFixed, 0},
-		{"does not pass a max hold", downgradeMaxHold, 0},
+		{"prolongs no lease that ends by itself", downgradeEnds, 0},
 		{"keeps a min hold", downgradeMinHold, 0},
 		{"keeps a min hold through a crash", downgradeMinHoldCrash, leaves},
 		{"of a hold that is gone", downgradeGone, 0},
@@ -132,30 +131,19 @@ func (e *env) heldFor(c *client) time.Duration {
 	return held.Remaining
 }
 
-func downgradeFixed(e *env) {
+func downgradeEnds(e *env) {
 	a, b := e.client(), e.client()
 	const ttl, after = 3 * time.Second, 300 * time.Millisecond
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
-	until := lease.Until()
-	<-time.After(after)
-	e.downgrade(lease)
-	if left := e.heldFor(b); left > ttl-after+slack || lease.Until().After(until) {
-		e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left, lease.Until().Sub(until))
+	for _, end := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMaxHold(ttl)} {
+		lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), end).Lock)
+		until := lease.Until()
+		<-time.After(after)
+		e.downgrade(lease)
+		if left := e.heldFor(b); left > ttl-after+slack || lease.Until().After(until) {
+			e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left, lease.Until().Sub(until))
+		}
+		e.release(lease)
 	}
-	e.release(lease)
-}
-
-func downgradeMaxHold(e *env) {
-	a, b := e.client(), e.client()
-	const most, after = 3 * time.Second, 300 * time.Millisecond
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(most), holdfast.WithMaxHold(most)).Lock)
-	until := lease.Until()
-	<-time.After(after)
-	e.downgrade(lease)
-	if left := e.heldFor(b); left > most-after+slack || lease.Until().After(until) {
-		e.Errorf("%v after a grant for at most %v it is held for another %v, and trusted for %v more", after, most, left, lease.Until().Sub(until))
-	}
-	e.release(lease)
 }
 
 // The same is true if the holder crashes at that moment.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -16,10 +17,8 @@ func extend() []test {
 		{"up to the max hold", extendMaxHold, 0},
 		{"keeps the min hold", extendMinHold, leaves},
 		{"for all entries", extendEntries, 0},
-		{"of a reader", extendReader, 0},
+		{"of every kind, beside others", extendKinds, 0},
 		{"of a writer that was downgraded", extendDowngraded, 0},
-		{"of permits", extendPermits, 0},
-		{"of a leader", extendLeader, 0},
 		{"of a group", extendGroup, 0},
 		{"of a hold that was broken", extendBroken, token},
 		{"of a lease that has ended", extendEnded, 0},
@@ -143,14 +142,18 @@ func extendEntries(e *env) {
 	e.release(inner)
 }
 
-func extendReader(e *env) {
+func extendKinds(e *env) {
 	a, b := e.client(), e.client()
-	one := e.take(a.RWMutex(name, unrenewed...).TryRLock)
-	other := e.take(b.RWMutex(name).TryRLock)
-	e.lasts(one)
-	e.release(one)
-	e.release(other)
-	e.release(e.take(b.RWMutex(name).TryLock))
+	for i, use := range e.uses() {
+		name := fmt.Sprint("name ", i)
+		lease := e.take(use.try(a, name, unrenewed...))
+		if use.other != nil {
+			other := e.take(use.other(b, name))
+			defer e.release(other)
+		}
+		e.lasts(lease)
+		e.release(lease)
+	}
 }
 
 func extendDowngraded(e *env) {
@@ -160,26 +163,6 @@ func extendDowngraded(e *env) {
 	e.ok(e.answer(func() error { return lease.Downgrade(e.ctx()) }))
 	e.lasts(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))
-	e.release(lease)
-}
-
-func extendPermits(e *env) {
-	if e.backend.NoSemaphores {
-		e.Skip("no semaphores at this server")
-	}
-	c := e.client()
-	one := e.take(acquire(c.Semaphore(name, 2, unrenewed...), 1, true))
-	other := e.take(acquire(c.Semaphore(name, 2), 1, true))
-	e.lasts(one)
-	e.release(other)
-	e.release(one)
-}
-
-func extendLeader(e *env) {
-	c := e.client()
-	lease := e.take(c.Election(name, unrenewed...).TryCampaign)
-	e.lasts(lease)
-	e.ok(c.Election(name).Check())
 	e.release(lease)
 }
 

@@ -31,7 +31,6 @@ func group() []test {
 		{"in Do", groupDo, 0},
 		{"by polling", groupPolling, 0},
 		{"of one owner", groupOwner, 0},
-		{"released twice", groupReleased, 0},
 		{"ends with the client", groupClosed, 0},
 		{"a thousand names", groupThousand, 0},
 	}
@@ -305,18 +304,6 @@ func groupOwner(e *env) {
 	e.release(e.take(b.All([]string{"b", "c"}, owner).TryLock))
 	e.is(e.tried(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
 	e.release(lease)
-}
-
-func groupReleased(e *env) {
-	c := e.client()
-	lease := e.take(c.All([]string{"a", "b"}).Lock)
-	e.release(lease)
-	e.is(lease.Release(), holdfast.ErrNotHeld)
-	e.is(lease.Err(), holdfast.ErrNotHeld)
-	e.is(e.check(lease), holdfast.ErrNotHeld)
-	if leased.Context(lease).Err() == nil || lease.Until().After(time.Now()) {
-		e.Error("it is trusted after its release")
-	}
 }
 
 func groupClosed(e *env) {

@@ -20,7 +20,6 @@ func lists() []test {
 		{"by what a holder is", listHolders, 0},
 		{"of what is waited for", listContended, queue},
 		{"of a queue that nobody holds before", listQueueAlone, queue},
-		{"of names of any bytes", listNames, 0},
 		{"of more names than are inspected at a time", listMany, 0},
 		{"beside names that come and go", listVanishing, 0},
 		{"that its caller leaves", listLeft, 0},
@@ -163,16 +162,6 @@ func listQueueAlone(e *env) {
 		e.Errorf("got %+v", infos)
 	}
 	e.release(e.attached(b, ticket))
-}
-
-func listNames(e *env) {
-	a, b := e.client(), e.client()
-	var leases []*holdfast.Lease
-	for _, name := range oddNames() {
-		leases = append(leases, e.lock(a.Mutex(name)))
-	}
-	e.lists(b, holdfast.ListOptions{}, oddNames()...)
-	e.release(leases...)
 }
 
 func listMany(e *env) {

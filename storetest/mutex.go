@@ -18,8 +18,7 @@ func mutex() []test {
 		{"a try of what is free", tryFree, 0},
 		{"a try tells who holds", tryHeld, 0},
 		{"a try counts who waits", tryCountsWaiters, queue},
-		{"names do not touch each other", otherNames, 0},
-		{"prefixes do not touch each other", otherPrefixes, 0},
+		{"names and prefixes do not touch each other", otherNames, 0},
 		{"goroutines that share a handle exclude each other", sharedHandle, 0},
 		{"handles that differ in options exclude each other", differentOptions, 0},
 		{"each holder has its own options", ownOptions, 0},
@@ -110,20 +109,13 @@ func tryCountsWaiters(e *env) {
 }
 
 func otherNames(e *env) {
-	a, b := e.client(), e.client()
+	a, b, c := e.client(), e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-b" })
 	one := e.lock(a.Mutex("one"))
-	other := e.try(b.Mutex("other"))
+	other, prefixed := e.try(b.Mutex("other")), e.try(c.Mutex("one"))
 	e.release(one)
 	e.held(a.Mutex("other"))
-	e.release(other)
-}
-
-func otherPrefixes(e *env) {
-	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-b" })
-	one, other := e.lock(a.Mutex(name)), e.try(b.Mutex(name))
-	e.release(one)
-	e.held(b.Mutex(name))
-	e.release(other)
+	e.held(c.Mutex("one"))
+	e.release(other, prefixed)
 }
 
 // Trap 32.

@@ -24,9 +24,12 @@ func oddNames() []string {
 }
 
 func anyName(e *env) {
-	a, b := e.client(), e.client()
+	a, b := e.client(label("a:b|c\x00\xff")), e.client()
 	for _, name := range oddNames() {
-		lease := e.lock(a.Mutex(name))
+		lease := e.lock(a.Mutex(name, holdfast.WithOwner(name)))
+		if hold := e.hold(e.inspect(b, name)); hold.Label != "a:b|c\x00\xff" || hold.Owner != name {
+			e.Errorf("%q is told as %+v", name, hold)
+		}
 		if lease.Name() != name {
 			e.Errorf("%q is called %q", name, lease.Name())
 		}
@@ -48,6 +51,7 @@ func distinctNames(e *env) {
 	for _, name := range oddNames() {
 		leases = append(leases, e.try(a.Mutex(name)))
 	}
+	e.lists(b, holdfast.ListOptions{}, oddNames()...)
 	for _, lease := range leases {
 		e.release(lease)
 		e.free(b.Mutex(lease.Name()))

@@ -6,15 +6,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func observing() []test {
 	return []test{
 		{"a lease's life", observeLife, 0},
-		{"passing on inside the process", observePassed, 0},
-		{"polling waits too", observePolling, 0},
-		{"a reentry is no news", observeReentry, 0},
 		{"a try that is refused, and a wait that is given up", observeRefused, 0},
 	}
 }
@@ -51,39 +47,6 @@ func observeLife(e *env) {
 	}
 }
 
-// Every lease began once and ended once, whichever way it went.
-func observePassed(e *env) {
-	c := e.client()
-	const n = 10
-	lease := e.lock(c.Mutex(name))
-	var waiters []*waiter
-	for range n {
-		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name)))
-	}
-	for _, w := range waiters {
-		e.release(lease)
-		lease = w.in()
-	}
-	e.release(lease)
-	began := len(c.of(holdfast.EventGranted)) + len(c.of(holdfast.EventPassed))
-	if ended := len(c.await(holdfast.EventReleased, n+1)); began != n+1 || ended != n+1 {
-		e.Errorf("%d began, %d ended, want %d", began, ended, n+1)
-	}
-}
-
-func observePolling(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
-	cancel()
-	w.gaveUp(context.Canceled)
-	if waits := b.of(holdfast.EventWaiting); len(waits) != 1 || waits[0].Name != name {
-		e.Errorf("told %d times: %v", len(waits), waits)
-	}
-	e.release(lease)
-}
-
 func observeRefused(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -103,14 +66,4 @@ func observeRefused(e *env) {
 		e.Errorf("gave up: %+v", gaveUp)
 	}
 	e.release(lease)
-}
-
-func observeReentry(e *env) {
-	c := e.client()
-	outer := e.lock(c.Mutex(name))
-	e.release(e.under(leased.Context(outer), c.Mutex(name)))
-	if granted, released := c.of(holdfast.EventGranted), c.of(holdfast.EventReleased); len(granted) != 1 || len(released) != 0 {
-		e.Errorf("granted %v, released %v", granted, released)
-	}
-	e.release(outer)
 }

@@ -23,7 +23,6 @@ func operators() []test {
 		{"inspect a min hold", inspectMinHold, leaves},
 		{"inspect a hold that was broken, beside another", inspectBroken, token},
 		{"inspect a hold that has expired", inspectExpired, 0},
-		{"inspect names of any bytes", inspectNames, 0},
 		{"inspect changes nothing", inspectTouchesNothing, 0},
 		{"queue of more than a page", queuePages, queue},
 		{"bad arguments", operatorArguments, 0},
@@ -272,17 +271,6 @@ func inspectExpired(e *env) {
 	e.release(long)
 	if info := e.inspect(b, name); info.State() != lockinfo.StateFree {
 		e.Errorf("got %+v", info)
-	}
-}
-
-func inspectNames(e *env) {
-	a, b := e.client(label("a:b|c\x00\xff")), e.client()
-	for _, name := range oddNames() {
-		lease := e.lock(a.Mutex(name, holdfast.WithOwner(name)))
-		if hold := e.hold(e.inspect(b, name)); hold.Label != "a:b|c\x00\xff" || hold.Owner != name {
-			e.Errorf("%q: got %+v", name, hold)
-		}
-		e.release(lease)
 	}
 }
 

@@ -10,10 +10,8 @@ import (
 func owner() []test {
 	return []test{
 		{"processes of one owner are in together", ownerShares, 0},
-		{"goroutines of one owner are in together", ownerInProcess, 0},
 		{"others are kept out", ownerOthers, 0},
 		{"a name that starts with another's", ownerPrefix, 0},
-		{"a lease without an owner is not entered", ownerOfNone, 0},
 		{"those of one owner in the queue get in together", ownerInLine, queue},
 		{"an owner that reads reads again beside a writer that waits", ownerReads, 0},
 	}
@@ -64,22 +62,17 @@ func ownerReads(e *env) {
 	e.release(w.in())
 }
 
-func ownerInProcess(e *env) {
-	c := e.client()
-	m := c.Mutex(name, holdfast.WithOwner("o"))
-	one, two := e.lock(m), e.try(m)
-	e.release(two)
-	e.held(c.Mutex(name))
-	e.release(one)
-	e.free(c.Mutex(name))
-}
-
 func ownerOthers(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
 	e.held(b.Mutex(name, holdfast.WithOwner("p")))
 	e.held(b.Mutex(name))
 	e.held(a.Mutex(name))
+	e.release(e.try(a.Mutex(name, holdfast.WithOwner("o")))) // of the same process
+	e.held(a.Mutex(name))
+	e.release(lease)
+	lease = e.lock(a.Mutex(name))
+	e.held(b.Mutex(name, holdfast.WithOwner(lease.Owner()))) // its id is no owner that another could name
 	e.release(lease)
 }
 
@@ -107,14 +100,6 @@ func ownerPrefix(e *env) {
 		e.release(same)
 		e.release(lease)
 	}
-}
-
-// The own id of a lease is no owner that another caller could name.
-func ownerOfNone(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	e.held(b.Mutex(name, holdfast.WithOwner(lease.Owner())))
-	e.release(lease)
 }
 
 func ownerInLine(e *env) {

@@ -11,7 +11,6 @@ import (
 func polling() []test {
 	return []test{
 		{"attempts that ran out", pollingRanOut, 0},
-		{"one attempt", pollingOnce, 0},
 		{"until the context ends", pollingEnded, 0},
 		{"gets in", pollingGetsIn, 0},
 		{"stands in no line", pollingInNoLine, 0},
@@ -32,12 +31,6 @@ func pollingRanOut(e *env) {
 	if e.is(err, holdfast.ErrHeld); errors.As(err, &ended) {
 		e.Errorf("%v is a WaitError, although the context did not end", err)
 	}
-	e.release(lease)
-}
-
-func pollingOnce(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
 	e.is(e.tried(b.Mutex(name, holdfast.WithPolling(time.Hour, 1)).Lock), holdfast.ErrHeld)
 	e.release(lease)
 }

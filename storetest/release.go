@@ -85,11 +85,11 @@ func releaseLost(e *env) {
 
 func releaseEnds(e *env) {
 	c := e.client()
-	lease, unasked := e.lock(c.Mutex(name)), e.lock(c.Mutex("another"))
+	lease, unasked, group := e.lock(c.Mutex(name)), e.lock(c.Mutex("another")), e.take(c.All([]string{"a", "b"}).Lock)
 	ctx := leased.Context(lease)
-	e.release(lease)
-	e.release(unasked)
-	for _, l := range []*holdfast.Lease{lease, unasked} {
+	e.release(lease, unasked, group)
+	for _, l := range []*holdfast.Lease{lease, unasked, group} {
+		e.is(l.Release(), holdfast.ErrNotHeld)
 		if ctx := leased.Context(l); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) || errors.Is(context.Cause(ctx), holdfast.ErrLost) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -14,10 +12,6 @@ func resizing() []test {
 	return []test{
 		{"goroutines go on when there are more", resizeGrows, 0},
 		{"goroutines go on when there are fewer", resizeShrinks, 0},
-		{"goroutines go on when the first of them give up", resizeGiveUp, 0},
-		{"goroutines that want more than there are go on", resizeBelowWeight, queue},
-		{"goroutines in strict order go on", resizeStrict, 0},
-		{"goroutines that poll go on", resizePolling, 0},
 		{"the old number is refused to new callers", resizeOldNumber, 0},
 	}
 }
@@ -55,23 +49,6 @@ func (e *env) inOrder(waiters []*waiter, room int) {
 		}
 	}
 	e.release(held...)
-}
-
-// inAnyOrder is inOrder for a backend that promises no order.
-func (e *env) inAnyOrder(waiters []*waiter, room int) {
-	e.Helper()
-	left := slices.Clone(waiters)
-	for len(left) > 0 {
-		var in []*waiter
-		if !soon(func() bool {
-			in = slices.DeleteFunc(slices.Clone(left), func(w *waiter) bool { return !w.over() })
-			return len(in) >= min(room, len(left))
-		}) || len(in) > room {
-			e.Fatalf("of %d waiters %d are in, and there is room for %d", len(left), len(in), room)
-		}
-		e.release(in[0].in())
-		left = slices.DeleteFunc(left, func(w *waiter) bool { return w == in[0] })
-	}
 }
 
 // inUse holds a permit until end is called. The name is in use meanwhile, and keeps its number.
@@ -121,97 +98,6 @@ func resizeShrinks(e *env) {
 	e.inOrder(waiters, 1)
 	end()
 	e.release(e.take(acquire(a.Semaphore(name, 3), 3, true))) // the first caller decides again
-}
-
-// The first goroutine gives up, in the queue since before the Resize; later one that has learned of
-// it. The next goroutine takes their place.
-func resizeGiveUp(e *env) {
-	a, b := e.client(), e.client()
-	s := a.Semaphore(name, 3)
-	defer e.inUse(s)()
-	lease := e.take(acquire(s, 2, true))
-	var waiters []*waiter
-	var cancels []context.CancelFunc
-	for range 6 {
-		ctx, cancel := context.WithCancel(e.ctx())
-		defer cancel()
-		waiters = append(waiters, e.waitIn(ctx, b, acquire(b.Semaphore(name, 3), 1, false)))
-		cancels = append(cancels, cancel)
-	}
-	e.ok(e.resize(s, 2))
-	cancels[0]()
-	waiters[0].gaveUp(context.Canceled)
-	e.release(lease) // the second stands at its place
-	lease = waiters[1].in()
-	b.await(holdfast.EventRetried, 1) // the third has asked, and learned of it
-	cancels[2]()
-	waiters[2].gaveUp(context.Canceled)
-	e.none(waiters[3:])
-	e.release(lease)
-	e.inOrder(waiters[3:], 1)
-}
-
-// A waiter that wants more permits than now exist gets in when nobody else holds.
-func resizeBelowWeight(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(acquire(a.Semaphore(name, 5), 1, true))
-	all := e.take(acquire(a.Semaphore(name, 5), 4, true))
-	waiters := e.crowd(b, b.Semaphore(name, 5), 3)
-	e.ok(e.resize(a.Semaphore(name, 5), 2))
-	e.release(all)
-	e.none(waiters)
-	e.release(lease)
-	for i, w := range waiters {
-		lease := w.in()
-		e.has(2)
-		if left := waiters[i+1:]; len(left) > 0 {
-			b.await(holdfast.EventRetried, 1) // the second has asked, and the others know what it learned
-			e.none(left)
-		}
-		e.release(lease)
-	}
-	e.release(e.take(acquire(a.Semaphore(name, 2), 2, true)))
-}
-
-// fewerAndMore resizes a semaphore of three, all of which are taken, to two and then to four: there
-// is room for one more. In between it gets its three again.
-func (e *env) fewerAndMore(s *holdfast.Semaphore, wait func() []*waiter, in func([]*waiter)) {
-	e.Helper()
-	defer e.inUse(s)()
-	lease := e.take(acquire(s, 2, true))
-	waiters := wait()
-	e.ok(e.resize(s, 2))
-	e.none(waiters)
-	e.release(lease)
-	in(waiters)
-
-	e.ok(e.resize(s, 3))
-	lease = e.take(acquire(s, 2, true))
-	waiters = wait()
-	e.ok(e.resize(s, 4))
-	in(waiters)
-	e.release(lease)
-}
-
-// Each waiter stands in the queue itself. Without a queue, it asks again and again.
-func resizeStrict(e *env) {
-	a, b := e.client(), e.client()
-	e.fewerAndMore(a.Semaphore(name, 3), func() []*waiter {
-		return e.crowd(b, b.Semaphore(name, 3, holdfast.WithStrictOrder()), 1)
-	}, func(waiters []*waiter) {
-		if e.backend.NoQueue {
-			e.inAnyOrder(waiters, 1)
-			return
-		}
-		e.inOrder(waiters, 1)
-	})
-}
-
-func resizePolling(e *env) {
-	a, b := e.client(), e.client()
-	e.fewerAndMore(a.Semaphore(name, 3), func() []*waiter {
-		return e.crowd(b, b.Semaphore(name, 3, holdfast.WithPolling(5*time.Millisecond, 0)), 1)
-	}, func(waiters []*waiter) { e.inAnyOrder(waiters, 1) })
 }
 
 // The library cannot tell a handle from before the Resize from one of a program that disagrees. A

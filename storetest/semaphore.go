@@ -24,7 +24,6 @@ func semaphore() []test {
 		{"first come, first served between goroutines", semaphoreOrder, 0},
 		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
-		{"each has a token of its own", semaphoreTokens, token},
 		{"resized while somebody waits and the holder is gone", semaphoreResizeOutlivesHolder, queue},
 		{"Do", semaphoreDo, 0},
 		{"the most there can be", mostPermits, 0},
@@ -206,20 +205,6 @@ func notEntered(e *env) {
 	e.release(one)
 	e.is(e.tried(with(leased.Context(two), acquire(s, 2, true))), holdfast.ErrHeld)
 	e.release(two)
-}
-
-func semaphoreTokens(e *env) {
-	a, b := e.client(), e.client()
-	last := int64(0)
-	for range 10 {
-		one, two := e.take(acquire(a.Semaphore(name, 2), 1, true)), e.take(acquire(b.Semaphore(name, 2), 1, true))
-		if one.Token() <= last || two.Token() <= one.Token() {
-			e.Errorf("tokens %d, %d after %d", one.Token(), two.Token(), last)
-		}
-		last = two.Token()
-		e.release(two)
-		e.release(one)
-	}
 }
 
 func semaphoreDo(e *env) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func tokens() []test {
@@ -13,7 +12,6 @@ func tokens() []test {
 		{"grow through an expiry", tokensExpiry, token},
 		{"grow through hand-overs", tokensHandedOn, token | queue},
 		{"grow inside a process", tokensPassed, token},
-		{"are the same for all entries", tokensEntries, token},
 	}
 }
 
@@ -104,15 +102,4 @@ func tokensPassed(e *env) {
 	after := e.lock(b.Mutex(name))
 	e.above(&last, after)
 	e.release(after)
-}
-
-func tokensEntries(e *env) {
-	c := e.client()
-	outer := e.lock(c.Mutex(name))
-	inner := e.under(leased.Context(outer), c.Mutex(name))
-	if inner.Token() != outer.Token() {
-		e.Errorf("tokens %d and %d in one hold", outer.Token(), inner.Token())
-	}
-	e.release(outer)
-	e.release(inner)
 }
