@@ -50,8 +50,7 @@ func latchRefused(e *env) {
 	e.allUnsupported(c, e.latchCalls(c.Latch(name)))
 }
 
-// allUnsupported fails unless calls are refused at once, whether the name is free or not. Nothing is
-// touched.
+// allUnsupported fails unless calls are refused at once, whether the name is free or not.
 func (e *env) allUnsupported(c *client, all calls) {
 	e.Helper()
 	for _, held := range []bool{false, true} {
