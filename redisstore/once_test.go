@@ -17,27 +17,27 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// A scissors is a way of dialing whose connections break when an INCR was written, before its
+// A cuttingDialer is a way of dialing whose connections break when an INCR was written, before its
 // answer comes.
-type scissors struct {
+type cuttingDialer struct {
 	cuts atomic.Int32
 }
 
-func (s *scissors) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (s *cuttingDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &cuttable{Conn: conn, s: s}, nil
+	return &cuttingConn{Conn: conn, s: s}, nil
 }
 
-type cuttable struct {
+type cuttingConn struct {
 	net.Conn
-	s   *scissors
+	s   *cuttingDialer
 	cut atomic.Bool
 }
 
-func (c *cuttable) Write(b []byte) (int, error) {
+func (c *cuttingConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if bytes.Contains(bytes.ToLower(b), []byte("incr\r\n")) {
 		c.s.cuts.Add(1)
@@ -46,7 +46,7 @@ func (c *cuttable) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (c *cuttable) Read(b []byte) (int, error) {
+func (c *cuttingConn) Read(b []byte) (int, error) {
 	if c.cut.Load() {
 		return 0, io.EOF
 	}
@@ -80,7 +80,7 @@ func TestSentOnceByEachKind(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := new(scissors)
+			s := new(cuttingDialer)
 			opt := &redis.UniversalOptions{Dialer: s.dial}
 			masters := start(t, opt)
 			rdb := redis.NewUniversalClient(opt)

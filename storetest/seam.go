@@ -303,7 +303,7 @@ func seamUnsent(s *seam) {
 		if err == nil && !soon(func() bool { return e.count("closed") > 0 }) {
 			s.Error("listens, and no server is there")
 		}
-		e.closing()
+		e.expectNoClosed()
 		l.Close()
 	}
 }
@@ -312,14 +312,14 @@ func seamUnsent(s *seam) {
 func seamRenewed(s *seam) {
 	st, nodes := s.open()
 	node := s.master(st, nodes)
-	old := s.used(st, node, 5)
+	old := s.useConnections(st, node, 5)
 	st.Renew(node)
 	if id := s.must(st, node, "CLIENT", "ID").(int64); id <= slices.Max(old) {
 		s.Errorf("a command has connection %d, of %d", id, old)
 	}
 	l, e := s.listen(st, node, false)
-	s.ask(l.Subscribe(s.ctx(), "seam:renewed"))
-	e.comes("+seam:renewed", 1)
+	s.noError(l.Subscribe(s.ctx(), "seam:renewed"))
+	e.waitFor("+seam:renewed", 1)
 	left := func() []int64 {
 		return slices.DeleteFunc(slices.Clone(old), func(id int64) bool {
 			list, _ := s.must(st, node, "CLIENT", "LIST", "ID", id).(string)
@@ -332,8 +332,9 @@ func seamRenewed(s *seam) {
 	st.Renew("127.0.0.1:1") // which nobody knows
 }
 
-// used has n connections used at one time, so that as many rest afterwards, and returns their ids.
-func (s *seam) used(st store.Store, node string, n int) []int64 {
+// useConnections has n connections used at one time, so that as many rest afterwards, and returns
+// their ids.
+func (s *seam) useConnections(st store.Store, node string, n int) []int64 {
 	s.Helper()
 	ids := make(chan int64, n)
 	var all sync.WaitGroup
@@ -361,7 +362,7 @@ func seamRenewedSilent(s *seam) {
 	}
 	p := fault.Start(s.T, s.backend.Address)
 	st := s.backend.At(s.T, p.Addr())
-	old := s.used(st, "", 5)
+	old := s.useConnections(st, "", 5)
 	p.Strand()
 	began := time.Now()
 	st.Renew("")
@@ -372,6 +373,6 @@ func seamRenewedSilent(s *seam) {
 		s.Errorf("a command has connection %d, of %d", id, old)
 	}
 	l, e := s.listen(st, "", false)
-	s.ask(l.Subscribe(s.ctx(), "seam:renewed"))
-	e.comes("+seam:renewed", 1)
+	s.noError(l.Subscribe(s.ctx(), "seam:renewed"))
+	e.waitFor("+seam:renewed", 1)
 }

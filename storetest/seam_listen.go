@@ -50,8 +50,8 @@ func (e *seamEvents) Closed(err error) {
 	e.note("closed")
 }
 
-// closing says that Close is called: nothing may be reported as closed from now on.
-func (e *seamEvents) closing() {
+// expectNoClosed says that Close is called: nothing may be reported as closed from now on.
+func (e *seamEvents) expectNoClosed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shut = true
@@ -69,8 +69,8 @@ func (e *seamEvents) count(what string) (n int) {
 	return n
 }
 
-// comes waits until something was noted so often.
-func (e *seamEvents) comes(what string, times int) {
+// waitFor waits until something was noted so often.
+func (e *seamEvents) waitFor(what string, times int) {
 	e.s.Helper()
 	if !soon(func() bool { return e.count(what) >= times }) {
 		e.s.Fatalf("never %d times %q: %q", times, what, e.notes)
@@ -86,15 +86,15 @@ func (s *seam) listen(st store.Store, node string, sharded bool) (store.Listener
 		s.Fatal(err)
 	}
 	s.Cleanup(func() {
-		e.closing()
+		e.expectNoClosed()
 		l.Close()
 		l.Close()
 	})
 	return l, e
 }
 
-// ask fails if a question could not be asked.
-func (s *seam) ask(err error) {
+// noError fails if a question could not be asked.
+func (s *seam) noError(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -107,23 +107,23 @@ func seamChannels(s *seam) {
 	for i, node := range nodes {
 		a, b, never := fmt.Sprint("seam:a", i), fmt.Sprint("seam:b", i), fmt.Sprint("seam:never", i)
 		l, e := s.listen(st, node, false)
-		s.ask(l.Subscribe(s.ctx(), a, b))
-		e.comes("+"+a, 1)
-		e.comes("+"+b, 1)
-		s.ask(l.Subscribe(s.ctx(), a)) // the sign of life
-		e.comes("+"+a, 2)
+		s.noError(l.Subscribe(s.ctx(), a, b))
+		e.waitFor("+"+a, 1)
+		e.waitFor("+"+b, 1)
+		s.noError(l.Subscribe(s.ctx(), a)) // the sign of life
+		e.waitFor("+"+a, 2)
 		s.must(st, node, "PUBLISH", a, "x\x00\r\n")
 		s.must(st, node, "PUBLISH", b, "y")
-		e.comes(a+"=x\x00\r\n", 1)
-		e.comes(b+"=y", 1)
-		s.ask(l.Unsubscribe(s.ctx(), a, never))
-		e.comes("-"+a, 1)
-		e.comes("-"+never, 1)
+		e.waitFor(a+"=x\x00\r\n", 1)
+		e.waitFor(b+"=y", 1)
+		s.noError(l.Unsubscribe(s.ctx(), a, never))
+		e.waitFor("-"+a, 1)
+		e.waitFor("-"+never, 1)
 		s.must(st, node, "PUBLISH", a, "z")
 		s.must(st, node, "PUBLISH", b, "z")
-		e.comes(b+"=z", 1)
-		s.ask(l.Subscribe(s.ctx(), a))
-		e.comes("+"+a, 3)
+		e.waitFor(b+"=z", 1)
+		s.noError(l.Subscribe(s.ctx(), a))
+		e.waitFor("+"+a, 3)
 		if e.count(a+"=z") > 0 || e.count("+"+b) != 1 || e.count("closed") > 0 {
 			s.Errorf("heard %q", e.notes)
 		}
@@ -155,21 +155,21 @@ func seamRefused(s *seam) {
 	}
 	node := nodes[at]
 	l, e := s.listen(st, node, false)
-	s.ask(l.Subscribe(s.ctx(), "seam:no1"))
-	e.comes("!seam:no1 NOPERM", 1)
-	s.ask(l.Subscribe(s.ctx(), "seam:ok1", "seam:no2", "seam:ok2", "seam:no1"))
+	s.noError(l.Subscribe(s.ctx(), "seam:no1"))
+	e.waitFor("!seam:no1 NOPERM", 1)
+	s.noError(l.Subscribe(s.ctx(), "seam:ok1", "seam:no2", "seam:ok2", "seam:no1"))
 	for _, want := range []string{"+seam:ok1", "!seam:no2 NOPERM", "+seam:ok2"} {
-		e.comes(want, 1)
+		e.waitFor(want, 1)
 	}
-	e.comes("!seam:no1 NOPERM", 2)
-	s.ask(l.Subscribe(s.ctx(), "seam:ok1"))
-	e.comes("+seam:ok1", 2)
-	s.ask(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
+	e.waitFor("!seam:no1 NOPERM", 2)
+	s.noError(l.Subscribe(s.ctx(), "seam:ok1"))
+	e.waitFor("+seam:ok1", 2)
+	s.noError(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
 	if !soon(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
 		s.Errorf("no answer: %q", e.notes)
 	}
 	s.must(operator, node, "PUBLISH", "seam:ok1", "x")
-	e.comes("seam:ok1=x", 1)
+	e.waitFor("seam:ok1=x", 1)
 	if e.count("closed") > 0 {
 		s.Errorf("heard %q", e.notes)
 	}
@@ -180,10 +180,10 @@ func seamRefused(s *seam) {
 func seamEnds(s *seam) {
 	st, nodes := s.open()
 	l, e := s.listen(st, nodes[0], false)
-	s.ask(l.Subscribe(s.ctx(), "seam:a"))
-	e.comes("+seam:a", 1)
+	s.noError(l.Subscribe(s.ctx(), "seam:a"))
+	e.waitFor("+seam:a", 1)
 	s.must(st, nodes[0], "CLIENT", "KILL", "TYPE", "pubsub")
-	e.comes("closed", 1)
+	e.waitFor("closed", 1)
 	if e.why == nil {
 		s.Error("no reason")
 	}
@@ -192,9 +192,9 @@ func seamEnds(s *seam) {
 	}
 	l.Close()
 	second, e2 := s.listen(st, nodes[0], false)
-	s.ask(second.Subscribe(s.ctx(), "seam:a"))
-	e2.comes("+seam:a", 1)
-	e2.closing()
+	s.noError(second.Subscribe(s.ctx(), "seam:a"))
+	e2.waitFor("+seam:a", 1)
+	e2.expectNoClosed()
 	second.Close()
 	listens := func() bool {
 		list, _ := s.must(st, nodes[0], "CLIENT", "LIST", "TYPE", "pubsub").(string)
@@ -221,13 +221,13 @@ func seamSilent(s *seam) {
 	}
 	p := fault.Start(s.T, s.backend.Address)
 	l, e := s.listen(s.backend.At(s.T, p.Addr()), "", false)
-	s.ask(l.Subscribe(s.ctx(), "seam:a"))
-	e.comes("+seam:a", 1)
+	s.noError(l.Subscribe(s.ctx(), "seam:a"))
+	e.waitFor("+seam:a", 1)
 	p.Silence()
 	defer p.Speak()
 	began := time.Now()
 	_ = l.Subscribe(s.within(300*time.Millisecond), "seam:b")
-	e.closing()
+	e.expectNoClosed()
 	l.Close()
 	if took := time.Since(began); took > patience/2 {
 		s.Errorf("took %v", took)
@@ -269,25 +269,25 @@ func seamMoves(s *seam) {
 		s.Fatal(errors.New("no two masters"))
 	}
 	wrong, refused := s.listen(st, other, true)
-	s.ask(wrong.Subscribe(s.ctx(), channel))
-	refused.comes("!"+channel+" MOVED", 1)
+	s.noError(wrong.Subscribe(s.ctx(), channel))
+	refused.waitFor("!"+channel+" MOVED", 1)
 	l, e := s.listen(st, owner, true)
-	s.ask(l.Subscribe(s.ctx(), channel))
-	e.comes("+"+channel, 1)
+	s.noError(l.Subscribe(s.ctx(), channel))
+	e.waitFor("+"+channel, 1)
 	s.must(st, owner, "SPUBLISH", channel, "x")
-	e.comes(channel+"=x", 1)
+	e.waitFor(channel+"=x", 1)
 	move := func(to string) {
 		for _, node := range []string{to, owner, other} {
 			s.must(st, node, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
 		}
 	}
 	move(other)
-	e.comes("-"+channel, 1)
-	s.ask(l.Subscribe(s.ctx(), channel))
-	e.comes("!"+channel+" MOVED", 1)
+	e.waitFor("-"+channel, 1)
+	s.noError(l.Subscribe(s.ctx(), channel))
+	e.waitFor("!"+channel+" MOVED", 1)
 	move(owner)
 	if !soon(func() bool {
-		s.ask(l.Subscribe(s.ctx(), channel))
+		s.noError(l.Subscribe(s.ctx(), channel))
 		return e.count("+"+channel) >= 2
 	}) {
 		s.Errorf("not taken back: %q", e.notes)

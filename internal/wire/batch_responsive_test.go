@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A slow server answers every batch after a millisecond, whatever becomes of its context, or, if it
+// A slowStore answers every batch after a millisecond, whatever becomes of its context, or, if it
 // is silent, no batch. It leaves requests unsent whose time is over, as a router does.
-type slow struct {
+type slowStore struct {
 	Store
 	silent bool
 }
 
-func (s *slow) Do(ctx context.Context, requests []Request) []Reply {
+func (s *slowStore) Do(ctx context.Context, requests []Request) []Reply {
 	if err := ended(ctx); err != nil {
 		return unsent(len(requests), err)
 	}
@@ -57,7 +57,7 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &slow{}
+				server := &slowStore{}
 				b := NewBatcher(server)
 				send := func() {
 					var batch []*call
@@ -95,7 +95,7 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 // A caller that sends its request itself, too late, says nothing of the server either.
 func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&slow{})
+		b := NewBatcher(&slowStore{})
 		b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
 		if reply := b.Do(t.Context(), Request{}, time.Now()); !reply.Unsent {
 			t.Errorf("got %+v", reply)
@@ -109,7 +109,7 @@ func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
 // No caller whose context can be cancelled waits for a server of which nothing was heard lately.
 func TestBatcherCallerOfQuietServerCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&slow{})
+		b := NewBatcher(&slowStore{})
 		if sendsItself(t, b) {
 			t.Error("before the server has ever answered")
 		}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A steady server answers every batch after a millisecond, and notes how many requests each
+// A steadyStore answers every batch after a millisecond, and notes how many requests each
 // carried.
-type steady struct {
+type steadyStore struct {
 	Store
 
 	mu             sync.Mutex
@@ -20,7 +20,7 @@ type steady struct {
 	inFlight, most int
 }
 
-func (s *steady) Do(ctx context.Context, requests []Request) []Reply {
+func (s *steadyStore) Do(ctx context.Context, requests []Request) []Reply {
 	s.mu.Lock()
 	s.sizes = append(s.sizes, len(requests))
 	s.inFlight++
@@ -52,7 +52,7 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &steady{}
+				server := &steadyStore{}
 				b := &Batcher{store: server}
 				began := time.Now()
 				var wg sync.WaitGroup
@@ -99,7 +99,7 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 // Requests that came into the queue during a large batch are sent as soon as that one ends.
 func TestBatcherSendsQueueWhenBatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &steady{}
+		server := &steadyStore{}
 		b := &Batcher{store: server, inFlight: 1, requests: 60}
 		began := time.Now()
 		var wg sync.WaitGroup

@@ -185,22 +185,22 @@ func (f *fakeStore) requests() []string {
 	return slices.Clone(f.sent)
 }
 
-// A notebook is a Sink that notes.
-type notebook struct {
+// A recordingSink is a Sink that notes what it is told.
+type recordingSink struct {
 	mu    sync.Mutex
 	notes []string
 }
 
-func (n *notebook) Message(channel, payload string) { n.note(channel + "=" + payload) }
-func (n *notebook) Gap()                            { n.note("gap") }
+func (n *recordingSink) Message(channel, payload string) { n.note(channel + "=" + payload) }
+func (n *recordingSink) Gap()                            { n.note("gap") }
 
-func (n *notebook) note(what string) {
+func (n *recordingSink) note(what string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.notes = append(n.notes, what)
 }
 
-func (n *notebook) all() string {
+func (n *recordingSink) all() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(n.notes, " ")

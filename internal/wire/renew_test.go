@@ -120,7 +120,7 @@ func TestRenewNotTooOften(t *testing.T) {
 		for range 3 {
 			go r.Do(t.Context(), incr("a"))
 		}
-		pass(2 * time.Second)
+		passTime(2 * time.Second)
 		if n := f.renewals(); n != 1 {
 			t.Errorf("three requests renewed %d times", n)
 		}
@@ -159,33 +159,33 @@ func TestRenewHoldsUpTheNextRequest(t *testing.T) {
 // again, as they may lead to the wrong one. They are left alone otherwise.
 func TestRenewConnectionsForMessages(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a")
-		first := only(t, f)
+		first := onlyListener(t, f)
 		var reply store.Reply
 		f.answer = func(string, []store.Command) []store.Reply { return []store.Reply{reply} }
 		do := func(next store.Reply) {
 			reply = next
 			s.router.Do(t.Context(), incr("a"))
-			pass(time.Millisecond)
+			passTime(time.Millisecond)
 		}
 		do(store.Reply{Err: context.DeadlineExceeded})
 		do(store.Reply{Value: "OK"})
 		do(store.Reply{Refused: "READONLY You can't write"})
 		do(store.Reply{Refused: "NOSCRIPT No matching script"}) // as a replica says, too
-		if only(t, f) != first {
+		if onlyListener(t, f) != first {
 			t.Error("made again before the right server answered")
 		}
 		do(store.Reply{Value: "OK"})
-		pass(100 * time.Millisecond)
-		second := only(t, f)
+		passTime(100 * time.Millisecond)
+		second := onlyListener(t, f)
 		if second == first {
 			t.Error("not made again")
 		}
-		heard(t, n, "gap")
+		wantNotes(t, n, "gap")
 		do(store.Reply{Value: "OK"})
-		pass(100 * time.Millisecond)
-		if only(t, f) != second {
+		passTime(100 * time.Millisecond)
+		if onlyListener(t, f) != second {
 			t.Error("made again twice")
 		}
 	})
@@ -195,11 +195,11 @@ func TestRenewConnectionsForMessages(t *testing.T) {
 // among them. One that was lost otherwise has not.
 func TestRenewAfterSilentConnectionForMessages(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, _ *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
 		add(t, s, "a")
-		only(t, f).Closed(errors.New("lost"))
-		pass(100 * time.Millisecond)
-		if only(t, f); f.renewals() != 0 {
+		onlyListener(t, f).Closed(errors.New("lost"))
+		passTime(100 * time.Millisecond)
+		if onlyListener(t, f); f.renewals() != 0 {
 			t.Error("renewed after a connection was lost")
 		}
 		f.change(func() {
@@ -207,8 +207,8 @@ func TestRenewAfterSilentConnectionForMessages(t *testing.T) {
 				return map[bool]string{true: silence}[l == f.listeners[1]]
 			}
 		})
-		pass(2*silentAfter + 100*time.Millisecond)
-		if only(t, f); f.renewals() != 1 {
+		passTime(2*silentAfter + 100*time.Millisecond)
+		if onlyListener(t, f); f.renewals() != 1 {
 			t.Errorf("renewed %d times after a silence", f.renewals())
 		}
 	})

@@ -12,9 +12,9 @@ import (
 
 var errRefused = errors.New("NOPERM no permission")
 
-// A ledger is a store whose one subscription notes what is asked of it, and refuses the first so
-// many channels.
-type ledger struct {
+// A recordingStore is a store whose one subscription notes what is asked of it, and refuses the
+// first so many channels.
+type recordingStore struct {
 	Store
 
 	mu      sync.Mutex
@@ -22,21 +22,21 @@ type ledger struct {
 	entries []string
 }
 
-func (l *ledger) note(entry string) {
+func (l *recordingStore) note(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, entry)
 }
 
-func (l *ledger) noted() []string {
+func (l *recordingStore) noted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.entries)
 }
 
-func (l *ledger) Subscribe(context.Context, Sink) (Subscription, error) { return l, nil }
+func (l *recordingStore) Subscribe(context.Context, Sink) (Subscription, error) { return l, nil }
 
-func (l *ledger) Add(_ context.Context, channel string) error {
+func (l *recordingStore) Add(_ context.Context, channel string) error {
 	l.note("add " + channel)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,23 +46,23 @@ func (l *ledger) Add(_ context.Context, channel string) error {
 	return nil
 }
 
-func (l *ledger) Remove(_ context.Context, channel string) error {
+func (l *recordingStore) Remove(_ context.Context, channel string) error {
 	l.note("remove " + channel)
 	return nil
 }
 
-func (l *ledger) Close() error {
+func (l *recordingStore) Close() error {
 	l.note("close")
 	return nil
 }
 
-func (l *ledger) Message(string, string) {}
+func (l *recordingStore) Message(string, string) {}
 
-func (l *ledger) Gap() { l.note("gap") }
+func (l *recordingStore) Gap() { l.note("gap") }
 
 func TestSlotChannelsRemoveIdleChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{}
+		l := &recordingStore{}
 		s := NewSlotChannels(l, time.Second, func(err error) error { return err })
 		for _, c := range []struct {
 			slot int
@@ -83,7 +83,7 @@ func TestSlotChannelsRemoveIdleChannels(t *testing.T) {
 
 func TestSlotChannelsRefusedTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{refuses: 1}
+		l := &recordingStore{refuses: 1}
 		s := NewSlotChannels(l, time.Second, func(err error) error { return SubscribeFailure("one", err) })
 		if _, err := s.Ensure(t.Context(), 1, "one"); !errors.Is(err, errRefused) {
 			t.Errorf("got %v", err)
@@ -98,7 +98,7 @@ func TestSlotChannelsRefusedTriesAgain(t *testing.T) {
 // The first try is told, and the subscription that follows a failure begins with a gap.
 func TestSubscribeRefusedTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &ledger{refuses: 2}
+		l := &recordingStore{refuses: 2}
 		ctx, cancel := context.WithCancel(t.Context())
 		first := make(chan error, 1)
 		over := make(chan struct{})

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// listening runs a test with a subscription over a fake store, on the fake clock.
-func listening(t *testing.T, f *fakeStore, test func(t *testing.T, s *subscription, n *notebook)) {
+// testSubscription runs a test with a subscription over a fake store, on the fake clock.
+func testSubscription(t *testing.T, f *fakeStore, test func(t *testing.T, s *subscription, n *recordingSink)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		n := new(notebook)
+		n := new(recordingSink)
 		s, err := Route(f).Subscribe(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
@@ -43,8 +43,8 @@ func add(t *testing.T, s *subscription, channels ...string) {
 	}
 }
 
-// only is the one open connection.
-func only(t *testing.T, f *fakeStore) *fakeListener {
+// onlyListener returns the one open connection.
+func onlyListener(t *testing.T, f *fakeStore) *fakeListener {
 	t.Helper()
 	synctest.Wait()
 	open := f.open()
@@ -54,13 +54,13 @@ func only(t *testing.T, f *fakeStore) *fakeListener {
 	return open[0]
 }
 
-// pass lets time pass.
-func pass(d time.Duration) {
+// passTime lets time pass.
+func passTime(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-func heard(t *testing.T, n *notebook, want string) {
+func wantNotes(t *testing.T, n *recordingSink, want string) {
 	t.Helper()
 	synctest.Wait()
 	if got := n.all(); got != want {
@@ -71,30 +71,30 @@ func heard(t *testing.T, n *notebook, want string) {
 // The gap is told when the last channel is there again, and not before.
 func TestSubscriptionGapAfterAllChannels(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a", "b", "a")
-		first := only(t, f)
+		first := onlyListener(t, f)
 		first.Message("a", "1")
 		f.change(func() {
 			f.says = func(_ *fakeListener, channel string) string { return map[string]string{"b": silence}[channel] }
 		})
 		first.Closed(errors.New("lost"))
-		pass(100 * time.Millisecond)
-		second := only(t, f)
+		passTime(100 * time.Millisecond)
+		second := onlyListener(t, f)
 		if second == first {
 			t.Fatal("the connection is the old one")
 		}
-		heard(t, n, "a=1")
+		wantNotes(t, n, "a=1")
 		second.Message("a", "2")
 		first.Message("a", "late") // what was read before the end
 		second.Subscribed("b")
-		heard(t, n, "a=1 a=2 a=late gap")
+		wantNotes(t, n, "a=1 a=2 a=late gap")
 		second.Subscribed("b") // what nobody asked: nothing on this connection can be believed
-		pass(time.Second)
-		third := only(t, f)
-		heard(t, n, "a=1 a=2 a=late gap")
+		passTime(time.Second)
+		third := onlyListener(t, f)
+		wantNotes(t, n, "a=1 a=2 a=late gap")
 		third.Subscribed("b")
-		heard(t, n, "a=1 a=2 a=late gap gap")
+		wantNotes(t, n, "a=1 a=2 a=late gap gap")
 	})
 }
 
@@ -104,20 +104,20 @@ func TestSubscriptionRefused(t *testing.T) {
 	f := newFake()
 	refuse := map[string]string{"no": "NOPERM no"}
 	f.says = func(_ *fakeListener, channel string) string { return refuse[channel] }
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a")
 		if err := s.Add(t.Context(), "no"); err == nil || err.Error() != "NOPERM no" {
 			t.Errorf("got %v", err)
 		}
 		add(t, s, "b")
-		first := only(t, f)
+		first := onlyListener(t, f)
 		f.change(func() { refuse["a"], refuse["b"] = "NOPERM a", "LOADING" })
 		first.Closed(errors.New("lost"))
-		pass(time.Second)
-		heard(t, n, "")
+		passTime(time.Second)
+		wantNotes(t, n, "")
 		f.change(func() { delete(refuse, "b") })
-		pass(5 * time.Second)
-		heard(t, n, "gap")
+		passTime(5 * time.Second)
+		wantNotes(t, n, "gap")
 		f.change(func() { delete(refuse, "a") })
 		add(t, s, "a", "b")
 	})
@@ -126,57 +126,57 @@ func TestSubscriptionRefused(t *testing.T) {
 // A connection is alive as long as the server answers to what was asked, or sends anything.
 func TestSubscriptionSilentServer(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a")
-		first := only(t, f)
-		pass(time.Minute)
+		first := onlyListener(t, f)
+		passTime(time.Minute)
 		if asks := len(f.asked(first)); asks != 1+12 {
 			t.Errorf("%d questions in a quiet minute", asks)
 		}
 		f.change(func() { f.says = func(*fakeListener, string) string { return silence } })
-		pass(4 * time.Second)
+		passTime(4 * time.Second)
 		first.Message("a", "1")
 		asks := len(f.asked(first))
-		pass(5*time.Second - 1)
+		passTime(5*time.Second - 1)
 		if len(f.asked(first)) != asks {
 			t.Error("asked for a sign of life too soon")
 		}
-		pass(5 * time.Second)
-		if only(t, f) != first {
+		passTime(5 * time.Second)
+		if onlyListener(t, f) != first {
 			t.Error("given up too soon")
 		}
 		f.change(func() { f.says = nil })
-		pass(time.Second)
-		if only(t, f) == first {
+		passTime(time.Second)
+		if onlyListener(t, f) == first {
 			t.Error("a silent connection was kept")
 		}
-		heard(t, n, "a=1 gap")
+		wantNotes(t, n, "a=1 gap")
 	})
 }
 
 // A connection without channels is closed, and costs nothing until then.
 func TestSubscriptionIdle(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		_ = s.Remove(t.Context(), "never")
 		if n := len(f.open()); n > 0 {
 			t.Errorf("%d connections without channels", n)
 		}
 		add(t, s, "a")
-		l := only(t, f)
+		l := onlyListener(t, f)
 		_ = s.Remove(t.Context(), "a")
-		pass(9 * time.Second)
-		if asked := fmt.Sprint(f.asked(only(t, f))); asked != "[+a -a]" {
+		passTime(9 * time.Second)
+		if asked := fmt.Sprint(f.asked(onlyListener(t, f))); asked != "[+a -a]" {
 			t.Errorf("asked %s", asked)
 		}
 		add(t, s, "a")
 		_ = s.Remove(t.Context(), "a")
-		pass(time.Hour)
+		passTime(time.Hour)
 		if len(f.open()) != 0 || len(f.asked(l)) != 4 {
 			t.Errorf("asked %q", f.asked(l))
 		}
 		add(t, s, "a")
-		heard(t, n, "")
+		wantNotes(t, n, "")
 	})
 }
 
@@ -184,12 +184,12 @@ func TestSubscriptionIdle(t *testing.T) {
 func TestSubscriptionAddByMany(t *testing.T) {
 	f := newFake()
 	f.says = func(*fakeListener, string) string { return silence }
-	listening(t, f, func(t *testing.T, s *subscription, _ *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
 		ended := make(chan error, 50)
 		for range cap(ended) {
 			go func() { ended <- s.Add(t.Context(), "a") }()
 		}
-		l := only(t, f)
+		l := onlyListener(t, f)
 		if asked := fmt.Sprint(f.asked(l)); asked != "[+a]" || len(ended) > 0 {
 			t.Errorf("asked %s, %d calls have ended", asked, len(ended))
 		}
@@ -206,10 +206,10 @@ func TestSubscriptionAddByMany(t *testing.T) {
 func TestSubscriptionCloseEndsAdd(t *testing.T) {
 	f := newFake()
 	f.says = func(*fakeListener, string) string { return silence }
-	listening(t, f, func(t *testing.T, s *subscription, _ *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
 		ended := make(chan error, 1)
 		go func() { ended <- s.Add(t.Context(), "a") }()
-		only(t, f)
+		onlyListener(t, f)
 		_ = s.Close()
 		if err := <-ended; !errors.Is(err, ErrSubscriptionClosed) {
 			t.Errorf("got %v", err)
@@ -221,7 +221,7 @@ func TestSubscriptionCloseEndsAdd(t *testing.T) {
 func TestSubscriptionAddGivesUp(t *testing.T) {
 	f := newFake()
 	f.says = func(_ *fakeListener, channel string) string { return map[string]string{"b": silence}[channel] }
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -230,7 +230,7 @@ func TestSubscriptionAddGivesUp(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		l := only(t, f)
+		l := onlyListener(t, f)
 		if asked := fmt.Sprint(f.asked(l)); asked != "[+a +b -b]" {
 			t.Errorf("asked %s", asked)
 		}
@@ -258,7 +258,7 @@ func TestSubscriptionAddGivesUp(t *testing.T) {
 func TestSubscriptionWithoutServer(t *testing.T) {
 	f := newFake("a:1")
 	f.cluster, f.owners = true, nil // no node serves anything
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		began := time.Now()
 		for _, channel := range []string{"plain", "{b}"} {
 			if err := s.Add(t.Context(), channel); err == nil {
@@ -277,9 +277,9 @@ func TestSubscriptionWithoutServer(t *testing.T) {
 		for _, l := range f.open() {
 			l.Closed(errors.New("lost"))
 		}
-		pass(time.Minute)
+		passTime(time.Minute)
 		before := len(f.listeners)
-		pass(time.Minute)
+		passTime(time.Minute)
 		if tries := len(f.listeners) - before; tries > 2*60 {
 			t.Errorf("%d attempts in a minute", tries)
 		}
@@ -292,10 +292,10 @@ func TestSubscriptionWithoutServer(t *testing.T) {
 func TestSubscriptionShardedFollowsSlot(t *testing.T) {
 	for name, moves := range map[string]func(f *fakeStore, s *subscription, l *fakeListener){
 		"the server takes it away": func(_ *fakeStore, _ *subscription, l *fakeListener) { l.Unsubscribed(atA) },
-		"the sign of life":         func(*fakeStore, *subscription, *fakeListener) { pass(6 * time.Second) },
+		"the sign of life":         func(*fakeStore, *subscription, *fakeListener) { passTime(6 * time.Second) },
 		"the slot table": func(_ *fakeStore, s *subscription, _ *fakeListener) {
 			s.router.slots.refresh()
-			pass(recheckEvery)
+			passTime(recheckEvery)
 		},
 		"the connection is lost": func(_ *fakeStore, _ *subscription, l *fakeListener) { l.Closed(errors.New("lost")) },
 	} {
@@ -307,7 +307,7 @@ func TestSubscriptionShardedFollowsSlot(t *testing.T) {
 				}
 				return ""
 			}
-			listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+			testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 				add(t, s, atA, "plain", atB, "{}")
 				nodes := map[string]*fakeListener{}
 				for _, l := range f.open() {
@@ -319,13 +319,13 @@ func TestSubscriptionShardedFollowsSlot(t *testing.T) {
 				}
 				f.change(func() { f.owners = []string{"b:1", "b:1"} })
 				moves(f, s, old)
-				pass(time.Second)
+				passTime(time.Second)
 				if asked := f.asked(nodes["b:1true"]); !slices.Contains(asked, "+"+atA) {
 					t.Errorf("asked of the new node: %q", asked)
 				}
-				heard(t, n, "gap")
+				wantNotes(t, n, "gap")
 				nodes["b:1true"].Message(atA, "x")
-				heard(t, n, "gap "+atA+"=x")
+				wantNotes(t, n, "gap "+atA+"=x")
 			})
 		})
 	}
@@ -340,24 +340,24 @@ func TestSubscriptionShardedUnknown(t *testing.T) {
 		}
 		return ""
 	}
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, atA, atB, "plain")
-		pass(time.Minute)
-		if l := only(t, f); l.sharded {
+		passTime(time.Minute)
+		if l := onlyListener(t, f); l.sharded {
 			t.Error("on a sharded connection")
 		}
-		heard(t, n, "")
+		wantNotes(t, n, "")
 	})
 }
 
 // A channel that was given up and comes back is confirmed by the answer to the last question alone.
 func TestSubscriptionLastQuestionCounts(t *testing.T) {
 	f := newFake()
-	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+	testSubscription(t, f, func(t *testing.T, s *subscription, n *recordingSink) {
 		add(t, s, "a")
-		l := only(t, f)
+		l := onlyListener(t, f)
 		f.change(func() { f.says = func(*fakeListener, string) string { return silence } })
-		pass(silentAfter + time.Second) // a sign of life is asked for
+		passTime(silentAfter + time.Second) // a sign of life is asked for
 		s.post(func() {
 			c := s.channels["a"]
 			conn := c.conn
@@ -370,8 +370,8 @@ func TestSubscriptionLastQuestionCounts(t *testing.T) {
 		}
 		l.Subscribed("a") // the sign of life
 		l.Unsubscribed("a")
-		heard(t, n, "")
+		wantNotes(t, n, "")
 		l.Subscribed("a")
-		heard(t, n, "gap")
+		wantNotes(t, n, "gap")
 	})
 }

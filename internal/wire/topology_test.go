@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A described store answers questions about its topology one at a time, when the test says what.
-type described struct {
+// A topologyStore answers questions about its topology one at a time, when the test says what.
+type topologyStore struct {
 	Store
 	answers chan error
 
@@ -22,7 +22,7 @@ type described struct {
 	asked int
 }
 
-func (d *described) Describe(ctx context.Context) (Topology, error) {
+func (d *topologyStore) Describe(ctx context.Context) (Topology, error) {
 	d.mu.Lock()
 	d.asked++
 	d.mu.Unlock()
@@ -41,7 +41,7 @@ func (d *described) Describe(ctx context.Context) (Topology, error) {
 // One question serves all callers, and a caller that ends does not cancel it for the others.
 func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &described{answers: make(chan error)}
+		d := &topologyStore{answers: make(chan error)}
 		s := NewServers(d)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended, answered := make(chan error, 1), make(chan error, 1)
@@ -67,7 +67,7 @@ func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
 // others.
 func TestServersTopologyWhenOneCallerHasLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &described{answers: make(chan error, 1)}
+		d := &topologyStore{answers: make(chan error, 1)}
 		s := NewServers(d)
 		short, answered := make(chan error, 1), make(chan error, 1)
 		go func() {
@@ -93,7 +93,7 @@ func TestServersTopologyWhenOneCallerHasLittleTime(t *testing.T) {
 // A question that fails is asked again by the next caller.
 func TestServersTopologyAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &described{answers: make(chan error, 1)}
+		d := &topologyStore{answers: make(chan error, 1)}
 		s := NewServers(d)
 		d.answers <- errors.New("refused")
 		if _, err := s.Topology(t.Context(), time.Now().Add(time.Second)); err == nil {
@@ -116,7 +116,7 @@ func TestServersTopologyAfterFailure(t *testing.T) {
 // A doubt is looked into once a second at most. Without an answer it stays.
 func TestServersDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &described{answers: make(chan error, 1)}
+		d := &topologyStore{answers: make(chan error, 1)}
 		s := NewServers(d)
 		s.Doubt()
 		if s.Doubted() {

@@ -25,7 +25,7 @@ func TestNoServerOutlivesItsStarter(t *testing.T) {
 		fmt.Println("listening", srv.Addr())
 		select {}
 	}
-	long(t)
+	needProof(t)
 	starter := exec.Command(os.Args[0], "-test.run=^TestNoServerOutlivesItsStarter$")
 	starter.Env = append(os.Environ(), "REDISSERVER_STARTER=1")
 	out, err := starter.StdoutPipe()

@@ -2,6 +2,7 @@ package redisserver_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,8 +10,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
+// needProof skips what kills or stops a server.
+func needProof(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it kills or stops a server: only with HOLDFAST_PROOF=1")
+	}
+}
+
 func TestServerLivesThroughItsLife(t *testing.T) {
-	long(t)
+	needProof(t)
 	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	if _, err := srv.Do("SET", "k", 7); err != nil {
 		t.Fatal(err)
@@ -35,7 +44,7 @@ func TestServerLivesThroughItsLife(t *testing.T) {
 }
 
 func TestStoppedServerGoesOn(t *testing.T) {
-	long(t)
+	needProof(t)
 	srv := redisserver.Start(t)
 	srv.Stop()
 	answered := make(chan error, 1)
