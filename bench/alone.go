@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runAlone is row 1: one goroutine locks and unlocks a name that nobody else wants.
+// runAlone runs row 1: one goroutine locks and unlocks a name that nobody else wants.
 func runAlone(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	c, err := e.open(b.target)
 	if err != nil {
@@ -68,7 +68,7 @@ func pair(ctx context.Context, c Contender, name string, cancellable bool) error
 // crowd is how many goroutines row 2 has.
 const crowd = 64
 
-// runCrowd is row 2: many goroutines lock and unlock, each a name of its own.
+// runCrowd runs row 2: many goroutines lock and unlock, each a name of its own.
 func runCrowd(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	c, err := e.open(b.target)
 	if err != nil {

@@ -78,7 +78,7 @@ func (b *board) begin(who int) {
 	}
 }
 
-// over tells whether the workers are to go home.
+// over reports whether the workers are to go home.
 func (b *board) over() bool { return b.phase.Load() == over }
 
 // A tally is what stood on a board at one moment.

@@ -68,7 +68,7 @@ const (
 	hold   = time.Millisecond       // long enough that the other's request has reached the server
 )
 
-// takeTurns is what a process of row 5 does. It does not ask again before the other has had its
+// takeTurns does what a process of row 5 does. It does not ask again before the other has had its
 // turn, because some locks would let it in at once, and it gives back when the other has been
 // waiting for a while. It returns, for each turn it got, the time since just before the other began
 // to give back. Both clocks are the host's wall clock; if that is set meanwhile, it spoils one time

@@ -68,7 +68,7 @@ func find(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// takesPart tells whether e runs in a row.
+// takesPart reports whether e runs in a row.
 func (e entry) takesPart(row int) bool { return slices.Contains(e.rows, row) }
 
 // warm makes connections and loads scripts, on a name that nobody else uses.

@@ -76,8 +76,8 @@ func openCheckedMessage(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave, told: make(chan struct{}, 1)})
 }
 
-// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another. No
-// waiter can give up then, as no context interrupts a read.
+// openSelfRead returns the bound of all that are told by a message: no goroutine has to wake
+// another. No waiter can give up then, as no context interrupts a read.
 func openSelfRead(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave})
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// runProcesses is row 4: processes want one name, without a pause.
+// runProcesses runs row 4: processes want one name, without a pause.
 func runProcesses(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	s, _, err := b.apart(ctx, e, 4, run, 8)
 	if s.handovers > 0 {
@@ -23,7 +23,7 @@ func runProcesses(ctx context.Context, b *bench, e entry, run int) (sample, erro
 	return s, err
 }
 
-// runTurns is row 5: two processes take turns, and each is surely waiting when the other gives
+// runTurns runs row 5: two processes take turns, and each is surely waiting when the other gives
 // back.
 func runTurns(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	s, times, err := b.apart(ctx, e, 5, run, 2)

@@ -62,9 +62,9 @@ var alwaysSent = []string{
 	"ping",
 }
 
-// count is how many commands clients sent according to the server's statistics. These count what
-// scripts call, too, so plain commands are those alone that a contender says it sends, and that its
-// scripts do not call.
+// count returns how many commands clients sent according to the server's statistics. These count
+// what scripts call, too, so plain commands are those alone that a contender says it sends, and
+// that its scripts do not call.
 func count(stats map[string]int, plain []string) int64 {
 	var n int64
 	for name, calls := range stats {
@@ -93,7 +93,7 @@ func (b *bench) sent(e entry) (int64, error) {
 	return count(stats, e.sends), nil
 }
 
-// atLeast tells whether a version such as "7.0.15" is not below the wanted one.
+// atLeast reports whether a version such as "7.0.15" is not below the wanted one.
 func atLeast(version string, want ...int) bool {
 	parts := strings.Split(version, ".")
 	for i, w := range want {

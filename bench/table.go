@@ -85,7 +85,7 @@ func (g grid) markdown(w io.Writer) {
 	}
 }
 
-// report prints a row. It tells whether nobody was inside with another, and nothing failed.
+// report prints a row. It reports whether nobody was inside with another, and nothing failed.
 func report(w io.Writer, r row, lines []line, markdown bool) bool {
 	fine, g := true, cells(r, lines)
 	if markdown {
@@ -116,7 +116,7 @@ func report(w io.Writer, r row, lines []line, markdown bool) bool {
 	return fine
 }
 
-// verdict tells whether the subject has reached a goal, if it took part.
+// verdict reports whether the subject has reached a goal, if it took part.
 func verdict(g goal, lines []line) string {
 	for _, l := range lines {
 		if l.name == subject && len(l.samples) > 0 {

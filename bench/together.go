@@ -11,7 +11,7 @@ import (
 // mates is how many goroutines row 3 has.
 const mates = 16
 
-// runMates is row 3: the goroutines of one process want one name, without a pause.
+// runMates runs row 3: the goroutines of one process want one name, without a pause.
 func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	c, err := e.open(b.target)
 	if err != nil {
@@ -65,8 +65,9 @@ func gather(wg *sync.WaitGroup, failed <-chan error) (home bool, err error) {
 	return home, err
 }
 
-// contend is what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is over.
-// It goes home only from inside, so that whoever still waits gets in after it and goes home too.
+// contend does what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is
+// over. It goes home only from inside, so that whoever still waits gets in after it and goes home
+// too.
 func contend(ctx context.Context, c Contender, name string, on *board, who int) error {
 	on.begin(who)
 	for !on.over() {

@@ -100,7 +100,7 @@ func (b *bed) run(actions ...chromedp.Action) {
 	}
 }
 
-// text is the value of an expression in the page.
+// text returns the value of an expression in the page.
 func (b *bed) text(tab context.Context, expression string) string {
 	b.Helper()
 	var out string
@@ -166,7 +166,7 @@ func (b *bed) picture(name string) {
 // rows is how many rows of the list are elements.
 const rows = `document.querySelectorAll("tr.row").length`
 
-// names are those that the list shows, in order.
+// names returns those that the list shows, in order.
 func (b *bed) names() string {
 	b.Helper()
 	return strings.TrimSpace(b.text(b.browser, `[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// frozen is an embedded server whose clock stands still.
+// frozen returns an embedded server whose clock stands still.
 func (b *bed) frozen() *miniredis.Miniredis {
 	mini := miniredis.RunT(b.T)
 	mini.SetTime(time.Now())

@@ -35,7 +35,7 @@ func NewClock(s *Server) *Clock {
 	return c
 }
 
-// Now is what the clock shows.
+// Now returns what the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every
 // type. Each must be told what it did, or that this is not known; others must find the lock as that
 // says, and nothing is done twice.
-func answersLost(t *testing.T, b *harness.Deployment) {
+func loseEachAnswer(t *testing.T, b *harness.Deployment) {
 	operations := operations(b.Topology == harness.Quorum)
 	names := slices.Sorted(maps.Keys(operations))
 	const workers = 8
@@ -34,7 +34,7 @@ func answersLost(t *testing.T, b *harness.Deployment) {
 			for n := range rounds {
 				for _, op := range names {
 					v := &victimOf{b: b, w: w, victim: victim, other: other, name: fmt.Sprintf("%s %d %d", op, i, n)}
-					err := v.run(t, operations[op])
+					err := v.runOne(t, operations[op])
 					mu.Lock()
 					lost[op] += v.lost
 					if err != nil {
@@ -70,8 +70,8 @@ type victimOf struct {
 	lost          int // operations: 0 or 1
 }
 
-// run does it, and says what was wrong.
-func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) error) error {
+// runOne does it, and says what was wrong.
+func (v *victimOf) runOne(t *testing.T, operation func(context.Context, *victimOf) error) error {
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	// So that the connections to who serves the name are there.
@@ -80,7 +80,7 @@ func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) 
 		err = lease.Release()
 	}
 	if err == nil {
-		err = v.free(ctx, v.name)
+		err = v.isFree(ctx, v.name)
 	}
 	if err != nil {
 		return err
@@ -88,13 +88,13 @@ func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) 
 	return operation(ctx, v)
 }
 
-// arm loses the next answer of each master.
-func (v *victimOf) arm() {
+// loseAnswers loses the next answer of each master.
+func (v *victimOf) loseAnswers() {
 	v.w.Each(func(addr string, p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
 }
 
-// disarm ends that, and counts.
-func (v *victimOf) disarm() {
+// endLosses ends that, and counts.
+func (v *victimOf) endLosses() {
 	v.w.Each(func(_ string, p *fault.Proxy) { p.Disarm() })
 	for _, lost := range v.armed {
 		select {
@@ -106,15 +106,15 @@ func (v *victimOf) disarm() {
 	v.armed = nil
 }
 
-// without does something whose answer is lost.
-func (v *victimOf) without(f func() error) error {
-	v.arm()
-	defer v.disarm()
+// withoutAnswer does something whose answer is lost.
+func (v *victimOf) withoutAnswer(f func() error) error {
+	v.loseAnswers()
+	defer v.endLosses()
 	return f()
 }
 
-// waitLost waits until an answer was lost, of what is done in the background.
-func (v *victimOf) waitLost(ctx context.Context) error {
+// awaitLoss waits until an answer was lost, of what is done in the background.
+func (v *victimOf) awaitLoss(ctx context.Context) error {
 	for {
 		for _, lost := range v.armed {
 			select {
@@ -131,9 +131,9 @@ func (v *victimOf) waitLost(ctx context.Context) error {
 	}
 }
 
-// free tells whether somebody else gets in, with a lock of whatever kind, long before a TTL is
+// isFree reports whether somebody else gets in, with a lock of whatever kind, long before a TTL is
 // over.
-func (v *victimOf) free(ctx context.Context, name string) error {
+func (v *victimOf) isFree(ctx context.Context, name string) error {
 	const limit = 8 * time.Second
 	for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
 		lease, err := v.other.Mutex(name).TryLock(ctx)
@@ -149,76 +149,76 @@ func (v *victimOf) free(ctx context.Context, name string) error {
 // A try takes something at once, or is told why not.
 type try = func(context.Context) (*holdfast.Lease, error)
 
-// unanswered tells whether a request got no answer in its time, as a machine may stand still for as
-// long.
-func unanswered(err error) bool {
+// isUnanswered reports whether a request got no answer in its time, as a machine may stand still
+// for as long.
+func isUnanswered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrLost)
 }
 
-// held tells whether others are kept out, as one of them is answered.
-func held(ctx context.Context, try try) error {
+// isHeld reports whether others are kept out, as one of them is answered.
+func isHeld(ctx context.Context, try try) error {
 	_, err := try(ctx)
-	for unanswered(err) && ctx.Err() == nil {
+	for isUnanswered(err) && ctx.Err() == nil {
 		_, err = try(ctx)
 	}
 	if !errors.Is(err, holdfast.ErrHeld) {
-		return fmt.Errorf("another was answered %w, not that it is held", orNil(err))
+		return fmt.Errorf("another was answered %w, not that it is held", orNilError(err))
 	}
 	return nil
 }
 
-// granted is what one gets that nothing keeps out. A try without an answer may have got it, until
-// that is taken back.
-func granted(ctx context.Context, try try) (*holdfast.Lease, error) {
+// tryUntilGranted returns what one gets that nothing keeps out. A try without an answer may have
+// got it, until that is taken back.
+func tryUntilGranted(ctx context.Context, try try) (*holdfast.Lease, error) {
 	for unsure := false; ; pause(time.Millisecond) {
 		lease, err := try(ctx)
-		if unsure = unsure || unanswered(err); err == nil || !unsure || ctx.Err() != nil || !unanswered(err) && !errors.Is(err, holdfast.ErrHeld) {
+		if unsure = unsure || isUnanswered(err); err == nil || !unsure || ctx.Err() != nil || !isUnanswered(err) && !errors.Is(err, holdfast.ErrHeld) {
 			return lease, err
 		}
 	}
 }
 
-// answered repeats a question until it is answered.
-func answered(ctx context.Context, ask func(context.Context) error) error {
+// askUntilAnswered repeats a question until it is answered.
+func askUntilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	err := ask(ctx)
-	for unanswered(err) && ctx.Err() == nil {
+	for isUnanswered(err) && ctx.Err() == nil {
 		err = ask(ctx)
 	}
 	return err
 }
 
-func orNil(err error) error {
+func orNilError(err error) error {
 	if err == nil {
 		return errors.New("nil")
 	}
 	return err
 }
 
-// back checks and releases a lease.
-func back(ctx context.Context, lease *holdfast.Lease) error {
-	return errors.Join(lease.Err(), answered(ctx, lease.Check), lease.Release())
+// checkAndRelease checks and releases a lease.
+func checkAndRelease(ctx context.Context, lease *holdfast.Lease) error {
+	return errors.Join(lease.Err(), askUntilAnswered(ctx, lease.Check), lease.Release())
 }
 
-// handed does the same with one that was handed over after the moment since. It is trusted for half
-// of a claim at least, and not for much longer: who stands still for as long may lose it, or give
-// it back without an answer.
-func handed(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
+// releaseHandedOver does the same with one that was handed over after the moment since. It is
+// trusted for half of a claim at least, and not for much longer: who stands still for as long may
+// lose it, or give it back without an answer.
+func releaseHandedOver(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
 	const claim = 500 * time.Millisecond
-	err := back(ctx, lease)
-	if outlasted(err) && time.Since(since) > claim/2 {
+	err := checkAndRelease(ctx, lease)
+	if isOutlasted(err) && time.Since(since) > claim/2 {
 		return nil
 	}
 	return err
 }
 
-// outlasted tells whether that is what becomes of a lease whose process stands still for longer
+// isOutlasted reports whether that is what becomes of a lease whose process stands still for longer
 // than it is trusted.
-func outlasted(err error) bool {
+func isOutlasted(err error) bool {
 	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUncertain)
 }
 
-// unknown is what a try is told.
-func unknown(lease *holdfast.Lease, err error) error {
+// isUnknown returns what a try is told.
+func isUnknown(lease *holdfast.Lease, err error) error {
 	if err == nil { // of a harness.Quorum, as many answered as it takes
 		return lease.Release()
 	}

@@ -17,7 +17,7 @@ import (
 // renewal, at most a third of the TTL later, with the cause, and nothing is made again. One master
 // of three may forget without anybody being told: a renewal sets its hold again there. If the
 // others forget after that, it is given back when the holder is told.
-func dataLost(t *testing.T, b *harness.Deployment) {
+func loseData(t *testing.T, b *harness.Deployment) {
 	for _, c := range []struct {
 		name string
 		lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string)
@@ -31,28 +31,28 @@ func dataLost(t *testing.T, b *harness.Deployment) {
 			harness.Must(t, b.Masters[0], "FLUSHALL")
 		}, true, false},
 		{"an operator's DEL", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
-			w.Silenced(func() { remove(t, b, names, b.Masters...) })
+			w.Silenced(func() { deleteNames(t, b, names, b.Masters...) })
 		}, false, false},
 		{"an operator's DEL at one of three, and later at the others", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
-			remove(t, b, names, b.Masters[0])
+			deleteNames(t, b, names, b.Masters[0])
 			harness.Eventually(t, "it was told again", func() bool { return len(b.Left(t)) == len(names)*len(b.Masters) })
-			w.Silenced(func() { remove(t, b, names, b.Masters[1:]...) })
+			w.Silenced(func() { deleteNames(t, b, names, b.Masters[1:]...) })
 		}, false, true},
 		{"eviction", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, _ []string) {
-			w.Silenced(func() { b.Each(func(srv *redisserver.Server) { evict(t, srv, b.Prefix) }) })
+			w.Silenced(func() { b.Each(func(srv *redisserver.Server) { evictKeys(t, srv, b.Prefix) }) })
 		}, false, false},
 	} {
 		if (c.kept || c.told) && b.Topology != harness.Quorum {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			takeAway(t, b.Under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
+			takeDataAway(t, b.Under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
 		})
 	}
 }
 
-// takeAway lets many hold, takes their data, and looks at what they are told.
-func takeAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
+// takeDataAway lets many hold, takes their data, and looks at what they are told.
+func takeDataAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
 	const ttl = 6 * time.Second
 	holders := 100 * times(t)
 	locker, w := b.Proxied(t, holdfast.Config{TTL: ttl})
@@ -100,7 +100,7 @@ func takeAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harnes
 	}
 	left := b.Left(t)
 	if b.Topology == harness.Quorum && told == holders {
-		left = stays(t, b)
+		left = listStaying(t, b)
 	}
 	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders, worst.Round(time.Millisecond), ttl, len(left))
 	if len(left) > 0 || harness.Measured() && worst > ttl {
@@ -108,10 +108,10 @@ func takeAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harnes
 	}
 }
 
-// stays returns what nobody gives back. A hold that a renewal set again at a minority, before the
-// others lost it, is given back behind its holder, who was told. Its expiry is taken away
+// listStaying returns what nobody gives back. A hold that a renewal set again at a minority, before
+// the others lost it, is given back behind its holder, who was told. Its expiry is taken away
 // meanwhile: it would end by itself what was made again for good.
-func stays(t *testing.T, b *harness.Deployment) (left []string) {
+func listStaying(t *testing.T, b *harness.Deployment) (left []string) {
 	t.Helper()
 	for late := time.Now().Add(harness.Patience); ; pause(5 * time.Millisecond) {
 		if left = b.Left(t); len(left) == 0 || time.Now().After(late) {
@@ -123,8 +123,8 @@ func stays(t *testing.T, b *harness.Deployment) (left []string) {
 	}
 }
 
-// remove deletes what those of some servers have of names that serve them.
-func remove(t *testing.T, b *harness.Deployment, names []string, from ...*redisserver.Server) {
+// deleteNames deletes what those of some servers have of names that serve them.
+func deleteNames(t *testing.T, b *harness.Deployment, names []string, from ...*redisserver.Server) {
 	t.Helper()
 	for _, name := range names {
 		for _, srv := range b.Of(b.Key(name)) {
@@ -135,8 +135,8 @@ func remove(t *testing.T, b *harness.Deployment, names []string, from ...*rediss
 	}
 }
 
-// evict makes the server throw away what has a TTL.
-func evict(t *testing.T, srv *redisserver.Server, prefix string) {
+// evictKeys makes the server throw away what has a TTL.
+func evictKeys(t *testing.T, srv *redisserver.Server, prefix string) {
 	t.Helper()
 	harness.Must(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
 	harness.Must(t, srv, "CONFIG", "SET", "maxmemory", "1")

@@ -48,7 +48,7 @@ func TestServerRestartedAtAnyTime(t *testing.T) {
 			t.Parallel()
 			clock := redisserver.NewClock(t)
 			srv := clock.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-			one, other := client(t, srv.Addr(), nil).Mutex("n", holdfast.WithTTL(time.Minute)), client(t, srv.Addr(), nil).Mutex("n")
+			one, other := newClient(t, srv.Addr(), nil).Mutex("n", holdfast.WithTTL(time.Minute)), newClient(t, srv.Addr(), nil).Mutex("n")
 			restart := func(show func()) {
 				t.Helper()
 				srv.Kill()

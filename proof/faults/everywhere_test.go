@@ -27,18 +27,18 @@ func TestFaults(t *testing.T) {
 				name string
 				do   func(*testing.T, *harness.Deployment)
 			}{
-				{"scripts flushed", scriptsFlushed},
-				{"connections killed", connectionsKilled},
-				{"messages dropped", messagesDropped},
-				{"answers lost", answersLost},
-				{"requests late", requestsLate},
-				{"byte by byte", byteByByte},
-				{"half-open", halfOpen},
-				{"servers stopped", serversStopped},
-				{"processes stopped", processesStopped},
-				{"keys of others", keysOfOthers},
-				{"refusals", refusals},
-				{"data lost", dataLost}, // the last: a harness.Quorum that forgot takes its time
+				{"scripts flushed", flushScripts},
+				{"connections killed", killConnections},
+				{"messages dropped", dropMessages},
+				{"answers lost", loseEachAnswer},
+				{"requests late", delayRequests},
+				{"byte by byte", sendByteByByte},
+				{"half-open", silenceConnections},
+				{"servers stopped", stopServers},
+				{"processes stopped", stopProcesses},
+				{"keys of others", putForeignKeys},
+				{"refusals", refuseRequests},
+				{"data lost", loseData}, // the last: a harness.Quorum that forgot takes its time
 			} {
 				t.Run(f.name, func(t *testing.T) { f.do(t, b.Under(t, strings.ReplaceAll(f.name, " ", "-"))) })
 			}
@@ -47,20 +47,20 @@ func TestFaults(t *testing.T) {
 }
 
 // Trap 14: the servers forget their scripts every 5 ms.
-func scriptsFlushed(t *testing.T, b *harness.Deployment) {
+func flushScripts(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
-	flushes := every(5*time.Millisecond, func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
+	flushes := repeat(5*time.Millisecond, func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
 	l.run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
-	l.judge(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
-	l.undisturbed("a server that forgot a script has done nothing")
+	l.report(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
+	l.isUndisturbed("a server that forgot a script has done nothing")
 }
 
 // Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
-func connectionsKilled(t *testing.T, b *harness.Deployment) {
+func killConnections(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
 	n, holds, since := 0, 0, time.Now()
-	kills := every(10*time.Millisecond, func() {
-		if now := l.count(); now > holds {
+	kills := repeat(10*time.Millisecond, func() {
+		if now := l.countHolds(); now > holds {
 			holds, since = now, time.Now()
 		} else if time.Since(since) > time.Second { // on a machine so slow that nobody gets in between two, they wait for one who does
 			return
@@ -73,7 +73,7 @@ func connectionsKilled(t *testing.T, b *harness.Deployment) {
 	})
 	l.run(b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
 	kills()
-	l.judge(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
+	l.report(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
 	b.IsClean(t)
 }
 
@@ -101,13 +101,13 @@ func (e deafEvents) Message(channel, payload string) {
 }
 
 // Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.
-func messagesDropped(t *testing.T, b *harness.Deployment) {
+func dropMessages(t *testing.T, b *harness.Deployment) {
 	var heard, lost atomic.Int64
 	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
 	const least = 50
 	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
 	l.run(clients, 16, 12*times(t), 0)
-	l.judge(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
+	l.report(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
 	if lost.Load() < least {
 		t.Errorf("%d lost messages show nothing", lost.Load())
 	}
@@ -117,7 +117,7 @@ func messagesDropped(t *testing.T, b *harness.Deployment) {
 // Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so
 // in another order than they were sent. A request that was given up does not take effect and stay:
 // the TTL is a minute here, so nobody else would get in.
-func requestsLate(t *testing.T, b *harness.Deployment) {
+func delayRequests(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
 	var all []*harness.Proxies
 	for range 4 {
@@ -130,7 +130,7 @@ func requestsLate(t *testing.T, b *harness.Deployment) {
 			w.Each(func(_ string, p *fault.Proxy) { p.Jitter("EVAL", d) })
 		}
 	}
-	again := every(5*time.Millisecond, func() { late(most) }) // new connections as well
+	again := repeat(5*time.Millisecond, func() { late(most) }) // new connections as well
 	each := 16
 	if b.Topology == harness.Quorum { // three servers for each request
 		each = 4
@@ -145,15 +145,15 @@ func requestsLate(t *testing.T, b *harness.Deployment) {
 		t.Logf("%d waits of %v ended without the lock while requests came late", l.stuck, harness.Patience)
 		l.stuck = 0
 	}
-	l.judge(fmt.Sprintf("a third of the requests up to %v late", most))
+	l.report(fmt.Sprintf("a third of the requests up to %v late", most))
 	after := &load{t: t, names: 16}
 	after.run(clients, each, max(1, 64/(4*each)), 0)
-	after.judge("after that")
+	after.report("after that")
 	b.IsClean(t)
 }
 
 // An answer that comes byte by byte is the same.
-func byteByByte(t *testing.T, b *harness.Deployment) {
+func sendByteByByte(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
 	var all []*harness.Proxies
 	for range 4 {
@@ -163,7 +163,7 @@ func byteByByte(t *testing.T, b *harness.Deployment) {
 		}
 		clients, all = append(clients, c), append(all, w)
 	}
-	again := every(5*time.Millisecond, func() {
+	again := repeat(5*time.Millisecond, func() {
 		for _, w := range all {
 			w.Each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
 		}
@@ -171,14 +171,14 @@ func byteByByte(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
 	l.run(clients, 4, 0, time.Duration(times(t))*2*time.Second)
 	again()
-	l.judge("one byte at a time, each answer up to 3 ms late")
-	l.undisturbed("nothing failed")
+	l.report("one byte at a time, each answer up to 3 ms late")
+	l.isUndisturbed("nothing failed")
 	b.IsClean(t)
 }
 
 // Traps 17 and 18: connections that stay, and carry nothing for longer than a TTL. One of four
 // clients at a time; the others are in when its TTL is over.
-func halfOpen(t *testing.T, b *harness.Deployment) {
+func silenceConnections(t *testing.T, b *harness.Deployment) {
 	var clients []*holdfast.Client
 	var all []*harness.Proxies
 	const ttl = 600 * time.Millisecond
@@ -189,7 +189,7 @@ func halfOpen(t *testing.T, b *harness.Deployment) {
 	const least = 3
 	n, told := 0, 0
 	var done atomic.Int64
-	silent := every(100*time.Millisecond, func() {
+	silent := repeat(100*time.Millisecond, func() {
 		i := n % len(all)
 		n++
 		name := fmt.Sprint("mine", n)
@@ -220,7 +220,7 @@ func halfOpen(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4, enough: func() bool { return done.Load() >= least }}
 	l.run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
 	times := silent()
-	l.judge(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
+	l.report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
 	if told < times || times < least {
 		t.Error("it did not know in time")
 	}

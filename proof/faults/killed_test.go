@@ -19,7 +19,7 @@ func TestServerKilled(t *testing.T) {
 	harness.Long(t)
 	for name, opts := range map[string][]string{
 		"no AOF":   nil,
-		"everysec": {"--appendonly", "yes", "--appendfsync", "everysec", "--dir", memory(t)},
+		"everysec": {"--appendonly", "yes", "--appendfsync", "everysec", "--dir", memoryDir(t)},
 		"always":   {"--appendonly", "yes", "--appendfsync", "always"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -27,15 +27,15 @@ func TestServerKilled(t *testing.T) {
 			srv := redisserver.Start(t, opts...)
 			var restarts atomic.Int64
 			l := &load{t: t, names: 4, enough: func() bool { return restarts.Load() >= 2 }}
-			clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second})
-			kills := every(500*time.Millisecond, func() { _ = srv.Restart(); restarts.Add(1) })
+			clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second})
+			kills := repeat(500*time.Millisecond, func() { _ = srv.Restart(); restarts.Add(1) })
 			l.run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 			n := kills()
 			if opts == nil {
 				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one before", l.overlaps, l.smaller)
 				l.overlaps, l.smaller = 0, 0
 			}
-			l.judge(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))
+			l.report(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))
 			if n < 2 {
 				t.Errorf("%d restarts show nothing", n)
 			}
@@ -43,9 +43,9 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// memory is a directory in memory, where the system has one: while a disk is slow to sync, a server
-// that syncs every second holds back what it writes, and loses that when it is killed.
-func memory(t *testing.T) string {
+// memoryDir returns a directory in memory, where the system has one: while a disk is slow to sync,
+// a server that syncs every second holds back what it writes, and loses that when it is killed.
+func memoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast-")
 	if err != nil {

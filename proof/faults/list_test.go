@@ -40,7 +40,7 @@ func TestListAmongManyKeys(t *testing.T) {
 
 	seen, told, began := make([]bool, locks), 0, time.Now()
 	first := time.Duration(0)
-	least, peak := heap(), uint64(0)
+	least, peak := heapInUse(), uint64(0)
 	for info, err := range client.List(t.Context(), holdfast.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestListAmongManyKeys(t *testing.T) {
 			first = time.Since(began)
 		}
 		if told%batch == 0 {
-			peak = max(peak, heap())
+			peak = max(peak, heapInUse())
 		}
 		number, ok := strings.CutPrefix(info.Name, "lock ")
 		n, err := strconv.Atoi(number)
@@ -87,8 +87,8 @@ func TestListAmongManyKeys(t *testing.T) {
 	}
 }
 
-// heap is how much memory is in use.
-func heap() uint64 {
+// heapInUse returns how much memory is in use.
+func heapInUse() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

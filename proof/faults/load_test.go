@@ -63,18 +63,18 @@ func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	more := func(round int) bool {
-		if l.failed() {
+		if l.hasFailed() {
 			stop()
 			return false
 		}
-		return round < rounds || rounds == 0 && time.Now().Before(end) || !l.shows() && time.Now().Before(late)
+		return round < rounds || rounds == 0 && time.Now().Before(end) || !l.showsEnough() && time.Now().Before(late)
 	}
 	var all sync.WaitGroup
 	for i, c := range clients {
 		for j := range goroutines {
 			all.Go(func() {
 				for n := 0; more(n); n++ {
-					l.once(ctx, c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
+					l.lockOnce(ctx, c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
 				}
 			})
 		}
@@ -82,32 +82,32 @@ func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time
 	all.Wait()
 }
 
-// failed tells whether the load need not go on.
-func (l *load) failed() bool {
+// hasFailed reports whether the load need not go on.
+func (l *load) hasFailed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stuck > 0 && !l.spares || len(l.other) >= mostErrors
 }
 
-func (l *load) shows() bool {
+func (l *load) showsEnough() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.holds >= fewest && (l.enough == nil || l.enough())
 }
 
-func (l *load) count() int {
+func (l *load) countHolds() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.holds
 }
 
-func (l *load) once(all context.Context, c *holdfast.Client, name string) {
+func (l *load) lockOnce(all context.Context, c *holdfast.Client, name string) {
 	ctx, cancel := context.WithTimeout(all, harness.Patience)
 	defer cancel()
 	began := time.Now()
 	lease, err := c.Mutex(name).Lock(ctx)
 	took := time.Since(began)
-	l.began(all, name, lease, took, err)
+	l.judgeGrant(all, name, lease, took, err)
 	if err != nil {
 		return
 	}
@@ -129,8 +129,8 @@ func (l *load) once(all context.Context, c *holdfast.Client, name string) {
 	}
 }
 
-// began judges what came of a Lock.
-func (l *load) began(all context.Context, name string, lease *holdfast.Lease, took time.Duration, err error) {
+// judgeGrant judges what came of a Lock.
+func (l *load) judgeGrant(all context.Context, name string, lease *holdfast.Lease, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.longest = max(l.longest, took)
@@ -167,18 +167,18 @@ func (l *load) update(name string, token int64) {
 	}
 }
 
-// undisturbed fails when more than one of ten was lost, or given back without an answer, and some
+// isUndisturbed fails when more than one of ten was lost, or given back without an answer, and some
 // of each name: a hand-over is trusted for half a second at first, and a busy machine may stand
 // still for as long, now and then.
-func (l *load) undisturbed(why string) {
+func (l *load) isUndisturbed(why string) {
 	l.t.Helper()
 	if l.lost+l.unsure > l.holds/10+4*l.names {
 		l.t.Errorf("%d lost, %d uncertain: %s", l.lost, l.unsure, why)
 	}
 }
 
-// judge prints what came of it, and fails when anything was done wrong that no fault excuses.
-func (l *load) judge(what string) {
+// report prints what came of it, and fails when anything was done wrong that no fault excuses.
+func (l *load) report(what string) {
 	l.t.Helper()
 	l.t.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest wait %v;"+
 		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what, l.holds, l.overlaps,

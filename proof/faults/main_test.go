@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	harness.Quiet()
 	if os.Getenv(childEnv) != "" {
-		if err := child(); err != nil {
+		if err := runChild(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -33,8 +33,8 @@ func times(t *testing.T) int {
 
 func pause(d time.Duration) { <-time.After(d) }
 
-// every does something again and again until it is stopped, and says how often.
-func every(d time.Duration, f func()) (stop func() int) {
+// repeat does something again and again until it is stopped, and says how often.
+func repeat(d time.Duration, f func()) (stop func() int) {
 	over, done, n := make(chan struct{}), make(chan struct{}), 0
 	go func() {
 		defer close(done)

@@ -51,7 +51,7 @@ func TestQuorumPermissions(t *testing.T) {
 	}
 	whole := b.Under(t, "holdfast:whole")
 	b.Each(func(srv *redisserver.Server) { grant(srv, rules) })
-	asks := smallUser(t, whole)
+	asks := openAsSmallUser(t, whole)
 	if err := harness.Answered(t, func() error { return asks.Ready(t.Context()) }); err != nil {
 		t.Error("with all permissions: ", err)
 	}
@@ -73,7 +73,7 @@ func TestQuorumPermissions(t *testing.T) {
 			case err == nil && name == "all":
 				works = append(works, without)
 			case err == nil:
-			case name == "all" && denied(err):
+			case name == "all" && isDenied(err):
 				refused = append(refused, without)
 			default:
 				wrong = append(wrong, without)
@@ -85,8 +85,8 @@ func TestQuorumPermissions(t *testing.T) {
 		len(commands), len(refused), strings.Join(refused, " "), len(works), strings.Join(works, " "), len(wrong))
 }
 
-// denied reports whether an error says that the user may not.
-func denied(err error) bool {
+// isDenied reports whether an error says that the user may not.
+func isDenied(err error) bool {
 	var none *holdfast.QuorumError
 	if !errors.As(err, &none) {
 		var failure *holdfast.StoreError
@@ -98,8 +98,8 @@ func denied(err error) bool {
 	})
 }
 
-// smallUser opens a client of the user small, which the caller closes.
-func smallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
+// openAsSmallUser opens a client of the user small, which the caller closes.
+func openAsSmallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
 	t.Helper()
 	var stores []store.Store
 	for _, srv := range b.Masters {
@@ -117,7 +117,7 @@ func smallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
 // refusal is the answer; that of one alone is none: with a second that is slow, the same is asked
 // again.
 func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
-	one, two := smallUser(t, b), smallUser(t, b)
+	one, two := openAsSmallUser(t, b), openAsSmallUser(t, b)
 	defer func() { _, _ = one.Close(), two.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
@@ -125,7 +125,7 @@ func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
 	if err != nil {
 		return err
 	}
-	again := func(err error) bool { return unanswered(err) && !(refusing && denied(err)) && ctx.Err() == nil }
+	again := func(err error) bool { return isUnanswered(err) && !(refusing && isDenied(err)) && ctx.Err() == nil }
 	_, err = two.Mutex("x").TryLock(ctx)
 	for again(err) {
 		_, err = two.Mutex("x").TryLock(ctx)
@@ -135,7 +135,7 @@ func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
 	} else if !errors.Is(err, holdfast.ErrHeld) {
 		return errors.Join(err, lease.Release())
 	}
-	next := later(func() (*holdfast.Lease, error) { return two.Mutex("x").Lock(ctx) })
+	next := goLater(func() (*holdfast.Lease, error) { return two.Mutex("x").Lock(ctx) })
 	pause(30 * time.Millisecond)
 	err = lease.Check(ctx)
 	for again(err) {

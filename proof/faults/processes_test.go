@@ -29,7 +29,8 @@ type childPlan struct {
 
 const stoppedTTL = 500 * time.Millisecond
 
-// child holds many names, waits for as many others, and stands still when it is stopped. Its lines:
+// runChild holds many names, waits for as many others, and stands still when it is stopped. Its
+// lines:
 //
 //	waits    it holds all that it should hold, and waits for the others
 //	step     one that it did after a look at the lease
@@ -37,7 +38,7 @@ const stoppedTTL = 500 * time.Millisecond
 //	lost     the release said that the lease is lost
 //	in       what it waited for
 //	round    all is given back
-func child() error {
+func runChild() error {
 	var plan childPlan
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &plan); err != nil {
 		return err
@@ -88,7 +89,7 @@ func child() error {
 				return errors.New("a wait failed")
 			}
 			say("in", lease.Name(), lease.Token())
-			if err := lease.Release(); err != nil && !outlasted(err) { // so short a TTL is lost on a busy machine
+			if err := lease.Release(); err != nil && !isOutlasted(err) { // so short a TTL is lost on a busy machine
 				return err
 			}
 		}
@@ -97,8 +98,8 @@ func child() error {
 	return c.Close()
 }
 
-// begin starts a process with a plan. Its caller ends it.
-func begin(t *testing.T, plan childPlan) *harness.Process {
+// startChild starts a process with a plan. Its caller ends it.
+func startChild(t *testing.T, plan childPlan) *harness.Process {
 	t.Helper()
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -119,10 +120,10 @@ type said struct {
 // no step that a look at the lease protects; those it does without are refused by a storage that
 // checks tokens; its releases say that the lease is lost, and touch nobody's; and it does not
 // believe a hand-over from when it stood still, while another holds.
-func processesStopped(t *testing.T, b *harness.Deployment) {
+func stopProcesses(t *testing.T, b *harness.Deployment) {
 	const names = 50
 	rounds := 2 * times(t)
-	p := begin(t, childPlan{Way: b.Route, Prefix: b.Prefix, Names: names, Rounds: rounds})
+	p := startChild(t, childPlan{Way: b.Route, Prefix: b.Prefix, Names: names, Rounds: rounds})
 	defer p.Kill()
 	next := func() (s said) {
 		if err := p.Lines.Decode(&s); err != nil {
@@ -155,7 +156,7 @@ func processesStopped(t *testing.T, b *harness.Deployment) {
 		}
 		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and
 		// taken by others when it does not take it up.
-		mine := takeOver(t, other, waited, round)
+		mine := takeOverNames(t, other, waited, round)
 		if err := harness.Thaw(p.Process); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func processesStopped(t *testing.T, b *harness.Deployment) {
 			case <-holding:
 				holding = nil
 				for _, lease := range mine {
-					if answered(t.Context(), lease.Check) != nil || lease.Release() != nil {
+					if askUntilAnswered(t.Context(), lease.Check) != nil || lease.Release() != nil {
 						disturbed++
 					}
 				}
@@ -220,9 +221,9 @@ func processesStopped(t *testing.T, b *harness.Deployment) {
 	b.IsClean(t)
 }
 
-// takeOver gets all that the process holds, and what it waits for once that was given back, by
+// takeOverNames gets all that the process holds, and what it waits for once that was given back, by
 // name.
-func takeOver(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, round int) map[string]*holdfast.Lease {
+func takeOverNames(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, round int) map[string]*holdfast.Lease {
 	t.Helper()
 	mine := map[string]*holdfast.Lease{}
 	var mu sync.Mutex

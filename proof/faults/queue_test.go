@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// client is a client of one server, on connections of its own.
-func client(t *testing.T, addr string, config *holdfast.Config) *holdfast.Client {
+// newClient returns a client of one server, on connections of its own.
+func newClient(t *testing.T, addr string, config *holdfast.Config) *holdfast.Client {
 	t.Helper()
 	if config == nil {
 		config = &holdfast.Config{}
@@ -23,23 +23,23 @@ func client(t *testing.T, addr string, config *holdfast.Config) *holdfast.Client
 	return (&harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{addr}}, Prefix: "holdfast"}).Client(t, *config, nil)
 }
 
-// crowd is four of them.
-func crowd(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.Client) {
+// newClients returns four of them.
+func newClients(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.Client) {
 	for range 4 {
-		all = append(all, client(t, addr, config))
+		all = append(all, newClient(t, addr, config))
 	}
 	return all
 }
 
-// scripts is how many scripts the server ran.
-func scripts(srv *redisserver.Server) int {
+// countScripts returns how many scripts the server ran.
+func countScripts(srv *redisserver.Server) int {
 	stats := srv.CommandStats()
 	return stats["eval"] + stats["evalsha"]
 }
 
-// queue lets n goroutines of some clients wait for a name, each in the server's queue, until all
+// joinMany lets n goroutines of some clients wait for a name, each in the server's queue, until all
 // stand there. Each must release its lease, whatever else it does with it.
-func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
+func joinMany(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
 	before := harness.Queued(srv, name)
@@ -55,45 +55,45 @@ func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients [
 func TestTenThousandWaiters(t *testing.T) {
 	harness.Long(t)
 	srv := redisserver.Start(t)
-	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
+	clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
 	many := 2000 // with -race, 10,000 cannot even show that they are alive as often as they should
 	if times(t) > 1 {
 		many = 10_000
 	}
 	for _, n := range []int{10, many} {
 		name := fmt.Sprint("n", n)
-		holder, err := client(t, srv.Addr(), nil).Mutex(name).Lock(t.Context())
+		holder, err := newClient(t, srv.Addr(), nil).Mutex(name).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, began := scripts(srv), time.Now()
+		before, began := countScripts(srv), time.Now()
 		var in, first, lost atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 4*harness.Patience)
 		defer cancel()
-		all := queue(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
+		all := joinMany(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			if in.Add(1) == 10 {
-				first.Store(int64(scripts(srv)))
+				first.Store(int64(countScripts(srv)))
 			}
-			if err := lease.Release(); outlasted(err) {
+			if err := lease.Release(); isOutlasted(err) {
 				lost.Add(1)
 			} else if err != nil {
 				t.Error(err)
 			}
 		})
 		joined := time.Since(began)
-		commands := scripts(srv) - before
-		start, handing := scripts(srv), time.Now()
+		commands := countScripts(srv) - before
+		start, handing := countScripts(srv), time.Now()
 		if err := holder.Release(); err != nil {
 			t.Fatal(err)
 		}
 		all.Wait()
 		took := time.Since(handing)
 		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over, %d lost", n, joined.Round(time.Millisecond),
-			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(scripts(srv)-start)/float64(n), lost.Load())
+			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(countScripts(srv)-start)/float64(n), lost.Load())
 		// Ten hand-overs, and as much again for those who show life meanwhile.
 		if ten := int(first.Load()) - start; ten > 10*6+int(time.Since(handing)/time.Second+1)*n/4 {
 			t.Errorf("the first ten hand-overs took %d commands", ten)
@@ -112,7 +112,7 @@ func TestTenThousandWaiters(t *testing.T) {
 func TestCancelStorm(t *testing.T) {
 	harness.Long(t)
 	srv := redisserver.Start(t)
-	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
+	clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
 	const storm = 500
 	storms, cancelled, won := 5*times(t), atomic.Int64{}, atomic.Int64{}
 	var worst time.Duration
@@ -123,7 +123,7 @@ func TestCancelStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		all := queue(ctx, t, srv, clients, name, storm, func(lease *holdfast.Lease, err error) {
+		all := joinMany(ctx, t, srv, clients, name, storm, func(lease *holdfast.Lease, err error) {
 			if err != nil {
 				cancelled.Add(1)
 				return
@@ -132,11 +132,11 @@ func TestCancelStorm(t *testing.T) {
 			_ = lease.Release()
 		})
 		stays := make(chan time.Time, 1)
-		last := queue(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
+		last := joinMany(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
 			if err == nil {
 				err = lease.Release()
 			}
-			if err != nil && !outlasted(err) {
+			if err != nil && !isOutlasted(err) {
 				t.Error(err)
 			}
 			stays <- time.Now()
@@ -172,7 +172,7 @@ func TestDeadHead(t *testing.T) {
 		die  func(*fault.Proxy)
 	}{{"crashed", func(p *fault.Proxy) { p.Silence(); p.Cut() }}, {"half-open", (*fault.Proxy).Silence}} {
 		const dead = 5
-		holder, err := client(t, srv.Addr(), nil).Mutex(c.name).Lock(t.Context())
+		holder, err := newClient(t, srv.Addr(), nil).Mutex(c.name).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +182,11 @@ func TestDeadHead(t *testing.T) {
 		for range dead {
 			p := fault.Start(t, srv.Addr())
 			proxies = append(proxies, p)
-			it := client(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond})
-			heads = append(heads, queue(ctx, t, srv, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
+			it := newClient(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond})
+			heads = append(heads, joinMany(ctx, t, srv, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
 		}
 		in := make(chan time.Time, 1)
-		next := queue(t.Context(), t, srv, []*holdfast.Client{client(t, srv.Addr(), nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
+		next := joinMany(t.Context(), t, srv, []*holdfast.Client{newClient(t, srv.Addr(), nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
 			in <- time.Now()
 			if err != nil {
 				t.Error(err)

@@ -19,7 +19,7 @@ import (
 // Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the
 // cause, and nothing of them stays; a holder goes on while that does not last longer than trust; a
 // waiter is in when it is over. A release takes no memory, so it works without memory.
-func refusals(t *testing.T, b *harness.Deployment) {
+func refuseRequests(t *testing.T, b *harness.Deployment) {
 	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
 		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, refuse) },
 			func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, serve) }
@@ -35,8 +35,8 @@ func refusals(t *testing.T, b *harness.Deployment) {
 	}{
 		{"too few replicas", holdfast.StoreNoReplicas, few, enough, false, nil},
 		{"out of memory", holdfast.StoreOutOfMemory, full, empty, true, nil},
-		{"cannot persist", holdfast.StoreMisconfigured, unsaved, saved, false, []string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
-		{"read-only", holdfast.StoreReadOnly, replica, master, false, []string{harness.Single, harness.Quorum}},                           // else the servers themselves decide who is
+		{"cannot persist", holdfast.StoreMisconfigured, failToSave, saveAgain, false, []string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
+		{"read-only", holdfast.StoreReadOnly, makeReplica, makeMaster, false, []string{harness.Single, harness.Quorum}},                          // else the servers themselves decide who is
 	} {
 		if c.only != nil && !slices.Contains(c.only, b.Topology) {
 			continue
@@ -58,7 +58,7 @@ func refusals(t *testing.T, b *harness.Deployment) {
 				go func() {
 					next, err := two.Mutex(name).Lock(t.Context())
 					if err == nil {
-						if err = errors.Join(next.Err(), next.Release()); outlasted(err) { // it is in all the same
+						if err = errors.Join(next.Err(), next.Release()); isOutlasted(err) { // it is in all the same
 							err = nil
 						}
 					}
@@ -73,7 +73,7 @@ func refusals(t *testing.T, b *harness.Deployment) {
 			if b.Topology == harness.Quorum { // one of three
 				c.refuse(t, b.Masters[0])
 				for i := range n {
-					lease, err := granted(t.Context(), one.Mutex(fmt.Sprint("two of three", i)).TryLock)
+					lease, err := tryUntilGranted(t.Context(), one.Mutex(fmt.Sprint("two of three", i)).TryLock)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -98,10 +98,10 @@ func refusals(t *testing.T, b *harness.Deployment) {
 			for i := range n {
 				m := one.Mutex(fmt.Sprint("new", i))
 				lease, err := m.TryLock(t.Context())
-				for late := time.Now().Add(harness.Patience); unanswered(err) && !refusedAs(err, c.kind) && time.Now().Before(late); {
+				for late := time.Now().Add(harness.Patience); isUnanswered(err) && !isRefusedAs(err, c.kind) && time.Now().Before(late); {
 					lease, err = m.TryLock(t.Context())
 				}
-				if refusedAs(err, c.kind) {
+				if isRefusedAs(err, c.kind) {
 					refused++
 				} else if refused == i {
 					t.Errorf("a new lock: %v, %v", lease, err)
@@ -143,8 +143,9 @@ func refusals(t *testing.T, b *harness.Deployment) {
 	}
 }
 
-// refusedAs tells whether an error says that servers refuse, as what, and that nothing was done.
-func refusedAs(err error, kind holdfast.StoreKind) bool {
+// isRefusedAs reports whether an error says that servers refuse, as what, and that nothing was
+// done.
+func isRefusedAs(err error, kind holdfast.StoreKind) bool {
 	is := func(err error) bool {
 		var failure *holdfast.StoreError
 		return errors.As(err, &failure) && failure.Kind == kind && !failure.MayHaveApplied
@@ -162,9 +163,9 @@ func refusedAs(err error, kind holdfast.StoreKind) bool {
 	return n >= none.Need
 }
 
-// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file
+// failToSave makes a server fail to save, so that it refuses writes. A directory is where its file
 // should go.
-func unsaved(t *testing.T, srv *redisserver.Server) {
+func failToSave(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	_ = os.RemoveAll(filepath.Join(srv.Dir(), "taken")) // what it saved before
 	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
@@ -177,7 +178,7 @@ func unsaved(t *testing.T, srv *redisserver.Server) {
 	})
 }
 
-func saved(t *testing.T, srv *redisserver.Server) {
+func saveAgain(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	harness.Must(t, srv, "CONFIG", "SET", "save", "")
 	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
@@ -189,20 +190,20 @@ func saved(t *testing.T, srv *redisserver.Server) {
 	})
 }
 
-// replica makes a server follow nobody.
-func replica(t *testing.T, srv *redisserver.Server) {
+// makeReplica makes a server follow nobody.
+func makeReplica(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	harness.Must(t, srv, "REPLICAOF", "127.0.0.1", "1")
 }
 
-func master(t *testing.T, srv *redisserver.Server) {
+func makeMaster(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	harness.Must(t, srv, "REPLICAOF", "NO", "ONE")
 }
 
 // Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it
 // was.
-func keysOfOthers(t *testing.T, b *harness.Deployment) {
+func putForeignKeys(t *testing.T, b *harness.Deployment) {
 	c := b.Client(t, holdfast.Config{}, nil)
 	n, touched, untold := 0, 0, 0
 	for what, put := range map[string][]any{
@@ -225,11 +226,11 @@ func keysOfOthers(t *testing.T, b *harness.Deployment) {
 				before = append(before, harness.Must(t, srv, "DUMP", key))
 			}
 			err := try(name)
-			for late := time.Now().Add(harness.Patience); unanswered(err) && time.Now().Before(late); {
+			for late := time.Now().Add(harness.Patience); isUnanswered(err) && time.Now().Before(late); {
 				err = try(name)
 			}
 			n++
-			if !refusedAs(err, holdfast.StoreForeign) {
+			if !isRefusedAs(err, holdfast.StoreForeign) {
 				untold++
 				t.Logf("%s: %v", name, err)
 			}
@@ -243,7 +244,7 @@ func keysOfOthers(t *testing.T, b *harness.Deployment) {
 				continue
 			}
 			harness.Must(t, servers[0], put...) // at one of three: it does not count
-			lease, err := granted(t.Context(), c.Mutex(name).TryLock)
+			lease, err := tryUntilGranted(t.Context(), c.Mutex(name).TryLock)
 			if err != nil {
 				t.Errorf("%s, at one of three: %v", name, err)
 			} else if err := lease.Release(); err != nil {
@@ -285,13 +286,13 @@ func TestLoading(t *testing.T) {
 	}
 	rewrite()
 	var loading atomic.Int64
-	watch, l := client(t, srv.Addr(), nil), &load{t: t, names: 4, enough: func() bool { return loading.Load() > 0 }}
-	trying := every(5*time.Millisecond, func() {
-		if _, err := watch.Mutex("tried").TryLock(t.Context()); refusedAs(err, holdfast.StoreLoading) {
+	watch, l := newClient(t, srv.Addr(), nil), &load{t: t, names: 4, enough: func() bool { return loading.Load() > 0 }}
+	trying := repeat(5*time.Millisecond, func() {
+		if _, err := watch.Mutex("tried").TryLock(t.Context()); isRefusedAs(err, holdfast.StoreLoading) {
 			loading.Add(1)
 		}
 	})
-	kills := every(1500*time.Millisecond, func() {
+	kills := repeat(1500*time.Millisecond, func() {
 		rewrite()
 		_ = srv.Restart() // which returns when it answers, if only that it is loading
 		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
@@ -300,10 +301,10 @@ func TestLoading(t *testing.T) {
 			}
 		}
 	})
-	l.run(crowd(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*5*time.Second)
+	l.run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*5*time.Second)
 	n := kills()
 	trying()
-	l.judge(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))
+	l.report(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))
 	if loading.Load() == 0 {
 		t.Error("nobody saw it loading")
 	}

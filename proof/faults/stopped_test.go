@@ -16,7 +16,7 @@ import (
 // Trap 35: acquires that reach a server after their sender gave up, because it stood still, would
 // hold the lock for a TTL that nobody renews. They carry a moment after which they do nothing. A
 // Sentinel or a cluster would elect another if it lasted a second.
-func serversStopped(t *testing.T, b *harness.Deployment) {
+func stopServers(t *testing.T, b *harness.Deployment) {
 	const batch, ttl = 100, time.Minute
 	batches := times(t)
 	c := b.Client(t, holdfast.Config{TTL: ttl}, nil)
@@ -37,7 +37,7 @@ func serversStopped(t *testing.T, b *harness.Deployment) {
 		}
 		all.Wait()
 		b.IsClean(t)
-		before := writes(b)
+		before := countWrites(b)
 		b.Each((*redisserver.Server).Stop)
 		for j := range batch {
 			all.Go(func() {
@@ -68,7 +68,7 @@ func serversStopped(t *testing.T, b *harness.Deployment) {
 		for late := time.Now().Add(harness.Patience); len(left) > 0 && time.Now().Before(late); left = b.Left(t) {
 			pause(5 * time.Millisecond)
 		}
-		applied += writes(b) - before
+		applied += countWrites(b) - before
 		orphans += len(left)
 	}
 	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, %d orphans", asked, got.Load(), applied, orphans)
@@ -77,8 +77,8 @@ func serversStopped(t *testing.T, b *harness.Deployment) {
 	}
 }
 
-// writes is how often scripts made a hold.
-func writes(b *harness.Deployment) (n int) {
+// countWrites returns how often scripts made a hold.
+func countWrites(b *harness.Deployment) (n int) {
 	for _, srv := range b.Masters {
 		stats := srv.CommandStats()
 		if b.Topology == harness.Quorum {

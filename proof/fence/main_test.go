@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
-// thorough tells whether there is time for the large databases.
+// thorough reports whether there is time for the large databases.
 func thorough() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
 
 // needsServers skips a test that needs PostgreSQL or MariaDB.

@@ -88,7 +88,7 @@ func (h *holder) raise(ctx context.Context, tx *sql.Tx, step func()) error {
 	return fence.SQL(ctx, tx, h.db.Dialect, lock(h.round), h.token)
 }
 
-// lock is the name of a round's lock.
+// lock returns the name of a round's lock.
 func lock(round int) string { return "round:" + strconv.Itoa(round) }
 
 func (h *holder) update(ctx context.Context, tx *sql.Tx, writer, id int64) error {
@@ -217,7 +217,7 @@ func TestRoundsOfAnOldAndANewHolder(t *testing.T) {
 	})
 }
 
-// rounds is how many rounds each way has.
+// rounds returns how many rounds each way has.
 func rounds(how way) int {
 	switch {
 	case !thorough():

@@ -61,7 +61,7 @@ func Proxied(t *testing.T, opts ...string) (*redisserver.Server, *fault.Proxy) {
 	return srv, fault.Start(t, srv.Addr())
 }
 
-// Brief is a configuration with a TTL and nothing else.
+// Brief returns a configuration with a TTL and nothing else.
 func Brief(ttl time.Duration) *holdfast.Config { return &holdfast.Config{TTL: ttl} }
 
 // Answered asks until the server answers, and returns what it says. A server that stands still for
@@ -75,7 +75,7 @@ func Answered(t *testing.T, ask func() error) (err error) {
 	return err
 }
 
-// Checked is what Check of a lease says once the server answers.
+// Checked returns what Check of a lease says once the server answers.
 func Checked(t *testing.T, lease *holdfast.Lease) error {
 	t.Helper()
 	return Answered(t, func() error { return lease.Check(t.Context()) })
@@ -100,7 +100,7 @@ func (e *Events) Observe(event holdfast.Event) {
 	e.mu.Unlock()
 }
 
-// Count is the number of events of a kind so far.
+// Count returns the number of events of a kind so far.
 func (e *Events) Count(kind holdfast.EventKind) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,7 +17,7 @@ const Patience = 30 * time.Second
 // Thorough tells that long tests and long counts are wanted.
 var Thorough = os.Getenv("HOLDFAST_PROOF") == "1"
 
-// Measured tells whether a test may judge how long something took: in make proof, where nothing
+// Measured reports whether a test may judge how long something took: in make proof, where nothing
 // else runs. Long tests that run beside others have -short.
 func Measured() bool { return Thorough && !testing.Short() }
 
@@ -89,7 +89,7 @@ func Signalled(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-// Within is a context that ends with the test, or after d.
+// Within returns a context that ends with the test, or after d.
 func Within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

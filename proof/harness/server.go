@@ -20,10 +20,10 @@ func Must(t *testing.T, srv *redisserver.Server, args ...any) any {
 	return v
 }
 
-// KeyOf is the key of a name's state.
+// KeyOf returns the key of a name's state.
 func KeyOf(name string) string { return "holdfast:{" + name + "}" }
 
-// Queued is the number of tickets in the server's queue.
+// Queued returns the number of tickets in the server's queue.
 func Queued(srv *redisserver.Server, name string) int64 {
 	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":queue", "1", "+inf")
 	n, _ := v.(int64)
@@ -36,7 +36,7 @@ func Waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
 	Eventually(t, "all stand in the queue", func() bool { return Queued(srv, name) == n })
 }
 
-// Listening is the number of channels of processes that somebody listens to.
+// Listening returns the number of channels of processes that somebody listens to.
 func Listening(t *testing.T, srv *redisserver.Server) int {
 	t.Helper()
 	channels, _ := Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
@@ -63,7 +63,7 @@ func Gone(t *testing.T, srv *redisserver.Server, name string, limit time.Duratio
 	}
 }
 
-// SentTo is the names of the commands among what a proxy recorded, in order.
+// SentTo returns the names of the commands among what a proxy recorded, in order.
 func SentTo(p *fault.Proxy) (names []string) {
 	for _, chunk := range p.Sent("") {
 		for _, m := range beginning.FindAllStringSubmatch(chunk, -1) {

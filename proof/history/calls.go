@@ -17,20 +17,20 @@ func checkResource(h *History) []Violation {
 	for _, hold := range h.Holds {
 		holds[hold.ID+"/"+hold.Name] = hold
 	}
-	names := byName(h.Holds)
+	names := groupHolds(h.Holds)
 	for _, op := range h.Ops {
 		call := op.Call
 		if call.Kind != Write && call.Kind != Read || op.Return == nil {
 			continue
 		}
 		hold := holds[call.Hold+"/"+call.Name]
-		wrong := op.misused(hold, names[call.Name])
+		wrong := op.misuse(hold, names[call.Name])
 		if wrong == "" {
 			continue
 		}
 		var records []Record
 		if hold != nil && op.Return.Result != LostUpdate {
-			records = hold.story()
+			records = hold.records()
 		}
 		found = append(found, Violation{
 			Rule: judge.Resource, Name: call.Name, Records: append(records, call, *op.Return),
@@ -40,10 +40,10 @@ func checkResource(h *History) []Violation {
 	return found
 }
 
-// misused says what went wrong with a use of the resource; empty: nothing. hold is nil if there was
+// misuse says what went wrong with a use of the resource; empty: nothing. hold is nil if there was
 // none.
-func (op *Op) misused(hold *Hold, holds []*Hold) string {
-	if hold != nil && hold.companion(holds, op.Return.At) {
+func (op *Op) misuse(hold *Hold, holds []*Hold) string {
+	if hold != nil && hold.hasCompanion(holds, op.Return.At) {
 		return ""
 	}
 	if op.Return.Result == LostUpdate {
@@ -55,22 +55,22 @@ func (op *Op) misused(hold *Hold, holds []*Hold) string {
 	switch {
 	case op.Return.Result == Refused:
 		return "was refused while it was trusted"
-	case op.Return.Result == Changed && !hold.writes(holds):
+	case op.Return.Result == Changed && !hold.hasWriter(holds):
 		return "read two values while it was trusted"
 	}
 	return ""
 }
 
-// companion tells whether another hold of the same owner was asked for by the moment at: those do
-// not exclude each other, so their tokens fence each other off.
-func (hold *Hold) companion(holds []*Hold, at int64) bool {
+// hasCompanion reports whether another hold of the same owner was asked for by the moment at: those
+// do not exclude each other, so their tokens fence each other off.
+func (hold *Hold) hasCompanion(holds []*Hold, at int64) bool {
 	return hold.Owner != "" && slices.ContainsFunc(holds, func(other *Hold) bool {
 		return other.Root != hold.Root && other.Owner == hold.Owner && other.Called < at
 	})
 }
 
-// writes tells whether another entry into the same lease may have written.
-func (hold *Hold) writes(holds []*Hold) bool {
+// hasWriter reports whether another entry into the same lease may have written.
+func (hold *Hold) hasWriter(holds []*Hold) bool {
 	return slices.ContainsFunc(holds, func(other *Hold) bool {
 		return other.Root == hold.Root && other.ID != hold.ID && !other.Shares
 	})
@@ -99,7 +99,7 @@ func checkCalls(h *History, slack time.Duration) []Violation {
 			})
 			continue
 		}
-		late := time.Duration(at - call.At - call.Limit - h.stopped(call.Proc, call.At, at))
+		late := time.Duration(at - call.At - call.Limit - h.stoppedTime(call.Proc, call.At, at))
 		if call.Limit > 0 && late > slack {
 			found = append(found, Violation{
 				Rule: judge.Stuck, Name: call.Name, Records: records,

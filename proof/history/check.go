@@ -17,8 +17,8 @@ type Violation struct {
 	origin  int64
 }
 
-// String is the violation for people: the sentence, then the records that show it, in the order of
-// time.
+// String returns the violation for people: the sentence, then the records that show it, in the
+// order of time.
 func (v Violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %q: %s", v.Rule, v.Name, v.Text)
@@ -39,12 +39,12 @@ func Check(h *History, limits Limits) []Violation {
 	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
 	limits.Idle = cmp.Or(limits.Idle, time.Second)
 	var found []Violation
-	ops := opsByName(h.Ops)
-	for name, holds := range byName(h.Holds) {
+	ops := groupOps(h.Ops)
+	for name, holds := range groupHolds(h.Holds) {
 		found = append(found, checkOverlap(holds)...)
-		found = append(found, checkPermits(holds, ops[name].of(Resize))...)
+		found = append(found, checkPermits(holds, ops[name].ofKind(Resize))...)
 		found = append(found, checkMin(holds)...)
-		found = append(found, checkLeaders(holds, ops[name].of(Leader))...)
+		found = append(found, checkLeaders(holds, ops[name].ofKind(Leader))...)
 		found = append(found, checkTokens(holds)...)
 		found = append(found, h.checkReleases(holds)...)
 		found = append(found, checkTrust(holds)...)
@@ -61,20 +61,20 @@ func Check(h *History, limits Limits) []Violation {
 		slices.SortStableFunc(v.Records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
 		v.origin = h.Records[0].At
 	}
-	slices.SortStableFunc(found, func(a, b Violation) int { return cmp.Compare(a.at(), b.at()) })
+	slices.SortStableFunc(found, func(a, b Violation) int { return cmp.Compare(a.completedAt(), b.completedAt()) })
 	return found
 }
 
-// at is when the violation was complete.
-func (v Violation) at() int64 {
+// completedAt returns when the violation was complete.
+func (v Violation) completedAt() int64 {
 	if len(v.Records) == 0 {
 		return 0
 	}
 	return v.Records[len(v.Records)-1].At
 }
 
-// byName parts holds by the name of their lock; each part keeps the order.
-func byName(holds []*Hold) map[string][]*Hold {
+// groupHolds parts holds by the name of their lock; each part keeps the order.
+func groupHolds(holds []*Hold) map[string][]*Hold {
 	parts := map[string][]*Hold{}
 	for _, hold := range holds {
 		parts[hold.Name] = append(parts[hold.Name], hold)
@@ -85,7 +85,7 @@ func byName(holds []*Hold) map[string][]*Hold {
 // A list of operations on one name, in the order of their calls.
 type opList []*Op
 
-func opsByName(ops []*Op) map[string]opList {
+func groupOps(ops []*Op) map[string]opList {
 	parts := map[string]opList{}
 	for _, op := range ops {
 		parts[op.Call.Name] = append(parts[op.Call.Name], op)
@@ -93,7 +93,7 @@ func opsByName(ops []*Op) map[string]opList {
 	return parts
 }
 
-func (ops opList) of(kind Kind) []*Op {
+func (ops opList) ofKind(kind Kind) []*Op {
 	var those []*Op
 	for _, op := range ops {
 		if op.Call.Kind == kind {
@@ -103,8 +103,8 @@ func (ops opList) of(kind Kind) []*Op {
 	return those
 }
 
-// story is what a violation shows of a hold.
-func (hold *Hold) story() []Record {
+// records returns what a violation shows of a hold.
+func (hold *Hold) records() []Record {
 	records := []Record{hold.Lock}
 	if n := len(hold.Trusts); n > 0 {
 		records = append(records, hold.Trusts[n-1])
@@ -124,10 +124,10 @@ func (hold *Hold) story() []Record {
 	return records
 }
 
-func stories(holds ...*Hold) []Record {
+func recordsOf(holds ...*Hold) []Record {
 	var records []Record
 	for _, hold := range holds {
-		records = append(records, hold.story()...)
+		records = append(records, hold.records()...)
 	}
 	return records
 }

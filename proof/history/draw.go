@@ -41,8 +41,8 @@ type page struct {
 
 func (p *page) millis(at int64) float64 { return float64(min(max(at, p.origin), p.end)-p.origin) / 1e6 }
 
-// add draws a bar in the first row of its track that has room.
-func (p *page) add(name, class, text string, from, to int64) {
+// addBar draws a bar in the first row of its track that has room.
+func (p *page) addBar(name, class, text string, from, to int64) {
 	if p.lanes[name] == nil {
 		p.lanes[name] = &track{Name: name}
 	}
@@ -74,7 +74,7 @@ func Draw(w io.Writer, h *History, violations []Violation) error {
 	p.addWaits(h)
 	p.addFaults(h)
 	for _, v := range violations {
-		p.add(v.Name, "broken", v.String(), v.at(), v.at()+1e6)
+		p.addBar(v.Name, "broken", v.String(), v.completedAt(), v.completedAt()+1e6)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.lanes)) {
 		p.Lanes = append(p.Lanes, p.lanes[name])
@@ -91,9 +91,9 @@ func (p *page) addHolds(h *History) {
 		if hold.Shares || hold.Weight > 0 {
 			class = "shares"
 		}
-		if hold.trusted() {
+		if hold.isTrusted() {
 			text := fmt.Sprintf("%s, ended by %s\n%s", hold.ID, hold.Cause, hold.Lock.Format(p.origin))
-			p.add(hold.Name, class, text, hold.Start, hold.End)
+			p.addBar(hold.Name, class, text, hold.Start, hold.End)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (p *page) addWaits(h *History) {
 		}
 		for _, name := range names {
 			text := op.Call.Format(p.origin) + "\n" + op.Return.Format(p.origin)
-			p.add(name, "waits", text, op.Call.At, op.Return.At)
+			p.addBar(name, "waits", text, op.Call.At, op.Return.At)
 		}
 	}
 }
@@ -118,11 +118,11 @@ func (p *page) addFaults(h *History) {
 	for _, faults := range []map[string][]span{h.stops, h.stalls, h.mutes} {
 		for _, proc := range slices.Sorted(maps.Keys(faults)) {
 			for _, s := range faults[proc] {
-				p.add(" faults", "fault", proc+" stood still, or its network did", s.from, s.to)
+				p.addBar(" faults", "fault", proc+" stood still, or its network did", s.from, s.to)
 			}
 		}
 	}
 	for _, proc := range slices.Sorted(maps.Keys(h.kills)) {
-		p.add(" faults", "kill", proc+" killed", h.kills[proc], h.kills[proc]+1e6)
+		p.addBar(" faults", "kill", proc+" killed", h.kills[proc], h.kills[proc]+1e6)
 	}
 }

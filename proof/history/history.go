@@ -38,19 +38,19 @@ func Assemble(records []Record) (*History, error) {
 	ops := map[string]*Op{}
 	holds := map[string][]*Hold{} // by ID; those of a group have one
 	for i := range records {
-		if err := h.take(&records[i], ops, holds); err != nil {
+		if err := h.addRecord(&records[i], ops, holds); err != nil {
 			return nil, fmt.Errorf("history: %w: %s", err, records[i].Format(0))
 		}
 	}
 	for _, hold := range h.Holds {
-		h.finish(hold)
-		hold.settle()
+		h.findEnd(hold)
+		hold.findRoot()
 	}
-	h.follow()
+	h.markFollowers()
 	return h, nil
 }
 
-func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) error {
+func (h *History) addRecord(r *Record, ops map[string]*Op, holds map[string][]*Hold) error {
 	key := fmt.Sprint(r.Proc, "#", r.Op)
 	switch r.Event {
 	case Call:
@@ -61,7 +61,7 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		ops[key] = op
 		h.Ops = append(h.Ops, op)
 		for _, hold := range holds[r.Hold] {
-			hold.concerns(op)
+			hold.addOperation(op)
 		}
 	case Return:
 		op := ops[key]
@@ -70,23 +70,23 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		}
 		op.Return = r
 		if r.Kind.Holds() && r.Result == OK {
-			return h.begin(op, holds)
+			return h.beginHold(op, holds)
 		}
 	case Trust, Lost, Detach:
 		if holds[r.Hold] == nil {
 			return fmt.Errorf("word of an unknown hold %s", r.Hold)
 		}
 		for _, hold := range holds[r.Hold] {
-			hold.hear(r)
+			hold.addNotice(r)
 		}
 	default:
-		return h.befell(r)
+		return h.addProcessEvent(r)
 	}
 	return nil
 }
 
-// befell takes down what happened to a process.
-func (h *History) befell(r *Record) error {
+// addProcessEvent takes down what happened to a process.
+func (h *History) addProcessEvent(r *Record) error {
 	switch r.Event {
 	case Close:
 		h.closes[r.Proc] = r.At
@@ -110,7 +110,7 @@ func (h *History) befell(r *Record) error {
 	return nil
 }
 
-func (h *History) begin(op *Op, holds map[string][]*Hold) error {
+func (h *History) beginHold(op *Op, holds map[string][]*Hold) error {
 	r := op.Return
 	if r.Hold == "" || holds[r.Hold] != nil {
 		return fmt.Errorf("hold %q is there already, or has no ID", r.Hold)
@@ -139,8 +139,8 @@ func (h *History) begin(op *Op, holds map[string][]*Hold) error {
 // Server is the process that records about the server name.
 const Server = "server"
 
-// stopped is how long proc stood still between from and to.
-func (h *History) stopped(proc string, from, to int64) int64 {
+// stoppedTime returns how long proc stood still between from and to.
+func (h *History) stoppedTime(proc string, from, to int64) int64 {
 	var total int64
 	for _, s := range h.stops[proc] {
 		total += max(0, min(s.to, to)-max(s.from, from))

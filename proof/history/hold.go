@@ -32,8 +32,8 @@ type Hold struct {
 	downgrades []*Op
 }
 
-// hear takes down what was said of the hold.
-func (hold *Hold) hear(r *Record) {
+// addNotice takes down what was said of the hold.
+func (hold *Hold) addNotice(r *Record) {
 	switch {
 	case r.Event == Detach:
 		hold.detached = r
@@ -46,8 +46,8 @@ func (hold *Hold) hear(r *Record) {
 	}
 }
 
-// concerns takes down an operation on the hold.
-func (hold *Hold) concerns(op *Op) {
+// addOperation takes down an operation on the hold.
+func (hold *Hold) addOperation(op *Op) {
 	switch op.Call.Kind {
 	case Release:
 		hold.Releases = append(hold.Releases, op)
@@ -58,8 +58,8 @@ func (hold *Hold) concerns(op *Op) {
 	}
 }
 
-// finish finds the end of the hold: the earliest of what can end it.
-func (h *History) finish(hold *Hold) {
+// findEnd finds the end of the hold: the earliest of what can end it.
+func (h *History) findEnd(hold *Hold) {
 	hold.End = never
 	end := func(at int64, cause Event) {
 		if at < hold.End {
@@ -99,29 +99,29 @@ func (h *History) finish(hold *Hold) {
 	}
 }
 
-// settle finds the root: of a chain of entries, the first hold. A lock under a lease that was over,
-// and did not know it yet, is no entry but a new contender; its token tells. The lease that was
-// entered has been settled before.
-func (hold *Hold) settle() {
+// findRoot finds the root: of a chain of entries, the first hold. A lock under a lease that was
+// over, and did not know it yet, is no entry but a new contender; its token tells. The lease that
+// was entered has been settled before.
+func (hold *Hold) findRoot() {
 	hold.Root = hold.ID
 	if outer := hold.outer; outer != nil && (hold.Token == outer.Token || hold.Start < outer.End) {
 		hold.Root, hold.Owner = outer.Root, outer.Owner
 	}
 }
 
-// trusted tells whether the hold was ever one: a lease that was over when Lock returned, because
-// the process stood still in between, excludes nobody.
-func (hold *Hold) trusted() bool { return hold.Start < hold.End }
+// isTrusted reports whether the hold was ever one: a lease that was over when Lock returned,
+// because the process stood still in between, excludes nobody.
+func (hold *Hold) isTrusted() bool { return hold.Start < hold.End }
 
-// at is its claim at a moment while it is trusted.
-func (hold *Hold) at(moment int64) judge.Claim {
+// claimAt returns its claim at a moment while it is trusted.
+func (hold *Hold) claimAt(moment int64) judge.Claim {
 	claim := hold.Claim
 	claim.Shares = hold.Exclusive <= moment
 	return claim
 }
 
-// last is its claim when it ended.
-func (hold *Hold) last() judge.Claim {
+// lastClaim returns its claim when it ended.
+func (hold *Hold) lastClaim() judge.Claim {
 	claim := hold.Claim
 	claim.Shares = hold.Shares || len(hold.downgrades) > 0
 	return claim

@@ -34,7 +34,7 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 
 // eachIdle tells of every operation that stood in a queue how much of its wait nothing explains.
 func (h *History) eachIdle(tell func(op *Op, idle int64)) {
-	busy := h.busy()
+	busy := h.busyTimes()
 	for _, op := range h.Ops {
 		call := op.Call
 		if call.Kind != Lock || call.Polls || call.Name == "" || op.Return == nil {
@@ -60,23 +60,25 @@ type usage struct {
 	users map[string]map[string][]span // by name and process: when it held or asked
 }
 
-func (u *usage) add(name string, from, to int64) { u.busy[name] = append(u.busy[name], span{from, to}) }
+func (u *usage) addBusy(name string, from, to int64) {
+	u.busy[name] = append(u.busy[name], span{from, to})
+}
 
-func (u *usage) uses(name, proc string, from, to int64) {
+func (u *usage) addUse(name, proc string, from, to int64) {
 	if u.users[name] == nil {
 		u.users[name] = map[string][]span{}
 	}
 	u.users[name][proc] = append(u.users[name][proc], span{from, to})
 }
 
-// busy are the times of a usage, in order.
-func (h *History) busy() map[string][]span {
+// busyTimes returns the times of a usage, in order.
+func (h *History) busyTimes() map[string][]span {
 	u := &usage{map[string][]span{}, map[string]map[string][]span{}}
 	end := h.Records[len(h.Records)-1].At
 	for _, hold := range h.Holds {
-		to := hold.kept(end)
-		u.add(hold.Name, min(hold.Start, hold.End), to)
-		u.uses(hold.Name, hold.Proc, hold.Called, to)
+		to := hold.keptUntil(end)
+		u.addBusy(hold.Name, min(hold.Start, hold.End), to)
+		u.addUse(hold.Name, hold.Proc, hold.Called, to)
 	}
 	for _, op := range h.Ops {
 		if !op.Call.Kind.Holds() {
@@ -87,19 +89,19 @@ func (h *History) busy() map[string][]span {
 			names = []string{op.Call.Name}
 		}
 		for _, name := range names {
-			h.asked(u, op, name)
+			h.addAsked(u, op, name)
 		}
 	}
-	h.disturbed(u)
+	h.addFaults(u)
 	for name := range u.busy {
 		slices.SortFunc(u.busy[name], func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	}
 	return u.busy
 }
 
-// kept is until when the server may keep a hold: its release, or its TTL after it ended without
-// one.
-func (hold *Hold) kept(end int64) int64 {
+// keptUntil returns until when the server may keep a hold: its release, or its TTL after it ended
+// without one.
+func (hold *Hold) keptUntil(end int64) int64 {
 	ttl := cmp.Or(hold.asked.TTL, longestTTL)
 	to := min(hold.End, end) + ttl
 	for _, op := range hold.Releases {
@@ -112,48 +114,48 @@ func (hold *Hold) kept(end int64) int64 {
 	return max(to, hold.Start+hold.asked.Min)
 }
 
-// asked adds the times in which a call may have held a name that it did not get, or not yet.
-func (h *History) asked(u *usage, op *Op, name string) {
+// addAsked adds the times in which a call may have held a name that it did not get, or not yet.
+func (h *History) addAsked(u *usage, op *Op, name string) {
 	proc := op.Call.Proc
 	if op.Return == nil {
 		if killed := h.kills[proc]; killed > 0 {
-			u.add(name, killed, killed+longestTTL) // what it may have been granted
-			u.uses(name, proc, op.Call.At, killed)
+			u.addBusy(name, killed, killed+longestTTL) // what it may have been granted
+			u.addUse(name, proc, op.Call.At, killed)
 		}
 		return
 	}
 	back := op.Return.At
 	if op.Call.Type == Group && op.Call.Kind == Lock {
-		u.add(name, op.Call.At, back) // it may hold this one while it waits for another
+		u.addBusy(name, op.Call.At, back) // it may hold this one while it waits for another
 	}
-	u.uses(name, proc, op.Call.At, back)
+	u.addUse(name, proc, op.Call.At, back)
 	if op.Return.Result == OK || op.Return.Result == Held {
 		return
 	}
 	// It may have been granted at that moment, and is given back at once, if nothing is in the way.
 	long := givingBack
-	if h.troubled(proc, back, back+longestClaim, 0) {
+	if h.isTroubled(proc, back, back+longestClaim, 0) {
 		long = longestClaim
 	}
-	u.add(name, back, back+long)
+	u.addBusy(name, back, back+long)
 }
 
-// disturbed adds the times in which the server stood still or cut its connections, or a process did
+// addFaults adds the times in which the server stood still or cut its connections, or a process did
 // that held a name or asked for it.
-func (h *History) disturbed(u *usage) {
+func (h *History) addFaults(u *usage) {
 	for name := range u.users {
-		for _, stood := range [][]span{h.stops[Server], h.stood(Server, felt)} {
+		for _, stood := range [][]span{h.stops[Server], h.longStalls(Server, felt)} {
 			for _, s := range stood {
-				u.add(name, s.from, s.to+longestTTL)
+				u.addBusy(name, s.from, s.to+longestTTL)
 			}
 		}
 		for _, at := range h.cuts {
-			u.add(name, at, at+longestTTL)
+			u.addBusy(name, at, at+longestTTL)
 		}
 		for proc, used := range u.users[name] {
-			for _, f := range slices.Concat(h.stops[proc], h.stood(proc, felt), h.mutes[slotOf(proc)]) {
+			for _, f := range slices.Concat(h.stops[proc], h.longStalls(proc, felt), h.mutes[slotName(proc)]) {
 				if slices.ContainsFunc(used, func(u span) bool { return u.from < f.to && f.from < u.to+longestTTL }) {
-					u.add(name, f.from, f.to+longestTTL)
+					u.addBusy(name, f.from, f.to+longestTTL)
 				}
 			}
 		}

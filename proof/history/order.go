@@ -33,16 +33,16 @@ const (
 // at waits during which nothing troubled the process or the server.
 func checkOrder(h *History) []Violation {
 	var found []Violation
-	names := byName(h.Holds)
+	names := groupHolds(h.Holds)
 	for _, op := range h.Ops {
 		call := op.Call
 		if call.Kind != Lock || !call.Queues || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
-			h.troubled(call.Proc, call.At, op.Return.At, felt) {
+			h.isTroubled(call.Proc, call.At, op.Return.At, felt) {
 			continue
 		}
 		if passed := op.passedBy(names[call.Name]); len(passed) > passes {
 			found = append(found, Violation{
-				Rule: judge.Order, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
+				Rule: judge.Order, Name: call.Name, Records: append(recordsOf(passed...), call, *op.Return),
 				Text: fmt.Sprintf("%d that came later passed one of %s in the queue", len(passed), call.Proc),
 			})
 		}
@@ -50,7 +50,7 @@ func checkOrder(h *History) []Violation {
 	return found
 }
 
-// passedBy are the holds of later callers that began while a caller waited, one for each token.
+// passedBy returns the holds of later callers that began while a caller waited, one for each token.
 // holds are of one name, in the order of their begin.
 func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	wait := judge.Wait{Called: op.Call.At, Returned: op.Return.At}
@@ -61,7 +61,7 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 			break
 		}
 		if wait.PassedBy(judge.Wait{Called: hold.Called, Returned: hold.Start}, joining, 0) && claim.Contends(hold.Claim) &&
-			hold.Root == hold.ID && !tokens[hold.Token] && !joined(hold, holds[:i]) {
+			hold.Root == hold.ID && !tokens[hold.Token] && !skipsQueue(hold, holds[:i]) {
 			tokens[hold.Token] = true
 			passed = append(passed, hold)
 		}
@@ -69,9 +69,9 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	return passed
 }
 
-// joined tells whether the hold had not to stand in the queue: another of its process had been let
-// in just before, or one of its owner holds.
-func joined(hold *Hold, earlier []*Hold) bool {
+// skipsQueue reports whether the hold had not to stand in the queue: another of its process had
+// been let in just before, or one of its owner holds.
+func skipsQueue(hold *Hold, earlier []*Hold) bool {
 	for _, other := range earlier {
 		switch {
 		case other.Root == hold.Root:
@@ -84,21 +84,21 @@ func joined(hold *Hold, earlier []*Hold) bool {
 	return false
 }
 
-// slotOf is the name of a process without its life.
-func slotOf(proc string) string {
+// slotName returns the name of a process without its life.
+func slotName(proc string) string {
 	slot, _, _ := strings.Cut(proc, ".")
 	return slot
 }
 
-// troubled tells whether a process, its network or the server stood still between from and to, or
-// connections were cut, or so shortly before that it may still be felt. A stop by itself lasted for
-// least.
-func (h *History) troubled(proc string, from, to, least int64) bool {
+// isTroubled reports whether a process, its network or the server stood still between from and to,
+// or connections were cut, or so shortly before that it may still be felt. A stop by itself lasted
+// for least.
+func (h *History) isTroubled(proc string, from, to, least int64) bool {
 	from -= int64(time.Second)
-	if h.stalled(proc, from, to, least) || h.stalled(Server, from, to, least) {
+	if h.isStalled(proc, from, to, least) || h.isStalled(Server, from, to, least) {
 		return true
 	}
-	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotOf(proc)]} {
+	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotName(proc)]} {
 		for _, s := range spans {
 			if s.from < to && from < s.to {
 				return true
@@ -113,8 +113,8 @@ func (h *History) troubled(proc string, from, to, least int64) bool {
 	return false
 }
 
-// stalled tells whether one stood still by itself between from and to, for so long at least.
-func (h *History) stalled(proc string, from, to, least int64) bool {
+// isStalled reports whether one stood still by itself between from and to, for so long at least.
+func (h *History) isStalled(proc string, from, to, least int64) bool {
 	all := h.stalls[proc] // one after the other
 	after, _ := slices.BinarySearchFunc(all, to, func(s span, to int64) int { return cmp.Compare(s.from, to) })
 	for i := after - 1; i >= 0 && all[i].to > from; i-- {
@@ -125,8 +125,8 @@ func (h *History) stalled(proc string, from, to, least int64) bool {
 	return false
 }
 
-// stood are the times in which one stood still by itself, for so long at least.
-func (h *History) stood(proc string, least int64) (spans []span) {
+// longStalls returns the times in which one stood still by itself, for so long at least.
+func (h *History) longStalls(proc string, least int64) (spans []span) {
 	for _, s := range h.stalls[proc] {
 		if s.to-s.from >= least {
 			spans = append(spans, s)
@@ -135,10 +135,10 @@ func (h *History) stood(proc string, least int64) (spans []span) {
 	return spans
 }
 
-// Disturbed tells whether a process, its network or the server stood still while its client was
+// Disturbed reports whether a process, its network or the server stood still while its client was
 // closed: that tries once more what it has not given back, for a moment.
 func (h *History) Disturbed(proc string) bool {
 	const longest = int64(5 * time.Second)
 	at, closed := h.closes[proc]
-	return closed && h.troubled(proc, at, at+longest, 0)
+	return closed && h.isTroubled(proc, at, at+longest, 0)
 }

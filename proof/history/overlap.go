@@ -14,31 +14,31 @@ func checkOverlap(holds []*Hold) []Violation {
 	var found []Violation
 	var trusted []*Hold // that reach into the present
 	for _, hold := range holds {
-		if !hold.trusted() {
+		if !hold.isTrusted() {
 			continue
 		}
 		trusted = slices.DeleteFunc(trusted, func(other *Hold) bool { return other.End <= hold.Start })
 		var rival *Hold // of several, the one that reaches furthest
 		for _, other := range trusted {
-			if other.at(hold.Start).Excludes(hold.Claim) && (rival == nil || other.End > rival.End) {
+			if other.claimAt(hold.Start).Excludes(hold.Claim) && (rival == nil || other.End > rival.End) {
 				rival = other
 			}
 		}
 		if rival != nil {
-			found = append(found, overlap(rival, hold))
+			found = append(found, overlapViolation(rival, hold))
 		}
 		trusted = append(trusted, hold)
 	}
 	return found
 }
 
-func overlap(first, second *Hold) Violation {
+func overlapViolation(first, second *Hold) Violation {
 	both := min(first.End, second.End)
 	if second.Shares {
 		both = min(both, first.Exclusive)
 	}
 	return Violation{
-		Rule: judge.Overlap, Name: second.Name, Records: stories(first, second),
+		Rule: judge.Overlap, Name: second.Name, Records: recordsOf(first, second),
 		Text: fmt.Sprintf("%s (token %d) and %s (token %d) were both trusted for %v",
 			first.ID, first.Token, second.ID, second.Token, time.Duration(both-second.Start)),
 	}

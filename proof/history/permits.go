@@ -19,7 +19,7 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 	var found []Violation
 	var trusted []*Hold
 	for _, hold := range holds {
-		if !hold.trusted() || hold.Weight == 0 {
+		if !hold.isTrusted() || hold.Weight == 0 {
 			continue
 		}
 		trusted = slices.DeleteFunc(trusted, func(other *Hold) bool { return other.End <= hold.Start })
@@ -32,9 +32,9 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 				last = other
 			}
 		}
-		if most := permitsOf(last, holds, resizes); sum > most && len(trusted) > 1 {
+		if most := permitLimit(last, holds, resizes); sum > most && len(trusted) > 1 {
 			found = append(found, Violation{
-				Rule: judge.Permits, Name: hold.Name, Records: stories(trusted...),
+				Rule: judge.Permits, Name: hold.Name, Records: recordsOf(trusted...),
 				Text: fmt.Sprintf("%d permits were trusted when %s began, of at most %d", sum, hold.ID, most),
 			})
 		}
@@ -42,8 +42,8 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 	return found
 }
 
-// permitsOf is the most that there may have been when the hold was granted.
-func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
+// permitLimit returns the most that there may have been when the hold was granted.
+func permitLimit(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 	most := hold.asked.Size
 	for _, op := range resizes {
 		end := op.Call.At + forgotten
@@ -64,11 +64,11 @@ func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 	return most
 }
 
-// follow finds the holds whose process may have learned of another number of permits before it
-// asked for them. A process asks with that number for all callers that wait behind one another,
+// markFollowers finds the holds whose process may have learned of another number of permits before
+// it asked for them. A process asks with that number for all callers that wait behind one another,
 // with handles of one number, weight and TTL. A caller that polls learns of another number by
 // itself.
-func (h *History) follow() {
+func (h *History) markFollowers() {
 	type pool struct {
 		proc, name        string
 		size, weight, ttl int64

@@ -47,7 +47,7 @@ func TestOverlapAgreesWithEveryPair(t *testing.T) {
 		var want int
 		for j, second := range holds {
 			if slices.ContainsFunc(holds[:j], func(first *Hold) bool {
-				both := first.Root != second.Root && first.trusted() && second.trusted() && first.End > second.Start
+				both := first.Root != second.Root && first.isTrusted() && second.isTrusted() && first.End > second.Start
 				return both && (first.Owner == "" || first.Owner != second.Owner) && (!second.Shares || first.Exclusive > second.Start)
 			}) {
 				want++

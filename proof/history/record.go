@@ -48,7 +48,7 @@ const (
 	Read      Kind = "read"
 )
 
-// Holds tells whether the operation makes a hold, if it succeeds.
+// Holds reports whether the operation makes a hold, if it succeeds.
 func (k Kind) Holds() bool { return k == Lock || k == TryLock }
 
 // A Type is what a name is. It does not change.

@@ -34,7 +34,7 @@ func Create(dir, proc string) (*Recorder, error) {
 // NextOp gives the number of a new operation.
 func (r *Recorder) NextOp() int64 { return r.ops.Add(1) }
 
-// HoldID is the ID of the hold that operation op makes.
+// HoldID returns the ID of the hold that operation op makes.
 func (r *Recorder) HoldID(op int64) string { return fmt.Sprintf("%s#%d", r.proc, op) }
 
 // Put writes rec down; At and Proc are filled in where they are empty. When it returns, the kernel

@@ -14,7 +14,7 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
 		found = append(found, Violation{
-			Rule: judge.Release, Name: hold.Name, Records: append(hold.story(), more...),
+			Rule: judge.Release, Name: hold.Name, Records: append(hold.records(), more...),
 			Text: fmt.Sprintf("the release of %s (token %d) was reported done although %s", hold.ID, hold.Token, what),
 		})
 	}
@@ -23,9 +23,9 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 			if op.Return == nil || op.Return.Result != OK {
 				continue
 			}
-			if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
+			if heir := findSuccessor(hold, holds[i+1:], op.Call.At); heir != nil {
 				found = append(found, Violation{
-					Rule: judge.Trust, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return, heir.Lock),
+					Rule: judge.Trust, Name: hold.Name, Records: append(hold.records(), op.Call, *op.Return, heir.Lock),
 					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's", hold.ID, hold.Token, heir.ID),
 				})
 			}
@@ -42,7 +42,7 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 			case hold.Notice != nil && hold.Notice.At < op.Call.At:
 				report(hold, "its loss had been told")
 			default:
-				if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
+				if heir := findSuccessor(hold, holds[i+1:], op.Call.At); heir != nil {
 					report(hold, "the lock was already "+heir.ID+"'s", heir.Lock)
 				}
 			}
@@ -51,9 +51,9 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 	return found
 }
 
-// successor is a hold with a larger token, of another lease that cannot be held beside this one,
-// that had returned by the moment at.
-func successor(hold *Hold, later []*Hold, at int64) *Hold {
+// findSuccessor returns a hold with a larger token, of another lease that cannot be held beside
+// this one, that had returned by the moment at.
+func findSuccessor(hold *Hold, later []*Hold, at int64) *Hold {
 	writes := !hold.Shares && len(hold.downgrades) == 0
 	for _, other := range later {
 		if other.Start >= at {
@@ -74,9 +74,9 @@ func checkMin(holds []*Hold) []Violation {
 		if hold.asked.Min == 0 || hold.Root != hold.ID {
 			continue
 		}
-		claim := hold.last()
-		claim.Shares = claim.Shares || readOn(hold, holds[i+1:])
-		kept := judge.Kept{Claim: claim, Until: time.Duration(hold.granted(holds[:i])+hold.asked.Min) - rounding}
+		claim := hold.lastClaim()
+		claim.Shares = claim.Shares || isReadOn(hold, holds[i+1:])
+		kept := judge.Kept{Claim: claim, Until: time.Duration(hold.earliestGrant(holds[:i])+hold.asked.Min) - rounding}
 		for _, other := range holds[i+1:] {
 			began := time.Duration(other.Start)
 			if began >= kept.Until {
@@ -84,7 +84,7 @@ func checkMin(holds []*Hold) []Violation {
 			}
 			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token {
 				found = append(found, Violation{
-					Rule: judge.MinHold, Name: hold.Name, Records: stories(hold, other),
+					Rule: judge.MinHold, Name: hold.Name, Records: recordsOf(hold, other),
 					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding, hold.ID),
 				})
 				break
@@ -94,23 +94,23 @@ func checkMin(holds []*Hold) []Violation {
 	return found
 }
 
-// readOn tells whether another lease on the same hold, which reads or came to read, outlived this
-// one. The release of the last writer of such a hold downgrades it.
-func readOn(hold *Hold, later []*Hold) bool {
+// isReadOn reports whether another lease on the same hold, which reads or came to read, outlived
+// this one. The release of the last writer of such a hold downgrades it.
+func isReadOn(hold *Hold, later []*Hold) bool {
 	for _, other := range later {
-		if other.Root == hold.Root && other.last().Shares && other.End > hold.End {
+		if other.Root == hold.Root && other.lastClaim().Shares && other.End > hold.End {
 			return true
 		}
 	}
 	return false
 }
 
-// granted is the earliest moment at which the server may have granted a hold: not before its call,
-// nor before the end of an earlier one that excludes it and was trusted.
-func (hold *Hold) granted(earlier []*Hold) int64 {
+// earliestGrant returns the earliest moment at which the server may have granted a hold: not before
+// its call, nor before the end of an earlier one that excludes it and was trusted.
+func (hold *Hold) earliestGrant(earlier []*Hold) int64 {
 	since := hold.Called
 	for _, other := range earlier {
-		if other.trusted() && other.Token < hold.Token && other.Excludes(hold.Claim) {
+		if other.isTrusted() && other.Token < hold.Token && other.Excludes(hold.Claim) {
 			since = max(since, min(other.End, hold.Start))
 		}
 	}
@@ -122,7 +122,7 @@ func checkTrust(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, said Record, what string) {
 		found = append(found, Violation{
-			Rule: judge.Trust, Name: hold.Name, Records: append(hold.story(), said),
+			Rule: judge.Trust, Name: hold.Name, Records: append(hold.records(), said),
 			Text: fmt.Sprintf("%s (token %d) %s", hold.ID, hold.Token, what),
 		})
 	}

@@ -27,7 +27,7 @@ func Summarize(h *History) Summary {
 	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{}, LongestWaits: map[Type]time.Duration{}}
 	h.eachIdle(func(_ *Op, idle int64) { s.LongestIdle = max(s.LongestIdle, time.Duration(idle)) })
 	for _, op := range h.Ops {
-		row := rowOf(op.Call)
+		row := rowName(op.Call)
 		counts := s.Results[row]
 		if counts == nil {
 			counts = map[Result]int{}
@@ -39,12 +39,12 @@ func Summarize(h *History) Summary {
 		}
 		counts[op.Return.Result]++
 		if op.Call.Kind == Lock {
-			waited := op.Return.At - op.Call.At - h.stopped(op.Call.Proc, op.Call.At, op.Return.At)
+			waited := op.Return.At - op.Call.At - h.stoppedTime(op.Call.Proc, op.Call.At, op.Return.At)
 			s.LongestWaits[op.Call.Type] = max(s.LongestWaits[op.Call.Type], time.Duration(waited))
 		}
 	}
 	for _, hold := range h.Holds {
-		if !hold.trusted() {
+		if !hold.isTrusted() {
 			s.Ends["untrusted"]++
 			continue
 		}
@@ -52,14 +52,14 @@ func Summarize(h *History) Summary {
 		s.Ends[hold.Cause]++
 		// Only where the worker was looking when trust ended: else it is late, not the notice.
 		if n := len(hold.Trusts); n > 0 && hold.Notice != nil && hold.Cause == Trust && hold.Trusts[n-1].At > hold.End-looking {
-			told := hold.Notice.At - hold.End - h.stopped(hold.Proc, hold.End, hold.Notice.At)
+			told := hold.Notice.At - hold.End - h.stoppedTime(hold.Proc, hold.End, hold.Notice.At)
 			s.LatestTold = max(s.LatestTold, time.Duration(told))
 		}
 	}
 	return s
 }
 
-// String is one line a kind of operation, and one of holds.
+// String returns one line a kind of operation, and one of holds.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d calls; at most %v of a wait explained by neither holders nor faults; longest waits:", s.Calls,
@@ -76,8 +76,8 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// rowOf is the line of a summary that an operation counts in.
-func rowOf(call Record) string {
+// rowName returns the line of a summary that an operation counts in.
+func rowName(call Record) string {
 	mode := ""
 	if call.Shares && call.Kind != Release {
 		mode = " to read"

@@ -13,7 +13,7 @@ func checkTokens(holds []*Hold) []Violation {
 	roots := map[string]*Hold{}
 	reads := map[string]bool{} // the leases, by root, that are held to read, or have been
 	for _, hold := range holds {
-		reads[hold.Root] = reads[hold.Root] || hold.last().Shares
+		reads[hold.Root] = reads[hold.Root] || hold.lastClaim().Shares
 	}
 	var firsts []*Hold // of each lease, without the entries into it
 	var grants []judge.Grant
@@ -31,7 +31,7 @@ func checkTokens(holds []*Hold) []Violation {
 		firsts = append(firsts, hold)
 		grants = append(grants, judge.Grant{
 			Claim: hold.Claim, Proc: hold.Proc, Joined: reads[hold.Root], Token: hold.Token,
-			Called: hold.Called, Returned: hold.Start, Trusted: hold.trusted(),
+			Called: hold.Called, Returned: hold.Start, Trusted: hold.isTrusted(),
 		})
 	}
 	for _, f := range judge.Faults(grants) {
@@ -41,9 +41,9 @@ func checkTokens(holds []*Hold) []Violation {
 }
 
 func tokenViolation(first, second *Hold, what string) Violation {
-	records := stories(second)
+	records := recordsOf(second)
 	if first != second {
-		records = stories(first, second)
+		records = recordsOf(first, second)
 	}
 	return Violation{
 		Rule: judge.Token, Name: second.Name, Records: records,

@@ -18,7 +18,7 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 		for _, hold := range holds {
 			if hold.Start < op.Call.At && hold.End > op.Return.At && hold.Token != op.Return.Token {
 				found = append(found, Violation{
-					Rule: judge.Leader, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return),
+					Rule: judge.Leader, Name: hold.Name, Records: append(hold.records(), op.Call, *op.Return),
 					Text: fmt.Sprintf("%s (token %d) led all the time, and the answer was %s, token %d",
 						hold.ID, hold.Token, op.Return.Result, op.Return.Token),
 				})
@@ -33,18 +33,18 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 // and one that was set while it was set. ops are all of one name.
 func checkLatch(ops opList) []Violation {
 	var found []Violation
-	sets, downs := ops.of(Set), ops.of(CountDown)
+	sets, downs := ops.ofKind(Set), ops.ofKind(CountDown)
 	report := func(op *Op, text string) {
 		found = append(found, Violation{Rule: judge.Latch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return}, Text: text})
 	}
 	for _, op := range ops {
-		if op.sawOpen() && !mayOpen(sets, downs, op.Return.At) {
+		if op.foundOpen() && !mayBeOpen(sets, downs, op.Return.At) {
 			report(op, "it was open although too few had counted down since any Set")
 		}
 	}
 	for i, second := range sets {
 		again := func(first *Op) bool {
-			return second.sets(first) && !counted(first, downs, second.Return.At)
+			return second.setsWithin(first) && !mayBeOpenAfter(first, downs, second.Return.At)
 		}
 		if slices.ContainsFunc(sets[:i], again) {
 			report(second, "it was set although it was set, and too few had counted down")
@@ -53,29 +53,29 @@ func checkLatch(ops opList) []Violation {
 	return found
 }
 
-// sawOpen tells whether an operation found the latch open.
-func (op *Op) sawOpen() bool {
+// foundOpen reports whether an operation found the latch open.
+func (op *Op) foundOpen() bool {
 	return op.Return != nil && op.Return.Result == OK &&
 		(op.Call.Kind == Wait || op.Call.Kind == Count && op.Return.Weight == 0)
 }
 
-// sets tells whether a Set succeeded within the life of one before it.
-func (op *Op) sets(first *Op) bool {
+// setsWithin reports whether a Set succeeded within the life of one before it.
+func (op *Op) setsWithin(first *Op) bool {
 	done := func(op *Op) bool { return op.Return != nil && op.Return.Result == OK }
 	return done(op) && done(first) && first.Return.At < op.Call.At && op.Return.At < first.Call.At+first.Call.TTL
 }
 
-func mayOpen(sets, downs []*Op, by int64) bool {
+func mayBeOpen(sets, downs []*Op, by int64) bool {
 	for _, set := range sets {
-		if set.Call.At < by && (set.Return == nil || set.Return.Result != Held) && counted(set, downs, by) {
+		if set.Call.At < by && (set.Return == nil || set.Return.Result != Held) && mayBeOpenAfter(set, downs, by) {
 			return true
 		}
 	}
 	return false
 }
 
-// counted tells whether as many as were set may have counted down by a moment.
-func counted(set *Op, downs []*Op, by int64) bool {
+// mayBeOpenAfter reports whether as many as were set may have counted down by a moment.
+func mayBeOpenAfter(set *Op, downs []*Op, by int64) bool {
 	left := set.Call.Weight
 	for _, down := range downs {
 		if down.Call.At >= by || left <= 0 {

@@ -8,19 +8,19 @@ type Claim struct {
 	Weight int64  // its permits; 0: the name is no semaphore
 }
 
-// Together tells whether two holds may be held at one moment whatever their modes: leases that
+// Together reports whether two holds may be held at one moment whatever their modes: leases that
 // entered one another may, and so may those of one owner.
 func (c Claim) Together(other Claim) bool {
 	return c.Root != "" && c.Root == other.Root || c.Owner != "" && c.Owner == other.Owner
 }
 
-// Contends tells whether one of two holds has to wait for the other while there is no room for
+// Contends reports whether one of two holds has to wait for the other while there is no room for
 // both.
 func (c Claim) Contends(other Claim) bool {
 	return !c.Together(other) && !(c.Shares && other.Shares)
 }
 
-// Excludes tells whether two holds must not be trusted at one moment. Permits do not exclude each
+// Excludes reports whether two holds must not be trusted at one moment. Permits do not exclude each
 // other; their sum has a bound.
 func (c Claim) Excludes(other Claim) bool {
 	return c.Contends(other) && c.Weight == 0 && other.Weight == 0
@@ -29,10 +29,10 @@ func (c Claim) Excludes(other Claim) bool {
 // A Holder is a lease that somebody watches while it lasts.
 type Holder interface {
 	Claim() Claim  // Claim is how it holds now.
-	Trusted() bool // Trusted tells whether it may be trusted now.
+	Trusted() bool // Trusted reports whether it may be trusted now.
 }
 
-// Trusted are those of some holders that are trusted now.
+// Trusted returns those of some holders that are trusted now.
 func Trusted[H Holder](holders []H) (trusted []H) {
 	for _, h := range holders {
 		if h.Trusted() {
@@ -42,7 +42,7 @@ func Trusted[H Holder](holders []H) (trusted []H) {
 	return trusted
 }
 
-// Sum is how many permits holders have together.
+// Sum returns how many permits holders have together.
 func Sum[H Holder](holders []H) (permits int64) {
 	for _, h := range holders {
 		permits += h.Claim().Weight

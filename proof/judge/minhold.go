@@ -8,7 +8,8 @@ type Kept struct {
 	Until time.Duration // since any moment
 }
 
-// Early is how long before the end of the min hold another hold began; not positive: it did not.
+// Early returns how long before the end of the min hold another hold began; not positive: it did
+// not.
 func (k Kept) Early(other Claim, began time.Duration) time.Duration {
 	if !k.Excludes(other) {
 		return 0

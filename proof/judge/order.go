@@ -4,9 +4,9 @@ package judge
 // clock.
 type Wait struct{ Called, Returned int64 }
 
-// PassedBy tells whether a later caller returned first. Calls that were sent and answered at nearly
-// the same moment prove nothing: the later call must have begun so much later, and returned so much
-// sooner.
+// PassedBy reports whether a later caller returned first. Calls that were sent and answered at
+// nearly the same moment prove nothing: the later call must have begun so much later, and returned
+// so much sooner.
 func (w Wait) PassedBy(other Wait, later, sooner int64) bool {
 	return other.Called > w.Called+later && other.Returned < w.Returned-sooner
 }

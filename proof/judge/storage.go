@@ -47,7 +47,7 @@ func (s *Storage) Read(name string, token int64, shares bool) (value int64, ok b
 	return c.value, true
 }
 
-// Write replaces a number, unless the token is too small. It tells whether the number was another
+// Write replaces a number, unless the token is too small. It reports whether the number was another
 // than the base that the writer had read: then an update is lost.
 func (s *Storage) Write(name string, token, base, value int64) (ok, lost bool) {
 	c := s.cell(name)

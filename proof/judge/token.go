@@ -1,6 +1,6 @@
 package judge
 
-// IsToken tells whether a number can be a token.
+// IsToken reports whether a number can be a token.
 func IsToken(n int64) bool { return 0 < n && n < 1<<53 }
 
 // Tokens are the largest that a name has granted so far.
@@ -9,8 +9,8 @@ type Tokens struct {
 	Exclusive int64 // of those that do not share
 }
 
-// Grow tells whether a token may be the next: a writer's is larger than all before, and a reader's
-// larger than those of all writers before.
+// Grow reports whether a token may be the next: a writer's is larger than all before, and a
+// reader's larger than those of all writers before.
 func (t Tokens) Grow(token int64, shares bool) bool {
 	if shares {
 		return token > t.Exclusive
@@ -18,7 +18,7 @@ func (t Tokens) Grow(token int64, shares bool) bool {
 	return token > t.Largest
 }
 
-// With is the tokens after one more grant.
+// With returns the tokens after one more grant.
 func (t Tokens) With(token int64, shares bool) Tokens {
 	t.Largest = max(t.Largest, token)
 	if !shares {
@@ -37,7 +37,7 @@ type Grant struct {
 	Trusted          bool // when it returned, and nothing excused that another was too
 }
 
-// Before tells whether the grant surely came before another: it returned before the other was
+// Before reports whether the grant surely came before another: it returned before the other was
 // called; or both were trusted although they exclude each other, so the first had to end, and
 // returned first. Nothing is sure of two readers: they may share one hold.
 func (g Grant) Before(other Grant) bool {
@@ -48,7 +48,7 @@ func (g Grant) Before(other Grant) bool {
 		g.Trusted && other.Trusted && g.Excludes(other.Claim) && g.Returned < other.Returned
 }
 
-// JoinedBy tells whether a later reader has entered the hold of g, as readers of one process may:
+// JoinedBy reports whether a later reader has entered the hold of g, as readers of one process may:
 // it has no grant of its own.
 func (g Grant) JoinedBy(later Grant) bool {
 	return g.Joined && later.Shares && g.Proc == later.Proc && g.Token == later.Token

@@ -29,7 +29,7 @@ func openShop(t *testing.T) *shop {
 	return s
 }
 
-// under is work under the lock of holdfast.
+// under returns work under the lock of holdfast.
 func (s *shop) under(work []string) []string {
 	return append([]string{s.holdfast, "run", "-q", "--ttl", newTTL.String(), "order:42", "--"}, work...)
 }
@@ -47,8 +47,8 @@ func (s *shop) run(p plan) *exec.Cmd {
 	return cmd
 }
 
-// loop is a member that runs the command of a release again and again. If it is killed, its command
-// is killed.
+// loop returns a member that runs the command of a release again and again. If it is killed, its
+// command is killed.
 func (s *shop) loop(release string) *member {
 	p := s.next(release)
 	over, done := make(chan bool, 1), make(chan struct{})
@@ -80,8 +80,8 @@ func (s *shop) loop(release string) *member {
 	})
 }
 
-// once is a member that runs the command of a release once. If it is killed, the command that it
-// runs is killed, and nothing that this one has started.
+// once returns a member that runs the command of a release once. If it is killed, the command that
+// it runs is killed, and nothing that this one has started.
 func (s *shop) once(release string) (*member, *exec.Cmd) {
 	p := s.next(release)
 	cmd := s.run(p)

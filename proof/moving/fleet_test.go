@@ -96,7 +96,7 @@ func (f *fleet) serve(p plan, cmd *exec.Cmd) *member {
 	})
 }
 
-// next is the plan of another member.
+// next returns the plan of another member.
 func (f *fleet) next(release string) plan {
 	f.count++
 	p := f.plan

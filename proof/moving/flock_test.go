@@ -106,7 +106,7 @@ func TestFlockWithoutExecIsSeen(t *testing.T) {
 	t.Logf("two inside after flock was killed alone: %s", s.first())
 }
 
-// until is closed when a condition holds.
+// until returns closed when a condition holds.
 func until(holds func() bool) <-chan struct{} {
 	reached := make(chan struct{})
 	go func() {
@@ -122,7 +122,7 @@ func until(holds func() bool) <-chan struct{} {
 	return reached
 }
 
-// childrenOf are the processes that a process has started.
+// childrenOf returns the processes that a process has started.
 func childrenOf(pid int) (pids []int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range tasks {
@@ -136,7 +136,7 @@ func childrenOf(pid int) (pids []int) {
 	return pids
 }
 
-// named is the one of processes that runs a program, or 0.
+// named returns the one of processes that runs a program, or 0.
 func named(pids []int, program string) int {
 	for _, pid := range pids {
 		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == program {

@@ -80,7 +80,7 @@ func (s *section) serve(conn net.Conn) {
 	delete(s.inside, conn)
 }
 
-// hear takes a line, and tells whether to answer it.
+// hear takes a line, and reports whether to answer it.
 func (s *section) hear(conn net.Conn, words []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *section) overlapped() int {
 	return len(s.overlaps)
 }
 
-// first is the first overlap.
+// first returns the first overlap.
 func (s *section) first() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

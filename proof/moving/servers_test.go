@@ -46,7 +46,7 @@ func startEtcd(t *testing.T) (addr string) {
 	}
 }
 
-// freeAddr is an address of the loopback that is free now.
+// freeAddr returns an address of the loopback that is free now.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

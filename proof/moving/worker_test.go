@@ -99,8 +99,8 @@ func (p plan) old(ctx context.Context, rdb *redis.Client) (old, error) {
 	}
 }
 
-// impatient is release N-1 with rueidislock. It gives up where WithContext would wait for ever. A
-// deadline of ctx would shorten the lock too.
+// impatient returns release N-1 with rueidislock. It gives up where WithContext would wait for
+// ever. A deadline of ctx would shorten the lock too.
 func impatient(ctx context.Context, lib rueidislock.Locker, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,7 +113,7 @@ func impatient(ctx context.Context, lib rueidislock.Locker, work func(context.Co
 	})
 }
 
-// worker is a process of a release.
+// worker runs as a process of a release.
 func worker() error {
 	var p plan
 	if err := json.Unmarshal([]byte(os.Getenv(workerEnv)), &p); err != nil {
@@ -181,7 +181,7 @@ func (p plan) once(ctx context.Context, client *holdfast.Client, lib old, at *de
 	return errors.New("unknown release " + p.Release)
 }
 
-// visited is the work under a lock.
+// visited does the work under a lock.
 func visited(ctx context.Context, at *desk) error {
 	token := int64(0)
 	if lease, ok := holdfast.LeaseFrom(ctx); ok {
@@ -190,7 +190,7 @@ func visited(ctx context.Context, at *desk) error {
 	return at.visit(token)
 }
 
-// visitOnce is the work of a command, such as that of holdfast run or flock.
+// visitOnce does the work of a command, such as that of holdfast run or flock.
 func visitOnce(at *desk) error {
 	token, _ := strconv.ParseInt(os.Getenv("HOLDFAST_TOKEN"), 10, 64)
 	return at.visit(token)

@@ -21,7 +21,7 @@ type Check struct {
 	Says    string // what its output must have in it when it fails; empty: anything
 }
 
-// String is the check as it is named in the table.
+// String returns the check as it is named in the table.
 func (c Check) String() string {
 	name := c.Test
 	if c.Says != "" {
@@ -33,7 +33,7 @@ func (c Check) String() string {
 	return name
 }
 
-// program is where build puts the test program of the check, in a copy of the repository.
+// program returns where build puts the test program of the check, in a copy of the repository.
 func (c Check) program(dir string) string {
 	name := strings.NewReplacer("/", "_", ".", "_").Replace(c.Module + "_" + c.Package)
 	return filepath.Join(dir, "tmp", name+".test")

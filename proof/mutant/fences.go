@@ -1,6 +1,6 @@
 package mutant
 
-// fenceMutants are bugs in package fence, as SQLite and Redis show them.
+// fenceMutants returns bugs in package fence, as SQLite and Redis show them.
 func fenceMutants() []Mutant {
 	const sql, redis = "fence/sql.go", "fence/redis.go"
 	fence := func(name string) Check { return Check{Module: "proof", Package: "./fence", Test: name} }

@@ -83,7 +83,7 @@ func compiles(file, text string) error {
 	return err
 }
 
-// scripts tells whether a patch changes what goes over the wire.
+// scripts reports whether a patch changes what goes over the wire.
 func (m Mutant) scripts() bool {
 	return slices.ContainsFunc(m.Patches, func(p Patch) bool { return strings.HasSuffix(p.File, ".lua") })
 }
@@ -97,7 +97,7 @@ type Verdict struct {
 	Output string        // of the first run that did not fail; of the first run if all did
 }
 
-// Caught tells whether the check noticed the mutant in every run.
+// Caught reports whether the check noticed the mutant in every run.
 func (v Verdict) Caught() bool { return v.Runs > 0 && v.Failed == v.Runs }
 
 // Try copies the repository at root into the empty directory dir, breaks the copy, and runs the

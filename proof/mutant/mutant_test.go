@@ -46,7 +46,7 @@ func TestPatchesFit(t *testing.T) {
 	}
 }
 
-// defined tells whether a package has the function of a check's test.
+// defined reports whether a package has the function of a check's test.
 func defined(t *testing.T, root string, c Check) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, c.Module, c.Package, "*_test.go"))

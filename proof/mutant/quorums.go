@@ -1,6 +1,6 @@
 package mutant
 
-// quorumMutants are bugs of locks on independent masters.
+// quorumMutants returns bugs of locks on independent masters.
 func quorumMutants() []Mutant {
 	inside := func(name string) Check { return Check{Module: ".", Package: "./internal/quorum", Test: name} }
 	quorum := func(name string) Check { return Check{Module: "proof", Package: "./quorum", Test: name} }

@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// Mutants are the bugs that must be caught: of what runs at the server, and of the client.
+// Mutants returns the bugs that must be caught: of what runs at the server, and of the client.
 func Mutants() []Mutant {
 	all := slices.Concat(scriptMutants(), clientMutants(), commandMutants(), quorumMutants(), fenceMutants())
 	return append(all, simulated(all)...)
 }
 
-// simulated are the mutants that the ledger of the simulation must catch as well, one for each rule
-// that calm runs can break.
+// simulated returns the mutants that the ledger of the simulation must catch as well, one for each
+// rule that calm runs can break.
 func simulated(all []Mutant) (more []Mutant) {
 	rules := map[string]string{
 		"double grant":                    judge.Overlap,
@@ -30,18 +30,18 @@ func simulated(all []Mutant) (more []Mutant) {
 	return more
 }
 
-// clock is a test on an embedded server and a fake clock; trap is one on a real server.
+// clock returns a test on an embedded server and a fake clock; trap is one on a real server.
 func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
 func trap(name string) Check  { return Check{Module: "proof", Package: "./traps", Test: name} }
 
-// suite is a case of the conformance suite, on an embedded server; realSuite is one on a real
+// suite returns a case of the conformance suite, on an embedded server; realSuite is one on a real
 // server.
 func suite(name string) Check { return clock("TestConformance/miniredis/" + name) }
 func realSuite(name string) Check {
 	return Check{Module: "redisstore", Package: ".", Test: "TestConformance/redis-server/" + name}
 }
 
-// root is a test of the engine on the protocol in memory.
+// root returns a test of the engine on the protocol in memory.
 func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }
 
 func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
@@ -51,7 +51,7 @@ func inEngine(name string) Check { return Check{Module: ".", Package: "./interna
 func facts(name string) Check    { return Check{Module: ".", Package: "./lockinfo", Test: name} }
 func page(name string) Check     { return Check{Module: ".", Package: "./dashboard", Test: name} }
 
-// command is a test of the command. Of its scripts, TestScripts/acquire is one.
+// command returns a test of the command. Of its scripts, TestScripts/acquire is one.
 func command(name string) Check {
 	return Check{Module: "cmd/holdfast", Package: ".", Test: name}
 }
@@ -61,28 +61,29 @@ func model(kind string) Check {
 	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind}
 }
 
-// kept is a test of kept places on a real server.
+// kept returns a test of kept places on a real server.
 func kept(name string) Check {
 	return Check{Module: "proof", Package: "./model", Test: "TestKeptPlace" + name}
 }
 
-// fault is one fault under load, on a real server.
+// fault returns one fault under load, on a real server.
 func fault(name string) Check {
 	return Check{Module: "proof", Package: "./faults", Test: "TestFaults/single/" + name}
 }
 
-// torture is a rule of the history of processes that are killed, stopped and cut off. A run shows
-// some bugs and not others, by its timing.
+// torture returns a rule of the history of processes that are killed, stopped and cut off. A run
+// shows some bugs and not others, by its timing.
 func torture(rule string) Check {
 	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": "}
 }
 
-// simulation is a rule of the ledger that calm runs of the simulation keep.
+// simulation returns a rule of the ledger that calm runs of the simulation keep.
 func simulation(rule string) Check {
 	return Check{Module: "proof", Package: "./simulate", Test: "TestUndisturbed", Says: "violation " + rule + " at "}
 }
 
-// always are the mutants that `make check` tries: the checks of the history are worth something.
+// always returns the mutants that `make check` tries: the checks of the history are worth
+// something.
 func always() []Mutant {
 	var some []Mutant
 	for _, m := range Mutants() {

@@ -2,7 +2,7 @@ package mutant
 
 import "github.com/holdfast-go/holdfast/proof/judge"
 
-// clientMutants are bugs in the engine, and in what makes requests of its wishes.
+// clientMutants returns bugs in the engine, and in what makes requests of its wishes.
 func clientMutants() []Mutant {
 	const engine, native_, wire_ = "internal/engine/", "internal/native/", "internal/wire/"
 	return []Mutant{

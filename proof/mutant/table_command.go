@@ -1,6 +1,6 @@
 package mutant
 
-// commandMutants are bugs in the command and in the dashboard.
+// commandMutants returns bugs in the command and in the dashboard.
 func commandMutants() []Mutant {
 	const cmd, page_ = "cmd/holdfast/", "dashboard/"
 	return []Mutant{

@@ -2,7 +2,7 @@ package mutant
 
 import "github.com/holdfast-go/holdfast/proof/judge"
 
-// scriptMutants are bugs in the scripts.
+// scriptMutants returns bugs in the scripts.
 func scriptMutants() []Mutant {
 	const lua = "internal/native/lua/"
 	return []Mutant{

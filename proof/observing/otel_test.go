@@ -44,7 +44,7 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-// figures are the values of all series: of a counter its sum, of a histogram how many it has.
+// figures returns the values of all series: of a counter its sum, of a histogram how many it has.
 func (r *rig) figures() map[string]int64 {
 	r.t.Helper()
 	var all metricdata.ResourceMetrics

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
-// pageConfig is the code of docs/observing.md.
+// pageConfig returns the code of docs/observing.md.
 func pageConfig(registry prometheus.Registerer) *holdfast.Config {
 	observer := promholdfast.NewObserver()
 	registry.MustRegister(observer)

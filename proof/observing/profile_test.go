@@ -25,7 +25,7 @@ type waited struct {
 	labels string
 }
 
-// waits are the sums of a profile by the innermost function of the stacks, as pprof reads it.
+// waits returns the sums of a profile by the innermost function of the stacks, as pprof reads it.
 func waits(t *testing.T, p *profholdfast.Profile) map[string]waited {
 	t.Helper()
 	served, written := httptest.NewRecorder(), bytes.Buffer{}

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/telemetry"
 )
 
-// gather is what a scrape of collectors gets.
+// gather returns what a scrape of collectors gets.
 func gather(t *testing.T, collectors ...prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -52,7 +52,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// metrics are the names that promholdfast describes.
+// metrics returns the names that promholdfast describes.
 func metrics(t *testing.T) (names []string) {
 	t.Helper()
 	described := make(chan *prometheus.Desc, 100)
@@ -65,8 +65,8 @@ func metrics(t *testing.T) (names []string) {
 	return names
 }
 
-// named are the metrics that a text names. The endings that a histogram adds to its name are cut
-// off.
+// named returns the metrics that a text names. The endings that a histogram adds to its name are
+// cut off.
 func named(text string) (names []string) {
 	for _, name := range regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(text, -1) {
 		names = append(names, strings.TrimSuffix(name, "_bucket"))

@@ -99,7 +99,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 	harness.Release(t, alike)
 }
 
-// tenants are the commands of a tenant: all of the smallest user but SCAN.
+// tenants returns the commands of a tenant: all of the smallest user but SCAN.
 func tenants(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(permissions.Smallest(t, "refused without it"), func(c string) bool { return c == "scan" })

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// act is one operation, from its call to its release.
-func (w *world) act(c *client, op *Op) {
+// runOp is one operation, from its call to its release.
+func (w *world) runOp(c *client, op *Op) {
 	ctx, cancel := context.WithTimeout(c.ctx, op.Limit)
 	defer cancel()
 	if op.Cancel {
@@ -21,7 +21,7 @@ func (w *world) act(c *client, op *Op) {
 		defer time.AfterFunc(op.Limit, end).Stop()
 	}
 	wait := w.beginWait(c, op)
-	lease, err := take(ctx, c, op)
+	lease, err := takeLease(ctx, c, op)
 	h := w.endWait(wait, lease, err)
 	if h == nil {
 		return
@@ -30,28 +30,28 @@ func (w *world) act(c *client, op *Op) {
 		<-lease.Done()
 		w.checkNotice(h)
 	}()
-	w.hold(h, op.Hold/2)
+	w.keepLease(h, op.Hold/2)
 	if op.Inner != Nothing && lease.Err() == nil {
 		w.useLease(h)
 	}
-	w.hold(h, op.Hold/2)
+	w.keepLease(h, op.Hold/2)
 	if op.Forgotten {
-		w.hold(h, op.TTL)
+		w.keepLease(h, op.TTL)
 	}
 	if lost := (*holdfast.LostError)(nil); errors.As(lease.Err(), &lost) && lost.Reason == holdfast.LossBroken {
-		pass(op.RunsOn)
+		sleep(op.RunsOn)
 	}
 	w.release(h)
 	if op.Twice {
 		if err := lease.Release(); err == nil {
 			w.mu.Lock()
-			w.violation(judge.Release, "%v was given back twice", h)
+			w.addViolation(judge.Release, "%v was given back twice", h)
 			w.mu.Unlock()
 		}
 	}
 }
 
-// options are those of an operation.
+// options returns those of an operation.
 func (op *Op) options() []holdfast.Option {
 	options := []holdfast.Option{holdfast.WithTTL(op.TTL)}
 	if op.Fixed {
@@ -75,8 +75,8 @@ func (op *Op) options() []holdfast.Option {
 	return options
 }
 
-// take asks for the hold of an operation.
-func take(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
+// takeLease asks for the hold of an operation.
+func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
 	name, options := op.Names[0], op.options()
 	var once, wait func(context.Context) (*holdfast.Lease, error)
 	switch op.Kind {
@@ -106,8 +106,8 @@ func take(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
 	return wait(ctx)
 }
 
-// hold keeps a lease for a while, or until it ends.
-func (w *world) hold(h *holding, long time.Duration) {
+// keepLease keeps a lease for a while, or until it ends.
+func (w *world) keepLease(h *holding, long time.Duration) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	select {
@@ -127,8 +127,8 @@ func (w *world) useLease(h *holding) {
 	failed := func(what string, err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !w.troubled() && !h.client.dead && !errors.Is(err, holdfast.ErrLost) {
-			w.violation(judge.Failed, "%s of %v: %v", what, h, err)
+		if !w.isTroubled() && !h.client.dead && !errors.Is(err, holdfast.ErrLost) {
+			w.addViolation(judge.Failed, "%s of %v: %v", what, h, err)
 		}
 	}
 	switch h.op.Inner {
@@ -148,17 +148,17 @@ func (w *world) useLease(h *holding) {
 		defer cancel()
 		again := *h.op
 		again.Try, again.Poll = false, false
-		lease, err := take(ctx, h.client, &again)
+		lease, err := takeLease(ctx, h.client, &again)
 		if err != nil {
 			failed("reentry", err)
 			return
 		}
 		w.mu.Lock()
 		if lease.Token() != h.lease.Token() && h.lease.Err() == nil {
-			w.violation(judge.Token, "reentry into %v got token %d", h, lease.Token())
+			w.addViolation(judge.Token, "reentry into %v got token %d", h, lease.Token())
 		}
 		w.mu.Unlock()
-		pass(time.Millisecond)
+		sleep(time.Millisecond)
 		_ = lease.Release()
 	}
 }

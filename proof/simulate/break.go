@@ -58,7 +58,7 @@ func (l *ledger) checkBroken(name string, h *holding) {
 		}
 		held += other.op.Weight
 		if h.overlaps(other) || held > permits {
-			l.violation(judge.Overlap, "%s: %v got in while %v, which was broken, had not stopped", name, h, other)
+			l.addViolation(judge.Overlap, "%s: %v got in while %v, which was broken, had not stopped", name, h, other)
 		}
 	}
 }

@@ -67,5 +67,5 @@ func (c *client) close() error {
 	return err
 }
 
-// pass lets time go by.
-func pass(d time.Duration) { <-time.After(d) }
+// sleep lets time go by.
+func sleep(d time.Duration) { <-time.After(d) }

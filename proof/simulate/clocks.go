@@ -32,7 +32,7 @@ const (
 	claim = 600 * time.Millisecond
 )
 
-// clocks is the dice for what clocks show. It is another than the plan's, so that it changes
+// clocks returns the dice for what clocks show. It is another than the plan's, so that it changes
 // nothing else in the plan of a seed.
 func clocks(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x636c6f636b73))} }
 
@@ -237,7 +237,7 @@ func (w *world) noteStepForward(server int) {
 }
 
 func (w *world) noteMemoryLoss(server int) {
-	w.hosts[server].change(func() { w.hosts[server].known.since = time.Now() })
+	w.hosts[server].withClock(func() { w.hosts[server].known.since = time.Now() })
 }
 
 // isStepUnknown reports whether a master's clock was set forward, and nobody has told it yet. mu is

@@ -116,9 +116,9 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	return f
 }
 
-// forgets reports whether a fault lets another in beside a holder, by design; one of several
+// forgetsHolds reports whether a fault lets another in beside a holder, by design; one of several
 // servers does not.
-func (l *ledger) forgets(f *Fault) bool {
+func (l *ledger) forgetsHolds(f *Fault) bool {
 	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// latch is one latch: the operation's client sets it, the next ones count it down, and the one
+// useLatch is one latch: the operation's client sets it, the next ones count it down, and the one
 // before waits.
-func (w *world) latch(op *Op) {
+func (w *world) useLatch(op *Op) {
 	w.mu.Lock()
 	clients := append([]*client(nil), w.clients...)
 	began := time.Now()
@@ -32,7 +32,7 @@ func (w *world) latch(op *Op) {
 	)
 	for i := range int(op.Weight) {
 		works.Go(func() {
-			pass(time.Duration(i+1) * 100 * time.Millisecond)
+			sleep(time.Duration(i+1) * 100 * time.Millisecond)
 			w.mu.Lock()
 			counted++
 			w.mu.Unlock()
@@ -62,17 +62,17 @@ func (w *world) latch(op *Op) {
 	switch {
 	case err != nil:
 	case missing > 0:
-		w.violation(judge.Latch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
+		w.addViolation(judge.Latch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
 	case late > maxIdle && began.After(w.recoveredAt):
-		w.violation(judge.Latch, "latch of op %d was told %v late", op.ID, late)
+		w.addViolation(judge.Latch, "latch of op %d was told %v late", op.ID, late)
 	default:
-		w.note(waiter, op.ID, "latch", "open")
+		w.addEvent(waiter, op.ID, "latch", "open")
 		return
 	}
 	if err != nil {
-		w.note(waiter, op.ID, "latch", "shut")
+		w.addEvent(waiter, op.ID, "latch", "shut")
 		if began.After(w.recoveredAt) && w.faulty == 0 {
-			w.violation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
+			w.addViolation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
 		}
 	}
 }
@@ -81,8 +81,8 @@ func (w *world) latch(op *Op) {
 func (w *world) noteLatchFailure(c *client, op *Op, what string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(c, op.ID, "latch", what+" failed")
-	if !w.troubled() && !c.dead {
-		w.violation(judge.Failed, "%s of the latch of op %d: %v", what, op.ID, err)
+	w.addEvent(c, op.ID, "latch", what+" failed")
+	if !w.isTroubled() && !c.dead {
+		w.addViolation(judge.Failed, "%s of the latch of op %d: %v", what, op.ID, err)
 	}
 }

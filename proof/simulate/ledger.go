@@ -127,8 +127,8 @@ func newLedger(p *Plan) *ledger {
 	return l
 }
 
-// note writes down what happened. mu is held, as by all below that do not say otherwise.
-func (l *ledger) note(c *client, op int, what, text string) {
+// addEvent writes down what happened. mu is held, as by all below that do not say otherwise.
+func (l *ledger) addEvent(c *client, op int, what, text string) {
 	name := ""
 	if c != nil {
 		name = c.name
@@ -137,7 +137,7 @@ func (l *ledger) note(c *client, op int, what, text string) {
 	l.counts[what]++
 }
 
-func (l *ledger) violation(rule, format string, args ...any) {
+func (l *ledger) addViolation(rule, format string, args ...any) {
 	l.found = append(l.found, Violation{rule, time.Since(l.zero), fmt.Sprintf(format, args...)})
 }
 
@@ -148,13 +148,13 @@ func (w *wait) String() string {
 // Trusted reports whether a hold counts: its lease says so, its process lives.
 func (h *holding) Trusted() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
 
-// Claim is how it holds now.
+// Claim returns how it holds now.
 func (h *holding) Claim() judge.Claim {
 	return judge.Claim{Owner: h.op.Owner, Shares: h.shared, Weight: h.op.Weight}
 }
 
-// grant is how it began to hold a name.
-func (l *ledger) grant(h *holding, name string) judge.Grant {
+// grantOf returns how it began to hold a name.
+func (l *ledger) grantOf(h *holding, name string) judge.Grant {
 	claim := h.Claim()
 	claim.Shares = h.op.Kind == Read
 	return judge.Grant{
@@ -170,9 +170,9 @@ func (h *holding) overlaps(other *holding) bool {
 	return h != other && !uninformed && h.Claim().Excludes(other.Claim())
 }
 
-// queues reports whether a wait stands in one queue from its call on; a group stands in that of its
-// first busy name.
-func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
+// standsInQueue reports whether a wait stands in one queue from its call on; a group stands in that
+// of its first busy name.
+func (w *wait) standsInQueue() bool { return !w.op.Try && w.op.Kind != All }
 
 // beginWait counts a wait in; it takes mu.
 func (l *ledger) beginWait(c *client, op *Op) *wait {
@@ -182,7 +182,7 @@ func (l *ledger) beginWait(c *client, op *Op) *wait {
 	if !op.Try && !op.Poll {
 		l.classes[class(op.Names[0])].waiting[w] = true
 	}
-	l.note(c, op.ID, "call", "")
+	l.addEvent(c, op.ID, "call", "")
 	return w
 }
 
@@ -196,11 +196,11 @@ func (l *ledger) endWait(w *wait, lease *holdfast.Lease, err error) *holding {
 	}
 	delete(r.waiting, w)
 	if err != nil {
-		l.note(w.client, w.op.ID, "no", l.reason(w, err))
+		l.addEvent(w.client, w.op.ID, "no", l.failureReason(w, err))
 		return nil
 	}
 	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
-	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
+	l.addEvent(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
 	if !h.Trusted() {
 		r.noteEnd(h)
 		return h
@@ -218,14 +218,14 @@ func (l *ledger) addHolding(name string, h *holding) {
 	l.checkOverlap(name)
 	l.checkBroken(name, h)
 	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.uninformed {
-		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
+		l.addViolation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
 		l.kept[name] = judge.Kept{Claim: h.Claim(), Until: h.called.Sub(l.zero) + h.op.MinHold*99/100}
 	}
 	h.certain = l.plan.Mode == Quorum || time.Now().After(l.excusedUntil)
 	l.checkToken(name, h)
-	if l.plan.Mode == Calm && l.plan.Strict && h.queues() {
+	if l.plan.Mode == Calm && l.plan.Strict && h.standsInQueue() {
 		l.checkOrder(name, h)
 	}
 	l.granted[name] = append(l.granted[name], h)
@@ -237,7 +237,7 @@ func (l *ledger) addHolding(name string, h *holding) {
 func (l *ledger) checkToken(name string, h *holding) {
 	token := h.tokens[name]
 	if !judge.IsToken(token) {
-		l.violation(judge.Token, "%s %v: %d is no token", name, h, token)
+		l.addViolation(judge.Token, "%s %v: %d is no token", name, h, token)
 	}
 	earlier := l.granted[name]
 	if old := slices.IndexFunc(earlier, func(other *holding) bool {
@@ -249,13 +249,13 @@ func (l *ledger) checkToken(name string, h *holding) {
 	}
 	grants := make([]judge.Grant, len(earlier))
 	for i, other := range earlier {
-		grants[i] = l.grant(other, name)
+		grants[i] = l.grantOf(other, name)
 	}
-	if i, text := judge.Rival(grants, l.grant(h, name)); text != "" {
-		l.violation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
+	if i, text := judge.Rival(grants, l.grantOf(h, name)); text != "" {
+		l.addViolation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
 	}
 	if h.certain && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
-		l.violation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
+		l.addViolation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
 	}
 	l.tokens[name] = l.tokens[name].With(token, h.shared)
 }
@@ -263,12 +263,12 @@ func (l *ledger) checkToken(name string, h *holding) {
 // checkOrder checks that a new hold was not passed by a later caller.
 func (l *ledger) checkOrder(name string, h *holding) {
 	waited := func(h *holding) judge.Wait {
-		grant := l.grant(h, name)
+		grant := l.grantOf(h, name)
 		return judge.Wait{Called: grant.Called, Returned: grant.Returned}
 	}
 	for _, other := range l.granted[name] {
-		if other.queues() && waited(h).PassedBy(waited(other), int64(callGap), int64(10*time.Millisecond)) {
-			l.violation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
+		if other.standsInQueue() && waited(h).PassedBy(waited(other), int64(callGap), int64(10*time.Millisecond)) {
+			l.addViolation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
 		}
 	}
 }
@@ -286,7 +286,7 @@ func (l *ledger) checkOverlap(name string) {
 		for _, h := range trusted {
 			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))
 		}
-		l.violation(judge.Overlap, "%s: %s", name, strings.Join(text, "; "))
+		l.addViolation(judge.Overlap, "%s: %s", name, strings.Join(text, "; "))
 	}
 }
 
@@ -321,13 +321,13 @@ func (l *ledger) checkStuck(r *classState) {
 	}
 	more, ever := l.excuseAfterLeap(class(first.op.Names[0]))
 	if now := time.Now(); now.After(since.Add(l.maxIdleTime()+more)) && now.After(l.recoveredAt) && !ever {
-		l.violation(judge.Stuck, "%v waits since %v, nobody holds since %v, and no fault since %v",
+		l.addViolation(judge.Stuck, "%v waits since %v, nobody holds since %v, and no fault since %v",
 			first, first.called.Sub(l.zero), since.Sub(l.zero), l.recoveredAt.Add(-recoveryTime).Sub(l.zero))
 	}
 }
 
-// reason names why there is no lease, and says when it should not be so.
-func (l *ledger) reason(w *wait, err error) string {
+// failureReason names why there is no lease, and says when it should not be so.
+func (l *ledger) failureReason(w *wait, err error) string {
 	var held *holdfast.HeldError
 	var wait *holdfast.WaitError
 	var argument *holdfast.ArgumentError
@@ -346,15 +346,15 @@ func (l *ledger) reason(w *wait, err error) string {
 		return "unavailable"
 	}
 	var refused *holdfast.StoreError
-	if l.troubled() && errors.As(err, &refused) {
+	if l.isTroubled() && errors.As(err, &refused) {
 		return "refused"
 	}
-	l.violation(judge.Failed, "%v: %v", w, err)
+	l.addViolation(judge.Failed, "%v: %v", w, err)
 	return "failed"
 }
 
-// troubled reports whether a fault may show.
-func (l *ledger) troubled() bool { return l.faulty > 0 || time.Now().Before(l.recoveredAt) }
+// isTroubled reports whether a fault may show.
+func (l *ledger) isTroubled() bool { return l.faulty > 0 || time.Now().Before(l.recoveredAt) }
 
 // checkNotice checks the notice of a loss, when it comes; it takes mu.
 func (l *ledger) checkNotice(h *holding) {
@@ -366,17 +366,17 @@ func (l *ledger) checkNotice(h *holding) {
 		return
 	}
 	l.noteLoss(h, lost)
-	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
+	l.addEvent(h.client, h.op.ID, "lost", string(lost.Reason))
 	l.forgetMinHold(h)
 	late := time.Since(h.lease.Until())
 	switch {
 	case late > time.Millisecond:
-		l.violation(judge.Lost, "%v was told %v late", h, late)
-	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
-	case l.plan.Mode == Quorum && l.troubled(): // a master forgot while another had not heard of it
+		l.addViolation(judge.Lost, "%v was told %v late", h, late)
+	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.isTroubled()):
+	case l.plan.Mode == Quorum && l.isTroubled(): // a master forgot while another had not heard of it
 	case time.Now().Before(l.excusedUntil) || h.excused || l.mayBeEnded(h, lost):
 	default:
-		l.violation(judge.Lost, "%v was lost: %v", h, err)
+		l.addViolation(judge.Lost, "%v was lost: %v", h, err)
 	}
 }
 
@@ -397,7 +397,7 @@ func (l *ledger) beginRelease(h *holding) (was error) {
 	was = h.lease.Err()
 	h.released, h.left = true, time.Until(h.lease.Until())
 	l.classes[class(h.op.Names[0])].releasing++
-	l.note(h.client, h.op.ID, "release", "")
+	l.addEvent(h.client, h.op.ID, "release", "")
 	return was
 }
 
@@ -416,18 +416,18 @@ func (l *ledger) endRelease(h *holding, was, err error) {
 	}
 	result, may := l.releaseResult(h, was, err)
 	if !may && err != nil {
-		l.violation(judge.Release, "%v: %v", h, err)
+		l.addViolation(judge.Release, "%v: %v", h, err)
 	} else if !may {
-		l.violation(judge.Release, "%v was reported done although %v", h, was)
+		l.addViolation(judge.Release, "%v was reported done although %v", h, was)
 	}
-	l.note(h.client, h.op.ID, "released", result)
+	l.addEvent(h.client, h.op.ID, "released", result)
 }
 
 // releaseResult names what came of a release, and reports whether it may have: a hold is lost, or
 // its fate unknown, only while a fault may show, or where it ends by itself.
 func (l *ledger) releaseResult(h *holding, was, err error) (result string, may bool) {
 	var refused *holdfast.StoreError
-	troubled := l.troubled()
+	troubled := l.isTroubled()
 	switch {
 	case h.client.dead:
 		return "dead", true
@@ -448,14 +448,14 @@ func (l *ledger) releaseResult(h *holding, was, err error) (result string, may b
 func (l *ledger) checkRenewal(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at, ended := l.ended[id]; ended && time.Since(at) > callGap && !l.troubled() && !l.held(id) {
-		l.violation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
+	if at, ended := l.ended[id]; ended && time.Since(at) > callGap && !l.isTroubled() && !l.isHeld(id) {
+		l.addViolation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
 	}
 }
 
-// held reports whether a lease that was not released has a hold: it passes from goroutine to
+// isHeld reports whether a lease that was not released has a hold: it passes from goroutine to
 // goroutine, with its id.
-func (l *ledger) held(id string) bool {
+func (l *ledger) isHeld(id string) bool {
 	for _, live := range l.live {
 		if slices.ContainsFunc(live, func(h *holding) bool { return !h.released && h.lease.Owner() == id }) {
 			return true
@@ -469,7 +469,7 @@ func (l *ledger) beginFault(f *Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faulty++
-	l.note(nil, f.Client, "fault", string(f.Kind))
+	l.addEvent(nil, f.Client, "fault", string(f.Kind))
 	l.noteFault(f)
 }
 
@@ -477,7 +477,7 @@ func (l *ledger) endFault(f *Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faulty--
-	l.note(nil, f.Client, "fault over", string(f.Kind))
+	l.addEvent(nil, f.Client, "fault over", string(f.Kind))
 	l.noteFault(f)
 }
 
@@ -486,7 +486,7 @@ func (l *ledger) noteFault(f *Fault) {
 		l.recoveredAt = at
 	}
 	l.noteLeap(f)
-	if !l.forgets(f) {
+	if !l.forgetsHolds(f) {
 		return
 	}
 	l.excusedUntil = time.Now().Add(overlapExcuse)
@@ -507,10 +507,10 @@ func (l *ledger) checkOverlaps() {
 	}
 }
 
-// hash is of what became of each operation: whether it got in, was lost, and how it was released.
-// Times and tokens are not in it, as they follow from the jitter of clients too, which no seed
-// rules.
-func (l *ledger) hash() uint64 {
+// hashEvents is of what became of each operation: whether it got in, was lost, and how it was
+// released. Times and tokens are not in it, as they follow from the jitter of clients too, which no
+// seed rules.
+func (l *ledger) hashEvents() uint64 {
 	lines := make([]string, 0, len(l.events))
 	for _, e := range l.events {
 		if e.what == "got" {

@@ -41,7 +41,7 @@ func (w *world) checkExpiries() {
 	for i, host := range w.hosts {
 		for _, key := range host.Keys() {
 			if !tokenKeys.MatchString(key) && host.TTL(key) == 0 {
-				w.violation(judge.Left, "key %s at server %d has no TTL", key, i)
+				w.addViolation(judge.Left, "key %s at server %d has no TTL", key, i)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (w *world) checkMajorities() {
 			}
 			if len(lets) > len(w.hosts)/2 {
 				h.reported = true
-				w.violation(judge.Overlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
+				w.addViolation(judge.Overlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
 					name, h, h.from.Sub(w.zero), time.Until(h.lease.Until()), strings.Join(lets, "; "))
 			}
 		}
@@ -84,26 +84,26 @@ func (h *host) admits(name string, held *holding) string {
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
 	var known []string
-	for _, id := range h.ids(key) {
+	for _, id := range h.fieldsOf(key) {
 		value := h.HGet(key, id)
 		known = append(known, id+"="+value)
 		id = strings.TrimPrefix(id, "-") // what remains of a hold that was broken keeps others out as the hold did
-		if held.is(name, id, value) && decimal(value[3:16]) >= until {
+		if held.matchesValue(name, id, value) && decimal(value[3:16]) >= until {
 			return ""
 		}
 	}
 	return fmt.Sprintf("at %d, not until %d: %s", now, until, strings.Join(known, " "))
 }
 
-// ids are the fields of a key; none if there is no such key.
-func (h *host) ids(key string) []string {
+// fieldsOf returns the fields of a key; none if there is no such key.
+func (h *host) fieldsOf(key string) []string {
 	ids, _ := h.HKeys(key)
 	return ids
 }
 
-// is reports whether a master's value is that of a hold, as far as can be told: of names behind a
-// group's first the id is not known, and a master that refused its token has another.
-func (h *holding) is(name, id, value string) bool {
+// matchesValue reports whether a master's value is that of a hold, as far as can be told: of names
+// behind a group's first the id is not known, and a master that refused its token has another.
+func (h *holding) matchesValue(name, id, value string) bool {
 	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) {
 		return true
 	}

@@ -21,7 +21,7 @@ type Operation struct {
 	Which  uint64 // of the holds or the waiters that it sees
 }
 
-// operators is the dice for what operators do, and for how long the code of a holder that was
+// operators returns the dice for what operators do, and for how long the code of a holder that was
 // broken runs on. It is another than the plan's, as that of clocks is.
 func operators(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6f70657261746f72))} }
 
@@ -55,7 +55,7 @@ func (p *Plan) drawOperators(d dice) {
 // operate does what the operators do, at their times.
 func (w *world) operate() {
 	for _, o := range w.plan.Operators {
-		w.until(o.At)
+		w.sleepUntil(o.At)
 		w.mu.Lock()
 		c := w.clients[o.Client]
 		w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *world) breakOneHold(c *client, o *Operation) {
 			holds = slices.DeleteFunc(slices.Clone(holds), func(h lockinfo.Hold) bool { return h.State != lockinfo.StateHandedOver })
 		}
 		if len(holds) == 0 {
-			pass(2 * time.Millisecond)
+			sleep(2 * time.Millisecond)
 			continue
 		}
 		hold := holds[o.Which%uint64(len(holds))]
@@ -147,7 +147,7 @@ func (w *world) evict(c *client, o *Operation) {
 // checkEvicted returns what became of a wait that says it was evicted. mu is held.
 func (l *ledger) checkEvicted(w *wait) string {
 	if !slices.ContainsFunc(w.op.Names, func(name string) bool { return l.evicts[name] }) {
-		l.violation(judge.Failed, "%v was evicted by nobody", w)
+		l.addViolation(judge.Failed, "%v was evicted by nobody", w)
 	}
 	return "evicted"
 }
@@ -158,12 +158,12 @@ func (l *ledger) noteOperation(c *client, what string, err error) {
 	defer l.mu.Unlock()
 	switch {
 	case err == nil:
-		l.note(c, -1, what, "")
+		l.addEvent(c, -1, what, "")
 	case c.dead, errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrNotWaiting):
-		l.note(c, -1, what+" in vain", "")
-	case l.troubled(), l.plan.Mode != Calm && errors.Is(err, holdfast.ErrUnavailable): // as in reason
-		l.note(c, -1, what+" failed", "")
+		l.addEvent(c, -1, what+" in vain", "")
+	case l.isTroubled(), l.plan.Mode != Calm && errors.Is(err, holdfast.ErrUnavailable): // as in reason
+		l.addEvent(c, -1, what+" failed", "")
 	default:
-		l.violation(judge.Failed, "%s by %s: %v", what, c.name, err)
+		l.addViolation(judge.Failed, "%s by %s: %v", what, c.name, err)
 	}
 }

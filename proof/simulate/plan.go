@@ -107,7 +107,7 @@ var (
 	groups = locks[5:]
 )
 
-// class is the name, or what stands for all that is held together.
+// class returns the name, or what stands for all that is held together.
 func class(name string) string {
 	if slices.Contains(groups, name) {
 		return "group"
@@ -181,12 +181,12 @@ func (p *Plan) drawOps(d dice) {
 			p.Ops = append(p.Ops, op)
 		}
 	}
-	p.number()
+	p.numberOps()
 }
 
-// number puts the operations in the order of their times, and gives every eighth of some kinds a
+// numberOps puts the operations in the order of their times, and gives every eighth of some kinds a
 // min hold.
-func (p *Plan) number() {
+func (p *Plan) numberOps() {
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -244,7 +244,7 @@ type dice struct{ *rand.Rand }
 // drift is by how much faster than ours a clock may run.
 func (d dice) drift() float64 { return 0.018*d.Float64() - 0.009 }
 
-// percent is true in n of 100 draws.
+// percent returns true in n of 100 draws.
 func (d dice) percent(n int) bool { return d.IntN(100) < n }
 
 // between draws a duration.

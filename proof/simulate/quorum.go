@@ -23,7 +23,7 @@ func (w *world) foundQuorum() error {
 
 // awaitCounting waits until all masters count.
 func (w *world) awaitCounting() error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); pass(time.Second) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); sleep(time.Second) {
 		nodes, err := w.own.Quorum(context.Background())
 		if err != nil {
 			return err

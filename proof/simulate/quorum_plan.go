@@ -57,7 +57,7 @@ func (p *Plan) drawQuorumOps(d dice) {
 			p.Ops = append(p.Ops, op)
 		}
 	}
-	p.number()
+	p.numberOps()
 }
 
 // pathTroubles are the troubles between one client and one master.

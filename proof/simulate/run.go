@@ -54,9 +54,9 @@ func Run(t *testing.T, p Plan) (result Result) {
 		}
 		w.hasOldHold, w.uninformed = w.hosts[0].hasOldHold, w.mayNotSeeStep
 		if err := w.play(); err != nil {
-			w.violation(judge.Failed, "%v", err)
+			w.addViolation(judge.Failed, "%v", err)
 		}
-		result = Result{p.Seed, p.Mode, len(p.Ops), w.counts, w.hash(), w.found, w.events}
+		result = Result{p.Seed, p.Mode, len(p.Ops), w.counts, w.hashEvents(), w.found, w.events}
 	})
 	return result
 }
@@ -85,7 +85,7 @@ func (w *world) play() error {
 	stop := w.watch()
 	w.schedule()
 	w.works.Wait()
-	err = w.end()
+	err = w.closeAll()
 	stop()
 	for _, wire := range w.wires {
 		wire.Close()
@@ -93,10 +93,10 @@ func (w *world) play() error {
 	for _, host := range w.hosts {
 		host.Close()
 	}
-	pass(time.Minute) // go-redis dials in the background for a while
+	sleep(time.Minute) // go-redis dials in the background for a while
 	synctest.Wait()
 	if left := bubbleGoroutines(); len(left) > 0 {
-		w.violation(judge.Left, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
+		w.addViolation(judge.Left, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
 	}
 	return err
 }
@@ -133,35 +133,35 @@ func (w *world) schedule() {
 		if len(faults) == 0 || len(ops) > 0 && ops[0].At <= faults[0].At {
 			op := &ops[0]
 			ops = ops[1:]
-			w.until(op.At)
+			w.sleepUntil(op.At)
 			w.mu.Lock()
 			c := w.clients[op.Client]
 			w.mu.Unlock()
 			if op.Kind == Latch {
-				w.works.Go(func() { w.latch(op) })
+				w.works.Go(func() { w.useLatch(op) })
 			} else {
-				w.works.Go(func() { w.act(c, op) })
+				w.works.Go(func() { w.runOp(c, op) })
 			}
 			continue
 		}
 		f := &faults[0]
 		faults = faults[1:]
-		w.until(f.At)
+		w.sleepUntil(f.At)
 		w.works.Go(func() { w.strike(f) })
 	}
-	w.until(length)
+	w.sleepUntil(length)
 }
 
-func (w *world) until(at time.Duration) { pass(time.Until(w.zero.Add(at))) }
+func (w *world) sleepUntil(at time.Duration) { sleep(time.Until(w.zero.Add(at))) }
 
-// end closes all clients and looks at what they left.
-func (w *world) end() error {
+// closeAll closes all clients and looks at what they left.
+func (w *world) closeAll() error {
 	for _, c := range w.clients {
 		if err := c.close(); err != nil {
-			w.violation(judge.Release, "close of %s: %v", c.name, err)
+			w.addViolation(judge.Release, "close of %s: %v", c.name, err)
 		}
 	}
-	pass(recoveryTime)
+	sleep(recoveryTime)
 	if w.plan.Mode == Quorum { // one that forgot, and was not asked since, does not know it
 		if err := w.awaitCounting(); err != nil {
 			return err
@@ -173,21 +173,21 @@ func (w *world) end() error {
 		}
 		lease, err := w.own.Mutex(name).TryLock(context.Background())
 		if err != nil {
-			w.violation(judge.Left, "%s: %v", name, err)
+			w.addViolation(judge.Left, "%s: %v", name, err)
 			continue
 		}
 		if err := lease.Release(); err != nil {
-			w.violation(judge.Left, "%s: %v", name, err)
+			w.addViolation(judge.Left, "%s: %v", name, err)
 		}
 	}
 	if err := w.own.close(); err != nil {
-		w.violation(judge.Release, "close of %s: %v", operator, err)
+		w.addViolation(judge.Release, "close of %s: %v", operator, err)
 	}
 	for i, host := range w.hosts {
-		host.change(func() {})
+		host.withClock(func() {})
 		for _, key := range host.Keys() {
 			if !tokenKeys.MatchString(key) {
-				w.violation(judge.Left, "key %s at server %d for %v", key, i, host.TTL(key))
+				w.addViolation(judge.Left, "key %s at server %d for %v", key, i, host.TTL(key))
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func bubbleGoroutines() (left []string) {
 	return left
 }
 
-// String is one line.
+// String returns one line.
 func (r Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s, %d operations, hash %016x:", r.Seed, r.Mode, r.Ops, r.Hash)
@@ -220,7 +220,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// History is what happened, in the order of time.
+// History returns what happened, in the order of time.
 func (r Result) History() string {
 	var b strings.Builder
 	for _, e := range r.history {

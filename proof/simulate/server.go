@@ -93,7 +93,7 @@ func (h *host) tick() time.Time {
 	return now
 }
 
-func (h *host) change(f func()) {
+func (h *host) withClock(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()

@@ -51,7 +51,7 @@ func TestSeeds(t *testing.T) {
 				harness.Long(t)
 			}
 			t.Log(c.why)
-			check(t, Run(t, Draw(c.seed)))
+			checkResult(t, Run(t, Draw(c.seed)))
 		})
 	}
 }
@@ -59,7 +59,7 @@ func TestSeeds(t *testing.T) {
 // TestQuorum makes a run over a quorum. make check-release makes more.
 func TestQuorum(t *testing.T) {
 	harness.Long(t)
-	check(t, Run(t, DrawQuorum(1)))
+	checkResult(t, Run(t, DrawQuorum(1)))
 }
 
 // TestRepeats: a calm run comes to the same twice.
@@ -80,7 +80,7 @@ func TestUndisturbed(t *testing.T) {
 	for seed := uint64(1000); runs > 0; seed++ {
 		if plan := Draw(seed); plan.Mode == Calm {
 			runs--
-			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { check(t, Run(t, plan)) })
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { checkResult(t, Run(t, plan)) })
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestSimulate(t *testing.T) {
 		for seed := range uint64(runs) {
 			r := Run(t, draw(from+seed))
 			fmt.Printf("ran %v\n", r)
-			check(t, r)
+			checkResult(t, r)
 			if os.Getenv("HOLDFAST_HISTORY") == "1" {
 				fmt.Print(r.History())
 			}
@@ -133,16 +133,16 @@ func TestSimulate(t *testing.T) {
 				if n == 0 {
 					return
 				}
-				lines, err := child(t, first, n)
+				lines, err := runChild(t, first, n)
 				mu.Lock()
 				for _, line := range lines {
 					if what, ran := strings.CutPrefix(line, "ran "); ran {
 						done++
-						tally(sum, what)
+						addCounts(sum, what)
 					}
 				}
 				if err != nil {
-					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(trouble(lines), "\n"))
+					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(failureLines(lines), "\n"))
 				} else if done/100 > (done-n)/100 {
 					t.Logf("%d runs in %v", done, time.Since(began).Round(time.Second))
 				}
@@ -160,9 +160,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// tally adds the counts of a Result's line: of its operations, and what it ends with: names, of a
-// word or more, each with a number.
-func tally(sum map[string]int, line string) {
+// addCounts adds the counts of a Result's line: of its operations, and what it ends with: names, of
+// a word or more, each with a number.
+func addCounts(sum map[string]int, line string) {
 	head, counts, _ := strings.Cut(line, ": ")
 	if fields := strings.Split(head, ", "); len(fields) == 4 {
 		ops, _ := strconv.Atoi(strings.TrimSuffix(fields[2], " operations"))
@@ -179,8 +179,8 @@ func tally(sum map[string]int, line string) {
 	}
 }
 
-// child makes runs in another process, and returns what it printed.
-func child(t *testing.T, from uint64, runs int) ([]string, error) {
+// runChild makes runs in another process, and returns what it printed.
+func runChild(t *testing.T, from uint64, runs int) ([]string, error) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSimulate$", "-test.v", "-test.timeout=30m")
 	cmd.Env = append(os.Environ(), "HOLDFAST_SIMULATE=1", "HOLDFAST_SEED="+strconv.FormatUint(from, 10),
 		"HOLDFAST_RUNS="+strconv.Itoa(runs), "GOGC=off", "GOMEMLIMIT=400MiB")
@@ -188,9 +188,9 @@ func child(t *testing.T, from uint64, runs int) ([]string, error) {
 	return strings.Split(string(out), "\n"), err
 }
 
-// trouble is what of a failed child's output is worth reading: each violation, and why the process
-// ended.
-func trouble(lines []string) (bad []string) {
+// failureLines returns what of a failed child's output is worth reading: each violation, and why
+// the process ended.
+func failureLines(lines []string) (bad []string) {
 	for i, line := range lines {
 		switch {
 		case strings.Contains(line, "violation "), strings.HasPrefix(line, "panic: "):
@@ -205,8 +205,8 @@ func trouble(lines []string) (bad []string) {
 	return bad
 }
 
-// check fails for each violation.
-func check(t *testing.T, r Result) {
+// checkResult fails for each violation.
+func checkResult(t *testing.T, r Result) {
 	t.Helper()
 	for _, v := range r.Violations {
 		t.Errorf("SEED=%d, %s: violation %v", r.Seed, r.Mode, v)

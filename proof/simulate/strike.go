@@ -16,12 +16,12 @@ func (w *world) strike(f *Fault) {
 	w.beginFault(f)
 	undo := w.startFault(f, c)
 	if f.For > 0 && undo != nil {
-		pass(f.For)
+		sleep(f.For)
 		undo()
 	}
 	w.endFault(f)
-	if w.forgets(f) {
-		pass(overlapExcuse + time.Millisecond)
+	if w.forgetsHolds(f) {
+		sleep(overlapExcuse + time.Millisecond)
 		w.checkOverlaps()
 	}
 }
@@ -31,7 +31,7 @@ func (w *world) startFault(f *Fault, c *client) (undo func()) {
 	path := c.wires[f.Server]
 	switch f.Kind {
 	case Silence, Slow, Lose, Duplicate, Deafen:
-		return path.disturb(f)
+		return path.startFault(f)
 	case Cut:
 		path.Disconnect()
 	case CutAll:
@@ -48,7 +48,7 @@ func (w *world) startFault(f *Fault, c *client) (undo func()) {
 	return nil
 }
 
-// startServerFault is startFault for the faults of a server.
+// startServerFault returns startFault for the faults of a server.
 func (w *world) startServerFault(f *Fault) (undo func()) {
 	h := w.hosts[f.Server]
 	switch f.Kind {
@@ -56,18 +56,18 @@ func (w *world) startServerFault(f *Fault) (undo func()) {
 		return w.restart(f.Server)
 	case ForgetDown:
 		undo := w.restart(f.Server)
-		h.change(h.FlushAll)
+		h.withClock(h.FlushAll)
 		return undo
 	case Flush:
 		w.noteMemoryLoss(f.Server)
 		w.flushScripts(f.Server)
 	case Refuse:
-		h.change(func() { h.refuses = append(h.refuses, f.Text) })
-		return func() { h.change(func() { h.refuses = h.refuses[1:] }) }
+		h.withClock(func() { h.refuses = append(h.refuses, f.Text) })
+		return func() { h.withClock(func() { h.refuses = h.refuses[1:] }) }
 	case ForgetAll:
-		h.change(h.FlushAll)
+		h.withClock(h.FlushAll)
 	case ForgetKey:
-		h.change(func() { h.Del("holdfast:" + f.Name) })
+		h.withClock(func() { h.Del("holdfast:" + f.Name) })
 	case Step:
 		if f.Delay > 0 {
 			w.noteStepForward(f.Server)
@@ -111,7 +111,7 @@ func (w *world) revive(i int) {
 	if err := w.start(i); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(judge.Failed, "%v", err)
+		w.addViolation(judge.Failed, "%v", err)
 	}
 }
 
@@ -128,9 +128,9 @@ func (w *world) restart(server int) (up func()) {
 	h := w.hosts[server]
 	w.flushScripts(server)
 	w.noteMemoryLoss(server)
-	h.change(func() { h.down++ })
+	h.withClock(func() { h.down++ })
 	w.cutAll(server)
-	return func() { h.change(func() { h.down-- }) }
+	return func() { h.withClock(func() { h.down-- }) }
 }
 
 // flushScripts makes a server forget all scripts.
@@ -138,6 +138,6 @@ func (w *world) flushScripts(server int) {
 	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(judge.Failed, "script flush: %v", err)
+		w.addViolation(judge.Failed, "script flush: %v", err)
 	}
 }

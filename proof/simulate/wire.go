@@ -88,8 +88,8 @@ func isMessage(data []byte) bool {
 	return bytes.Contains(data, []byte("$7\r\nmessage\r\n")) && !bytes.Contains(data, []byte("subscribe"))
 }
 
-// disturb begins a fault of the network, and returns its end.
-func (w *wire) disturb(f *Fault) (end func()) {
+// startFault begins a fault of the network, and returns its end.
+func (w *wire) startFault(f *Fault) (end func()) {
 	switch f.Kind {
 	case Silence:
 		ways := []network.Way{f.Way}

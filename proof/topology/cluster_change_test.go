@@ -17,7 +17,7 @@ import (
 func TestClusterChangesUnderLocks(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t)
-	names := numbered(30)
+	names := numberedNames(30)
 	slots := make([]int, len(names))
 	for i, name := range names {
 		slots[i] = rig.Slot(harness.KeyOf(name))
@@ -31,7 +31,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
 		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
 	}
-	c := gather(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
+	c := startCrowd(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
 	step := func(what string, change func()) {
 		t.Helper()
 		began, grants := time.Now(), c.grants.Load()
@@ -49,7 +49,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	var added *redisserver.Server
 	step("a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
 	step("a node removed", func() { rig.Remove(added) })
-	c.leave()
+	c.end()
 	for i, lease := range held {
 		if err := harness.Checked(t, lease); err != nil {
 			t.Errorf("%s: %v", lease.Name(), err)
@@ -75,7 +75,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	const leases = 10_000
 	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	held := make([]*holdfast.Lease, leases)
-	names := numbered(leases)
+	names := numberedNames(leases)
 	var all sync.WaitGroup
 	for part := range 100 {
 		all.Go(func() {
@@ -97,7 +97,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	began, least := time.Now(), time.Hour
 	for time.Since(began) < 10*time.Second {
 		for i, lease := range held {
-			if i%50 == 0 && slotThird(rig, names[i]) != third {
+			if i%50 == 0 && thirdOf(rig, names[i]) != third {
 				least = min(least, time.Until(lease.Until()))
 			}
 		}
@@ -116,7 +116,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	lost := map[bool]int{}
 	for i, lease := range held {
 		if lease.Err() != nil {
-			lost[slotThird(rig, names[i]) == third]++
+			lost[thirdOf(rig, names[i]) == third]++
 		}
 	}
 	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least", leases, lost[true], lost[false], least.Round(time.Millisecond))
@@ -127,8 +127,8 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 
 var thirds sync.Map // of names
 
-// slotThird is which third of the slots a name lies in.
-func slotThird(rig *redisserver.Cluster, name string) int {
+// thirdOf returns which third of the slots a name lies in.
+func thirdOf(rig *redisserver.Cluster, name string) int {
 	if third, ok := thirds.Load(name); ok {
 		return third.(int)
 	}
@@ -147,7 +147,7 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	const contended = 1000
 	holder, waiter := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	leases, claims := make([]*holdfast.Lease, contended), make([]*harness.Claimant, contended)
-	for i, name := range numbered(contended) {
+	for i, name := range numberedNames(contended) {
 		leases[i] = harness.Lock(t, holder.Mutex(name))
 		claims[i] = harness.Claim(harness.Within(t, 5*time.Minute), waiter.Mutex(name))
 	}
@@ -163,7 +163,7 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 		commands += stats["subscribe"] + stats["ssubscribe"]
 	}
 	connections := 0
-	harness.Eventually(t, "one connection a node", func() bool { connections = listeners(t, rig); return connections >= 1 && connections <= 4 })
+	harness.Eventually(t, "one connection a node", func() bool { connections = countListeners(t, rig); return connections >= 1 && connections <= 4 })
 	t.Logf("%d contended names: %d connections with messages, %d commands to subscribe", contended, connections, commands)
 	if harness.Measured() && commands > contended+4 { // beside other tests an answer may take so long that it is asked again
 		t.Errorf("%d commands for %d names", commands, contended)
@@ -172,11 +172,11 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 		harness.Release(t, leases[i])
 		harness.HandBack(t, claims[i].Got(t))
 	}
-	harness.Eventually(t, "they are given back when idle", func() bool { return listeners(t, rig) == 0 })
+	harness.Eventually(t, "they are given back when idle", func() bool { return countListeners(t, rig) == 0 })
 }
 
-// listeners returns the number of connections for messages at the masters that run.
-func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
+// countListeners returns the number of connections for messages at the masters that run.
+func countListeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 	for _, srv := range rig.Masters() {
 		n += strings.Count(harness.Must(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
 	}

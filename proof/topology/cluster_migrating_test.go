@@ -52,7 +52,7 @@ func TestSlotOnItsWay(t *testing.T) {
 			for _, srv := range servers {
 				harness.Must(t, srv, "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
 			}
-			harness.Eventually(t, "both agree", func() bool { return epoch(t, servers[0]) == epoch(t, servers[1]) }) // else a late message takes it back below
+			harness.Eventually(t, "both agree", func() bool { return currentEpoch(t, servers[0]) == currentEpoch(t, servers[1]) }) // else a late message takes it back below
 			if err := harness.Checked(t, lease); err != nil {
 				t.Fatalf("the holder, after the slot arrived: %v", err)
 			}
@@ -75,8 +75,8 @@ func TestSlotOnItsWay(t *testing.T) {
 	}
 }
 
-// epoch is the newest that a node of a cluster has heard of.
-func epoch(t *testing.T, srv *redisserver.Server) string {
+// currentEpoch returns the newest that a node of a cluster has heard of.
+func currentEpoch(t *testing.T, srv *redisserver.Server) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(harness.Must(t, srv, "CLUSTER", "INFO").(string), "cluster_current_epoch:")
 	n, _, _ := strings.Cut(rest, "\r\n")

@@ -31,35 +31,35 @@ type crowd struct {
 	last  map[string]int64
 }
 
-// gather starts as many goroutines for each name on each client.
-func gather(t *testing.T, clients []*holdfast.Client, names []string) *crowd {
+// startCrowd starts as many goroutines for each name on each client.
+func startCrowd(t *testing.T, clients []*holdfast.Client, names []string) *crowd {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &crowd{t: t, stop: stop, held: map[string]*holdfast.Lease{}, last: map[string]int64{}}
 	for _, client := range clients {
 		for _, name := range names {
 			c.all.Go(func() {
 				for ctx.Err() == nil {
-					c.once(ctx, client.Mutex(name, holdfast.WithTTL(6*time.Second)), name)
+					c.lockOnce(ctx, client.Mutex(name, holdfast.WithTTL(6*time.Second)), name)
 				}
 			})
 		}
 	}
-	t.Cleanup(c.leave)
+	t.Cleanup(c.end)
 	return c
 }
 
-// leave ends it.
-func (c *crowd) leave() {
+// end ends it.
+func (c *crowd) end() {
 	c.stop()
 	c.all.Wait()
 }
 
-// once waits, holds for a moment, and gives back.
-func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
+// lockOnce waits, holds for a moment, and gives back.
+func (c *crowd) lockOnce(ctx context.Context, m *holdfast.Mutex, name string) {
 	lease, err := m.Lock(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.failed("Lock", err)
+			c.noteFailure("Lock", err)
 		}
 		return
 	}
@@ -88,25 +88,25 @@ func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
 	}
 	c.mu.Unlock()
 	if err := lease.Release(); err != nil {
-		c.failed("Release", err)
+		c.noteFailure("Release", err)
 	}
 }
 
-func (c *crowd) failed(what string, err error) {
+func (c *crowd) noteFailure(what string, err error) {
 	if c.failures.Add(1) <= 3 {
 		c.t.Logf("%s: %v", what, err)
 	}
 }
 
-// mark forgets the first grant.
-func (c *crowd) mark() {
+// forgetFirst forgets the first grant.
+func (c *crowd) forgetFirst() {
 	c.mu.Lock()
 	c.first = time.Time{}
 	c.mu.Unlock()
 }
 
-// since is the first grant since mark.
-func (c *crowd) since() (first time.Time) {
+// firstGrant returns the first grant since mark.
+func (c *crowd) firstGrant() (first time.Time) {
 	c.t.Helper()
 	harness.Eventually(c.t, "a grant", func() bool {
 		c.mu.Lock()
@@ -123,15 +123,15 @@ func (c *crowd) since() (first time.Time) {
 func TestFailover(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
-	t.Run("unconfirmed", func(t *testing.T) { failOver(t, 0) })
-	t.Run("confirmed", func(t *testing.T) { failOver(t, 1) })
+	t.Run("unconfirmed", func(t *testing.T) { killMaster(t, 0) })
+	t.Run("confirmed", func(t *testing.T) { killMaster(t, 1) })
 }
 
-func failOver(t *testing.T, replicas int) {
+func killMaster(t *testing.T, replicas int) {
 	for kind, start := range map[string]func(*testing.T) (route harness.Route, names []string, kill func() (elected func())){
 		"sentinel": func(t *testing.T) (harness.Route, []string, func() func()) {
 			rig := redisserver.StartSentinel(t)
-			return harness.SentinelRoute(rig), numbered(20), func() func() {
+			return harness.SentinelRoute(rig), numberedNames(20), func() func() {
 				old := rig.KillMaster()
 				return func() { rig.NextMaster(old) }
 			}
@@ -144,7 +144,7 @@ func failOver(t *testing.T, replicas int) {
 			}
 			master := rig.Master(slot)
 			var names []string
-			for _, name := range numbered(200) { // those of the node that dies
+			for _, name := range numberedNames(200) { // those of the node that dies
 				if len(names) < 20 && rig.Master(rig.Slot(harness.KeyOf(name))) == master {
 					names = append(names, name)
 				}
@@ -163,20 +163,20 @@ func failOver(t *testing.T, replicas int) {
 			for _, name := range names {
 				held = append(held, harness.Lock(t, idle.Mutex(name+"-held", holdfast.WithTTL(2*time.Minute)))) // however long the election takes
 			}
-			c := gather(t, clients, names)
+			c := startCrowd(t, clients, names)
 			harness.Eventually(t, "many grants", func() bool { return c.grants.Load() > 1000 })
 			before := c.breaches.Load()
 			began := time.Now()
 			elected := kill()
 			// Answers that are under way count as grants before the death.
 			harness.Never(t, 500*time.Millisecond, func() bool { return false })
-			c.mark()
+			c.forgetFirst()
 			elected()
 			at := time.Now()
-			first := c.since()
+			first := c.firstGrant()
 			seen := c.grants.Load()
 			harness.Eventually(t, "many grants again", func() bool { return c.grants.Load() > seen+500 })
-			c.leave()
+			c.end()
 			gone := 0
 			for _, lease := range held {
 				if harness.Checked(t, lease) != nil {
@@ -198,7 +198,7 @@ func failOver(t *testing.T, replicas int) {
 	}
 }
 
-func numbered(n int) (names []string) {
+func numberedNames(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprint(i))
 	}

@@ -62,7 +62,7 @@ func TestReplicasConfirm(t *testing.T) {
 			return err
 		}, "a", "b")
 		next := harness.Claim(harness.Within(t, harness.Patience), c.Mutex("n")) // one who waits goes on
-		waits(t, next)
+		stillWaits(t, next)
 		speak()
 		harness.HandBack(t, next.Got(t))
 	})
@@ -89,14 +89,14 @@ func TestReplicasConfirm(t *testing.T) {
 		harness.Waiting(t, srv, "n", 1)
 		silent()
 		harness.Release(t, lease)
-		waits(t, next)
+		stillWaits(t, next)
 		speak()
 		harness.HandBack(t, next.Got(t))
 	})
 }
 
-// waits fails when a claimant is in, or has given up, although it must not be.
-func waits(t *testing.T, c *harness.Claimant) {
+// stillWaits fails when a claimant is in, or has given up, although it must not be.
+func stillWaits(t *testing.T, c *harness.Claimant) {
 	t.Helper()
 	select {
 	case <-c.Done:

@@ -23,7 +23,7 @@ func TestMutexPairCostsTwoCommands(t *testing.T) {
 	m := harness.Locker(t, p.Addr(), nil).Mutex("n")
 	p.Record()
 	harness.Release(t, harness.Lock(t, m))
-	first := slices.DeleteFunc(harness.SentTo(p), greets)
+	first := slices.DeleteFunc(harness.SentTo(p), isGreeting)
 	if want := []string{"INFO", "TIME", "EVALSHA", "EVAL", "EVALSHA", "EVAL"}; !slices.Equal(first, want) {
 		t.Errorf("the first pair sent %v, want %v", first, want)
 	}
@@ -37,8 +37,8 @@ func TestMutexPairCostsTwoCommands(t *testing.T) {
 	}
 }
 
-// greets reports whether a command is one of those that a new connection begins with.
-func greets(name string) bool { return name == "HELLO" || name == "CLIENT" }
+// isGreeting reports whether a command is one of those that a new connection begins with.
+func isGreeting(name string) bool { return name == "HELLO" || name == "CLIENT" }
 
 // Trap 15: 1,000 leases of two clients cost their renewals, a hundred in a command, and no
 // goroutine each. An idle client sends nothing.
@@ -65,14 +65,14 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 		return seen[0].Count(holdfast.EventRenewed) >= n*each && seen[1].Count(holdfast.EventRenewed) >= n*each
 	}
 	harness.Eventually(t, "the first renewals", func() bool { return renewed(1) })
-	first := renewals(&seen[0]) + renewals(&seen[1])
-	calls, highest := scripts(srv), 0
+	first := countRenewals(&seen[0]) + countRenewals(&seen[1])
+	calls, highest := countScripts(srv), 0
 	harness.Eventually(t, "the next rounds", func() bool {
 		highest = max(highest, runtime.NumGoroutine()-before)
 		return renewed(1 + rounds)
 	})
-	calls = scripts(srv) - calls
-	told := float64(renewals(&seen[0])+renewals(&seen[1])-first) / (2 * each) // rounds, by the renewals in them
+	calls = countScripts(srv) - calls
+	told := float64(countRenewals(&seen[0])+countRenewals(&seen[1])-first) / (2 * each) // rounds, by the renewals in them
 	t.Logf("%d commands for 1,000 leases in %.1f rounds of renewals, at most %d more goroutines", calls, told, highest)
 	// Ten full commands a round, and as many again for those that were taken while others were
 	// renewed, or later.
@@ -94,21 +94,22 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 		}
 	}
 	all.Wait()
-	calls = scripts(srv)
+	calls = countScripts(srv)
 	quiet := time.After(ttl / 2)
 	<-quiet
-	if n := scripts(srv) - calls; n != 0 {
+	if n := countScripts(srv) - calls; n != 0 {
 		t.Errorf("%d commands of idle clients", n)
 	}
 }
 
-// renewals returns how many renewals an observer heard of, those that failed too: each is one ask.
-func renewals(seen *harness.Events) int {
+// countRenewals returns how many renewals an observer heard of, those that failed too: each is one
+// ask.
+func countRenewals(seen *harness.Events) int {
 	return seen.Count(holdfast.EventRenewed) + seen.Count(holdfast.EventRetried)
 }
 
-// scripts returns how many scripts the server has run.
-func scripts(srv *redisserver.Server) int {
+// countScripts returns how many scripts the server has run.
+func countScripts(srv *redisserver.Server) int {
 	stats := srv.CommandStats()
 	return stats["eval"] + stats["evalsha"]
 }

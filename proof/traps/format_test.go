@@ -16,7 +16,7 @@ import (
 // The extras of a payload that a later version may write.
 const laterExtras = "trace:5:a:b|7later:0:"
 
-// laterTicket is a ticket and its payload as a later version may write them.
+// laterTicket returns a ticket and its payload as a later version may write them.
 func laterTicket(id, token, channel, label string) string {
 	return fmt.Sprintf("3mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
 }
@@ -30,7 +30,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	const id, token = "AAAAAAAAAAAAAAAAAAAAAA", "1763700000000000"
 
 	harness.Must(t, srv, "SET", harness.KeyOf("told"), laterTicket(id, token, "", "a: later|one"), "PX", 60_000)
-	if held := heldBy(t, c.Mutex("told")); held.Holder != "a: later|one" {
+	if held := tryHeld(t, c.Mutex("told")); held.Holder != "a: later|one" {
 		t.Errorf("held by %q", held.Holder)
 	}
 
@@ -65,7 +65,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	if !found {
 		t.Errorf("no remainder among %q", members)
 	}
-	if held := heldBy(t, c.Mutex("broken")); held.Holder != "" || held.Holders != 1 {
+	if held := tryHeld(t, c.Mutex("broken")); held.Holder != "" || held.Holders != 1 {
 		t.Errorf("a remainder is told as %+v", held)
 	}
 }
@@ -101,8 +101,8 @@ func TestFormatPayload(t *testing.T) {
 	}
 }
 
-// heldBy tries a mutex that another holds.
-func heldBy(t *testing.T, m *holdfast.Mutex) *holdfast.HeldError {
+// tryHeld tries a mutex that another holds.
+func tryHeld(t *testing.T, m *holdfast.Mutex) *holdfast.HeldError {
 	t.Helper()
 	var held *holdfast.HeldError
 	if err := harness.Answered(t, func() error { _, err := m.TryLock(harness.Within(t, harness.Patience)); return err }); !errors.As(err, &held) {

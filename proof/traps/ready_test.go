@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// readiness is what Ready says, once there is an answer: a machine that stands still for a second
-// gives none.
-func readiness(t *testing.T, c *holdfast.Client) (err error) {
+// askReady returns what Ready says, once there is an answer: a machine that stands still for a
+// second gives none.
+func askReady(t *testing.T, c *holdfast.Client) (err error) {
 	t.Helper()
 	harness.Eventually(t, "an answer", func() bool {
 		err = c.Ready(harness.Within(t, harness.Patience))
@@ -28,9 +28,9 @@ func readiness(t *testing.T, c *holdfast.Client) (err error) {
 	return err
 }
 
-// isKind fails unless err is a StoreError of the kind, applied nowhere. Evictions and refusals are
-// not of the kind that waiting cures.
-func isKind(t *testing.T, err error, kind holdfast.StoreKind, text string, unavailable bool) {
+// checkKind fails unless err is a StoreError of the kind, applied nowhere. Evictions and refusals
+// are not of the kind that waiting cures.
+func checkKind(t *testing.T, err error, kind holdfast.StoreKind, text string, unavailable bool) {
 	t.Helper()
 	var failure *holdfast.StoreError
 	if !errors.As(err, &failure) || failure.Kind != kind || failure.MayHaveApplied || failure.Op != "ready" ||
@@ -54,26 +54,26 @@ func TestReadyEviction(t *testing.T) {
 				harness.Must(t, srv, "ACL", "SETUSER", "small", "on", ">pw", "~*", "&*", "+@all", "-info")
 				small := func(o *redis.Options) { o.Username, o.Password = "small", "pw" }
 				evicts := memory != "0" && policy != "noeviction"
-				if err := readiness(t, harness.Locker(t, srv.Addr(), nil)); evicts {
-					isKind(t, err, holdfast.StoreEvicts, policy, false)
+				if err := askReady(t, harness.Locker(t, srv.Addr(), nil)); evicts {
+					checkKind(t, err, holdfast.StoreEvicts, policy, false)
 				} else if err != nil {
 					t.Errorf("got %v", err)
 				}
-				if err := readiness(t, harness.Locker(t, srv.Addr(), nil, small)); err != nil {
+				if err := askReady(t, harness.Locker(t, srv.Addr(), nil, small)); err != nil {
 					t.Errorf("without INFO: %v", err)
 				}
 				if v := harness.Must(t, srv, "DBSIZE"); v != int64(0) {
 					t.Errorf("%v keys were written", v)
 				}
-				isWarned(t, evicts, policy, srv.Addr())
-				isWarned(t, false, policy, srv.Addr(), small)
+				checkWarning(t, evicts, policy, srv.Addr())
+				checkWarning(t, false, policy, srv.Addr(), small)
 			})
 		}
 	}
 }
 
-// isWarned checks how often a logger hears of the policy from a client that locks three times.
-func isWarned(t *testing.T, warned bool, policy, addr string, opts ...func(*redis.Options)) {
+// checkWarning checks how often a logger hears of the policy from a client that locks three times.
+func checkWarning(t *testing.T, warned bool, policy, addr string, opts ...func(*redis.Options)) {
 	t.Helper()
 	var log bytes.Buffer // the handler writes one record at a time
 	c := harness.Locker(t, addr, &holdfast.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, opts...)
@@ -93,14 +93,14 @@ func TestReadyIsBounded(t *testing.T) {
 	harness.Long(t)
 	srv := redisserver.Start(t)
 	c := harness.Locker(t, srv.Addr(), nil)
-	if err := readiness(t, c); err != nil {
+	if err := askReady(t, c); err != nil {
 		t.Fatal(err)
 	}
 	srv.Stop()
 	defer srv.Continue()
 	began := time.Now()
 	err := c.Ready(t.Context())
-	isKind(t, err, holdfast.StoreNoAnswer, "", true)
+	checkKind(t, err, holdfast.StoreNoAnswer, "", true)
 	if took := time.Since(began); took < 400*time.Millisecond {
 		t.Errorf("it took %v", took)
 	}
@@ -156,8 +156,8 @@ func TestReadyCluster(t *testing.T) {
 	for _, srv := range servers {
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory", "100mb")
-		err := readiness(t, c)
-		if isKind(t, err, holdfast.StoreEvicts, "volatile-lru", false); err != nil && !strings.Contains(err.Error(), srv.Addr()) {
+		err := askReady(t, c)
+		if checkKind(t, err, holdfast.StoreEvicts, "volatile-lru", false); err != nil && !strings.Contains(err.Error(), srv.Addr()) {
 			t.Errorf("got %v, want that %s may evict", err, srv.Addr())
 		}
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory", 0)

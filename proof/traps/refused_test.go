@@ -33,19 +33,19 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		only        string
 	}{
 		"down":              {make: func(_ *testing.T, srv *redisserver.Server) { srv.Kill() }, kind: holdfast.StoreUnreachable, unavailable: true},
-		"wrong password":    {make: user("+@all"), client: guess, kind: holdfast.StoreDenied, text: "WRONGPASS"},
-		"no password":       {make: command("ACL", "SETUSER", "default", "resetpass", ">pw"), kind: holdfast.StoreDenied, text: "NOAUTH"},
-		"no scripts":        {make: user("-@all"), client: few, kind: holdfast.StoreDenied, text: "NOPERM"},
-		"no SET in scripts": {make: user("+@all", "-set"), client: few, kind: holdfast.StoreDenied, only: "Lock"},
-		"no EVAL":           {make: user("+@all", "-eval"), client: few, kind: holdfast.StoreDenied, text: "eval", only: "Ready"},
-		"no digest":         {make: user("+@all", "-evalsha"), client: few, kind: holdfast.StoreDenied, text: "evalsha", only: "Ready"},
-		"no ZADD":           {make: user("+@all", "-zadd"), client: few, kind: holdfast.StoreDenied, text: "ZADD", only: "Ready"},
-		"no keys":           {make: user("+@all", "resetkeys", "~other*"), client: few, kind: holdfast.StoreDenied},
-		"a replica":         {make: command("REPLICAOF", "127.0.0.1", "1"), kind: holdfast.StoreReadOnly, unavailable: true},
-		"too few replicas": {make: command("CONFIG", "SET", "min-replicas-to-write", 1), kind: holdfast.StoreNoReplicas, text: "NOREPLICAS",
+		"wrong password":    {make: makingUser("+@all"), client: guess, kind: holdfast.StoreDenied, text: "WRONGPASS"},
+		"no password":       {make: sending("ACL", "SETUSER", "default", "resetpass", ">pw"), kind: holdfast.StoreDenied, text: "NOAUTH"},
+		"no scripts":        {make: makingUser("-@all"), client: few, kind: holdfast.StoreDenied, text: "NOPERM"},
+		"no SET in scripts": {make: makingUser("+@all", "-set"), client: few, kind: holdfast.StoreDenied, only: "Lock"},
+		"no EVAL":           {make: makingUser("+@all", "-eval"), client: few, kind: holdfast.StoreDenied, text: "eval", only: "Ready"},
+		"no digest":         {make: makingUser("+@all", "-evalsha"), client: few, kind: holdfast.StoreDenied, text: "evalsha", only: "Ready"},
+		"no ZADD":           {make: makingUser("+@all", "-zadd"), client: few, kind: holdfast.StoreDenied, text: "ZADD", only: "Ready"},
+		"no keys":           {make: makingUser("+@all", "resetkeys", "~other*"), client: few, kind: holdfast.StoreDenied},
+		"a replica":         {make: sending("REPLICAOF", "127.0.0.1", "1"), kind: holdfast.StoreReadOnly, unavailable: true},
+		"too few replicas": {make: sending("CONFIG", "SET", "min-replicas-to-write", 1), kind: holdfast.StoreNoReplicas, text: "NOREPLICAS",
 			unavailable: true},
-		"out of memory": {make: command("CONFIG", "SET", "maxmemory", 1), kind: holdfast.StoreOutOfMemory, unavailable: true},
-		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: unsaved, kind: holdfast.StoreMisconfigured, text: "MISCONF",
+		"out of memory": {make: sending("CONFIG", "SET", "maxmemory", 1), kind: holdfast.StoreOutOfMemory, unavailable: true},
+		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: failToSave, kind: holdfast.StoreMisconfigured, text: "MISCONF",
 			unavailable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,13 +100,13 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 	}
 }
 
-// command returns a function that sends a server a command.
-func command(args ...any) func(*testing.T, *redisserver.Server) {
+// sending returns a function that sends a server a command.
+func sending(args ...any) func(*testing.T, *redisserver.Server) {
 	return func(t *testing.T, srv *redisserver.Server) { t.Helper(); harness.Must(t, srv, args...) }
 }
 
-// user returns a function that makes the user few.
-func user(rules ...string) func(*testing.T, *redisserver.Server) {
+// makingUser returns a function that makes the user few.
+func makingUser(rules ...string) func(*testing.T, *redisserver.Server) {
 	return func(t *testing.T, srv *redisserver.Server) {
 		t.Helper()
 		args := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "~*", "resetchannels", "&*"}
@@ -117,9 +117,9 @@ func user(rules ...string) func(*testing.T, *redisserver.Server) {
 	}
 }
 
-// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file
+// failToSave makes a server fail to save, so that it refuses writes. A directory is where its file
 // should go.
-func unsaved(t *testing.T, srv *redisserver.Server) {
+func failToSave(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ type peer struct {
 	last    int
 }
 
-// run starts the agent of a version, which ends with the test.
-func (v version) run(t *testing.T, servers ...*redisserver.Server) *peer {
+// startAgent starts the agent of a version, which ends with the test.
+func (v version) startAgent(t *testing.T, servers ...*redisserver.Server) *peer {
 	t.Helper()
 	args := []string{"versions"}
 	for _, srv := range servers {
@@ -76,8 +76,8 @@ func (v version) run(t *testing.T, servers ...*redisserver.Server) *peer {
 	return p
 }
 
-// begin asks for something, and does not wait.
-func (p *peer) begin(r request) <-chan answer {
+// send asks for something, and does not wait.
+func (p *peer) send(r request) <-chan answer {
 	p.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +91,8 @@ func (p *peer) begin(r request) <-chan answer {
 	return c
 }
 
-// wait waits for the answer.
-func (p *peer) wait(c <-chan answer) answer {
+// await waits for the answer.
+func (p *peer) await(c <-chan answer) answer {
 	p.Helper()
 	select {
 	case a := <-c:
@@ -103,28 +103,28 @@ func (p *peer) wait(c <-chan answer) answer {
 	}
 }
 
-// ask wants no error.
-func (p *peer) ask(r request) answer {
+// mustDo wants no error.
+func (p *peer) mustDo(r request) answer {
 	p.Helper()
-	a := p.wait(p.begin(r))
+	a := p.await(p.send(r))
 	if a.Error != "" {
 		p.Fatalf("%s: %s %s %s: %s", p.name, r.Do, r.Kind, r.Name+r.Lease, a.Error)
 	}
 	return a
 }
 
-// refused wants an error of a class.
-func (p *peer) refused(class string, r request) answer {
+// mustFail wants an error of a class.
+func (p *peer) mustFail(class string, r request) answer {
 	p.Helper()
-	a := p.wait(p.begin(r))
+	a := p.await(p.send(r))
 	if a.Error == "" || a.Class != class {
 		p.Fatalf("%s: %s %s %s: class %q, error %q, want an error of class %q", p.name, r.Do, r.Kind, r.Name+r.Lease, a.Class, a.Error, class)
 	}
 	return a
 }
 
-// queued waits until the name has so many waiters.
-func (p *peer) queued(name string, n int) {
+// awaitWaiters waits until the name has so many waiters.
+func (p *peer) awaitWaiters(name string, n int) {
 	p.Helper()
-	harness.Eventually(p.T, "the name has its waiters", func() bool { return p.ask(request{Do: "inspect", Name: name}).Waiters == n })
+	harness.Eventually(p.T, "the name has its waiters", func() bool { return p.mustDo(request{Do: "inspect", Name: name}).Waiters == n })
 }

@@ -37,8 +37,8 @@ func git(args ...string) (out string, ok bool) {
 	return strings.TrimSpace(string(text)), err == nil
 }
 
-// top is the root of this clone.
-func top(t *testing.T) string {
+// repositoryRoot returns the root of this clone.
+func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -47,7 +47,7 @@ func top(t *testing.T) string {
 	return dir
 }
 
-// earlierCommit is the version that this one must run beside.
+// earlierCommit returns the version that this one must run beside.
 func earlierCommit() string {
 	if commit := os.Getenv("HOLDFAST_EARLIER"); commit != "" {
 		return commit
@@ -59,8 +59,8 @@ func earlierCommit() string {
 	return untagged
 }
 
-// filesOf unpacks a commit. It skips the test if this clone has no such commit.
-func filesOf(t *testing.T, commit string) (dir string) {
+// unpackCommit unpacks a commit. It skips the test if this clone has no such commit.
+func unpackCommit(t *testing.T, commit string) (dir string) {
 	t.Helper()
 	harness.Long(t)
 	if _, ok := git("cat-file", "-e", commit+"^{commit}"); !ok {
@@ -68,7 +68,7 @@ func filesOf(t *testing.T, commit string) (dir string) {
 	}
 	dir = t.TempDir()
 	archive := exec.Command("git", "archive", "--format=tar", commit)
-	archive.Dir = top(t)
+	archive.Dir = repositoryRoot(t)
 	files, err := archive.Output()
 	if err != nil {
 		t.Fatalf("git archive %s: %v", commit, err)
@@ -104,13 +104,13 @@ func compile(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// both builds this commit and the earlier one.
-func both(t *testing.T, worker bool) (now, earlier version) {
+// buildBoth builds this commit and the earlier one.
+func buildBoth(t *testing.T, worker bool) (now, earlier version) {
 	t.Helper()
 	commit := earlierCommit()
-	dir := filesOf(t, commit)
+	dir := unpackCommit(t, commit)
 	t.Logf("the earlier commit is %s", commit)
-	return build(t, "now", top(t), worker), build(t, "earlier", dir, worker)
+	return build(t, "now", repositoryRoot(t), worker), build(t, "earlier", dir, worker)
 }
 
 // replace changes a line of a file below dir.

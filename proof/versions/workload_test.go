@@ -17,8 +17,8 @@ import (
 // and cut off. A process that was killed comes back as the other version. HOLDFAST_SEED repeats the
 // decisions.
 func TestVersionsInOneWorkload(t *testing.T) {
-	now, earlier := both(t, true)
-	report := together(t, now, earlier, 20*time.Second)
+	now, earlier := buildBoth(t, true)
+	report := runTogether(t, now, earlier, 20*time.Second)
 	for _, violation := range report.Violations {
 		t.Errorf("violation %v", violation)
 	}
@@ -32,9 +32,9 @@ func TestVersionsInOneWorkload(t *testing.T) {
 
 // The check notices versions that know nothing of each other's locks.
 func TestVersionsWithOtherKeysAreNoticed(t *testing.T) {
-	dir := filesOf(t, earlierCommit())
+	dir := unpackCommit(t, earlierCommit())
 	replace(t, dir, "internal/native/keys.go", `queue := prefix + ":{"`, `queue := prefix + ":other:{"`)
-	report := together(t, build(t, "now", top(t), true), build(t, "other keys", dir, true), 5*time.Second)
+	report := runTogether(t, build(t, "now", repositoryRoot(t), true), build(t, "other keys", dir, true), 5*time.Second)
 	for _, violation := range report.Violations {
 		if violation.Rule == judge.Overlap {
 			t.Logf("noticed: %v", violation)
@@ -44,8 +44,8 @@ func TestVersionsWithOtherKeysAreNoticed(t *testing.T) {
 	t.Errorf("%d violations, and no overlap among them", len(report.Violations))
 }
 
-// together lets every second process be of the other version.
-func together(t *testing.T, now, other version, long time.Duration) workload.Report {
+// runTogether lets every second process be of the other version.
+func runTogether(t *testing.T, now, other version, long time.Duration) workload.Report {
 	t.Helper()
 	seed := harness.Number(t, "HOLDFAST_SEED", rand.Uint64())
 	t.Logf("HOLDFAST_SEED=%d", seed)

@@ -37,22 +37,22 @@ type hold struct {
 	released bool
 }
 
-// step takes something, uses and gives back what it got.
-func (a *actor) step() {
+// takeStep takes something, uses and gives back what it got.
+func (a *actor) takeStep() {
 	typ, names := a.names.draw(a.dice)
 	switch {
 	case typ == history.Latch:
-		a.latch(names[0])
+		a.useLatch(names[0])
 	case typ == history.Semaphore && a.dice.percent(4):
 		a.resize(names[0])
 	case typ == history.Election && a.dice.percent(35):
-		a.leader(names[0])
+		a.askLeader(names[0])
 	case typ == history.Mutex && a.dice.percent(4):
-		a.do(names[0])
+		a.runDo(names[0])
 	default:
-		w := a.want(typ, names)
+		w := a.drawWant(typ, names)
 		if h := a.acquire(context.Background(), w, nil); h != nil {
-			a.use(h, 2)
+			a.useLease(h, 2)
 		}
 	}
 	if a.dice.percent(30) {
@@ -82,30 +82,30 @@ func (a *actor) acquire(ctx context.Context, w want, outer *hold) *hold {
 		record.Root = outer.id
 		h.ttl, h.fixed, h.owner = outer.ttl, outer.fixed, outer.owner // an entry lives as the lease it entered
 	}
-	a.call(record, limit, w.text)
+	a.recordCall(record, limit, w.text)
 	lease, err := w.take(ctx)
 	if err != nil {
-		a.heed(h, err)
-		a.back(record, err)
+		a.learnPermits(h, err)
+		a.recordReturn(record, err)
 		return nil
 	}
 	h.Lease = lease
-	record.At, record.Until = history.Now(), until(lease)
+	record.At, record.Until = history.Now(), trustEnd(lease)
 	if record.Token = lease.Token(); h.typ == history.Group {
 		record.Token, record.Tokens = 0, lease.Tokens()
 	}
-	a.back(record, nil)
+	a.recordReturn(record, nil)
 	return h
 }
 
-// call writes down that an operation begins, back that it ended.
-func (a *actor) call(record history.Record, limit time.Duration, text string) {
+// recordCall writes down that an operation begins, back that it ended.
+func (a *actor) recordCall(record history.Record, limit time.Duration, text string) {
 	record.Event, record.Limit, record.Text = history.Call, int64(limit), text
 	a.rec.Put(record)
 }
 
-func (a *actor) back(record history.Record, err error) {
-	record.Event, record.Result = history.Return, result(record, err)
+func (a *actor) recordReturn(record history.Record, err error) {
+	record.Event, record.Result = history.Return, resultOf(record, err)
 	if err != nil {
 		record.Text = err.Error()
 	}

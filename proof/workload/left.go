@@ -33,9 +33,9 @@ type Rest struct {
 	owners  []string      // of what leaked
 }
 
-// excuse takes what leaked of some workers for what the dead left: what they gave back may have got
-// no answer.
-func (rest *Rest) excuse(disturbed func(proc string) bool) {
+// excuseLeaks takes what leaked of some workers for what the dead left: what they gave back may
+// have got no answer.
+func (rest *Rest) excuseLeaks(disturbed func(proc string) bool) {
 	leaked := rest.Leaked
 	rest.Leaked = nil
 	for i, text := range leaked {
@@ -47,17 +47,17 @@ func (rest *Rest) excuse(disturbed func(proc string) bool) {
 	}
 }
 
-// label is what a worker calls itself in its keys.
-func label(proc string) string { return "worker " + proc + "." }
+// labelOf returns what a worker calls itself in its keys.
+func labelOf(proc string) string { return "worker " + proc + "." }
 
-// left looks at the keys of the plan when all TTLs are over, and, if patient, until they are gone.
-// ended are the workers that were not killed.
-func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Rest, err error) {
+// findLeftKeys looks at the keys of the plan when all TTLs are over, and, if patient, until they
+// are gone. ended are the workers that were not killed.
+func findLeftKeys(ctx context.Context, plan Plan, ended []string, patient bool) (rest Rest, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	begin := time.Now()
 	for {
-		keys, err := keysOf(ctx, rdb, plan.Prefix)
+		keys, err := listKeys(ctx, rdb, plan.Prefix)
 		if err != nil {
 			return rest, err
 		}
@@ -70,14 +70,14 @@ func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Re
 			rest.Forever = keys
 			return rest, nil
 		case took > longestTTL && rest.Dead == nil && rest.Leaked == nil:
-			if err := sweep(ctx, rdb, plan); err != nil {
+			if err := tryEachLock(ctx, rdb, plan); err != nil {
 				return rest, err
 			}
-			if keys, err = keysOf(ctx, rdb, plan.Prefix); err != nil {
+			if keys, err = listKeys(ctx, rdb, plan.Prefix); err != nil {
 				return rest, err
 			}
 			for _, key := range keys {
-				rest.sort(key, contents(ctx, rdb, key), rdb.PTTL(ctx, key).Val(), ended)
+				rest.classifyKey(key, showKey(ctx, rdb, key), rdb.PTTL(ctx, key).Val(), ended)
 			}
 			if !patient {
 				return rest, nil
@@ -87,9 +87,9 @@ func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Re
 	}
 }
 
-// sweep tries every lock once: a hold whose time is over stays in the state of a name until
+// tryEachLock tries every lock once: a hold whose time is over stays in the state of a name until
 // somebody asks.
-func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
+func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: 6 * longestTTL}) // a request has a second
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for typ, names := range plan.Names {
 		for _, name := range names {
-			err := try(ctx, client, typ, name)
+			err := tryLock(ctx, client, typ, name)
 			for n := 0; errors.Is(err, holdfast.ErrUnavailable) && n < 10; n++ { // a machine too busy to answer in time
-				err = try(ctx, client, typ, name)
+				err = tryLock(ctx, client, typ, name)
 			}
 			if err != nil {
 				return fmt.Errorf("workload: sweep %s %q: %w", typ, name, err)
@@ -109,8 +109,8 @@ func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 	return nil
 }
 
-// try asks for a name once, and gives it back. A latch needs no asking.
-func try(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
+// tryLock asks for a name once, and gives it back. A latch needs no asking.
+func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
 	var lease *holdfast.Lease
 	var err error
 	switch typ {
@@ -128,14 +128,14 @@ func try(ctx context.Context, client *holdfast.Client, typ history.Type, name st
 	switch {
 	case err == nil:
 		return lease.Release()
-	case errors.Is(err, holdfast.ErrHeld) || typ == history.Semaphore && argument(err) != nil:
+	case errors.Is(err, holdfast.ErrHeld) || typ == history.Semaphore && badArgument(err) != nil:
 		return nil
 	}
 	return err
 }
 
-// sort says what the presence of a key means.
-func (rest *Rest) sort(key, content string, expires time.Duration, ended []string) {
+// classifyKey says what the presence of a key means.
+func (rest *Rest) classifyKey(key, content string, expires time.Duration, ended []string) {
 	text := fmt.Sprintf("%s, for another %v: %s", key, expires, content)
 	switch {
 	case expires == -2: // gone meanwhile
@@ -145,7 +145,7 @@ func (rest *Rest) sort(key, content string, expires time.Duration, ended []strin
 		return
 	}
 	for _, proc := range ended {
-		if strings.Contains(content, label(proc)) {
+		if strings.Contains(content, labelOf(proc)) {
 			rest.Leaked, rest.owners = append(rest.Leaked, text), append(rest.owners, proc)
 			return
 		}
@@ -153,7 +153,7 @@ func (rest *Rest) sort(key, content string, expires time.Duration, ended []strin
 	rest.Dead = append(rest.Dead, text)
 }
 
-func keysOf(ctx context.Context, rdb *redis.Client, prefix string) ([]string, error) {
+func listKeys(ctx context.Context, rdb *redis.Client, prefix string) ([]string, error) {
 	var keys []string
 	each := rdb.Scan(ctx, 0, prefix+":*", 1000).Iterator()
 	for each.Next(ctx) {
@@ -167,8 +167,8 @@ func keysOf(ctx context.Context, rdb *redis.Client, prefix string) ([]string, er
 	return keys, nil
 }
 
-// contents shows a key of any type that locks have.
-func contents(ctx context.Context, rdb *redis.Client, key string) string {
+// showKey shows a key of any type that locks have.
+func showKey(ctx context.Context, rdb *redis.Client, key string) string {
 	if text, err := rdb.Get(ctx, key).Result(); err == nil {
 		return text
 	}
@@ -186,21 +186,21 @@ func contents(ctx context.Context, rdb *redis.Client, key string) string {
 	return b.String()
 }
 
-// watch looks at the keys again and again, and tells those that have no expiry: there must be none,
-// at no moment.
-func watch(ctx context.Context, plan Plan) (forever []string, looks int, err error) {
+// watchExpiries looks at the keys again and again, and tells those that have no expiry: there must
+// be none, at no moment.
+func watchExpiries(ctx context.Context, plan Plan) (forever []string, looks int, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	seen := map[string]bool{}
 	for ctx.Err() == nil {
-		keys, err := keysOf(ctx, rdb, plan.Prefix) // which the faults of the server interrupt
+		keys, err := listKeys(ctx, rdb, plan.Prefix) // which the faults of the server interrupt
 		if err == nil {
 			looks++
 		}
 		for _, key := range keys {
 			if !seen[key] && rdb.PTTL(ctx, key).Val() == -1 {
 				seen[key] = true
-				forever = append(forever, fmt.Sprintf("%s had no expiry: %s", key, contents(ctx, rdb, key)))
+				forever = append(forever, fmt.Sprintf("%s had no expiry: %s", key, showKey(ctx, rdb, key)))
 			}
 		}
 		pause(20*time.Millisecond, ctx.Done())

@@ -33,8 +33,8 @@ var weights = []struct {
 	{history.Latch, 8},
 }
 
-// of gives the names of a type.
-func (n Names) of(t history.Type) []string {
+// ofType gives the names of a type.
+func (n Names) ofType(t history.Type) []string {
 	if t == history.Group {
 		t = history.Mutex
 	}
@@ -45,13 +45,13 @@ func (n Names) of(t history.Type) []string {
 func (n Names) draw(d dice) (history.Type, []string) {
 	var sum int
 	for _, w := range weights {
-		if len(n.of(w.Type)) > 0 {
+		if len(n.ofType(w.Type)) > 0 {
 			sum += w.weight
 		}
 	}
 	roll := d.IntN(sum)
 	for _, w := range weights {
-		names := n.of(w.Type)
+		names := n.ofType(w.Type)
 		if len(names) == 0 {
 			continue
 		}

@@ -8,25 +8,25 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// do runs something under a mutex, which it enters to learn of its lease.
-func (a *actor) do(name string) {
+// runDo runs something under a mutex, which it enters to learn of its lease.
+func (a *actor) runDo(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), longestWait)
 	defer cancel()
 	around := history.Record{Op: a.rec.NextOp(), Kind: history.Do, Type: history.Mutex, Name: name}
-	a.call(around, 0, "")
+	a.recordCall(around, 0, "")
 	err := a.client.Mutex(name, holdfast.WithTTL(ttls[0])).Do(ctx, func(ctx context.Context) error {
-		w := a.want(history.Mutex, []string{name})
+		w := a.drawWant(history.Mutex, []string{name})
 		w.record.Kind, w.take = history.TryLock, a.client.Mutex(name).TryLock
 		w.hold.fixed, w.hold.owner, w.record.Owner, w.record.Min, w.record.Queues = false, "", "", 0, false
 		if h := a.acquire(ctx, w, nil); h != nil {
-			a.touch(h)
-			a.keep(h, a.dice.short(0, 30*time.Millisecond))
-			a.touch(h)
+			a.useResource(h)
+			a.keepLease(h, a.dice.short(0, 30*time.Millisecond))
+			a.useResource(h)
 			a.release(h)
 		}
 		return nil
 	})
-	a.back(around, err)
+	a.recordReturn(around, err)
 }
 
 // resize changes how many permits a semaphore has.
@@ -35,27 +35,27 @@ func (a *actor) resize(name string) {
 	record := history.Record{Op: a.rec.NextOp(), Kind: history.Resize, Type: history.Semaphore, Name: name, Weight: permits}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	a.call(record, time.Second, "")
-	err := a.client.Semaphore(name, a.size(name)).Resize(ctx, permits)
-	a.back(record, err)
+	a.recordCall(record, time.Second, "")
+	err := a.client.Semaphore(name, a.knownPermits(name)).Resize(ctx, permits)
+	a.recordReturn(record, err)
 	if err == nil {
 		a.permits[name] = permits
 	}
 }
 
-// leader asks who leads.
-func (a *actor) leader(name string) {
+// askLeader asks who leads.
+func (a *actor) askLeader(name string) {
 	record := history.Record{Op: a.rec.NextOp(), Kind: history.Leader, Type: history.Election, Name: name}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	a.call(record, time.Second, "")
+	a.recordCall(record, time.Second, "")
 	leader, err := a.client.Election(name).Leader(ctx)
 	record.Token = leader.Token
-	a.back(record, err)
+	a.recordReturn(record, err)
 }
 
-// latch does one of the things that can be done with a latch.
-func (a *actor) latch(name string) {
+// useLatch does one of the things that can be done with a latch.
+func (a *actor) useLatch(name string) {
 	latch := a.client.Latch(name, holdfast.WithTTL(a.latchTTL))
 	record := history.Record{Op: a.rec.NextOp(), Type: history.Latch, Name: name, TTL: int64(a.latchTTL)}
 	limit := time.Second
@@ -79,7 +79,7 @@ func (a *actor) latch(name string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	a.call(record, limit, "")
+	a.recordCall(record, limit, "")
 	err := act(ctx)
-	a.back(record, err)
+	a.recordReturn(record, err)
 }

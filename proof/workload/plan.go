@@ -47,7 +47,7 @@ func PlanFromEnv() (plan Plan, ok bool, err error) {
 	return plan, true, nil
 }
 
-// env is the plan as an entry of an environment.
+// env returns the plan as an entry of an environment.
 func (p Plan) env() (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -67,7 +67,7 @@ func newDice(seed uint64, parts ...uint64) dice {
 	return dice{rand.New(rand.NewPCG(seed, stream))}
 }
 
-// percent is true in n of 100 draws.
+// percent returns true in n of 100 draws.
 func (d dice) percent(n int) bool { return d.IntN(100) < n }
 
 // between draws a duration.

@@ -17,11 +17,11 @@ const (
 	hiccup = 10 * time.Millisecond
 )
 
-// pulse writes down when this process stood still by itself, until ctx is over: what it was granted
-// meanwhile, and what was answered to it, came late, and no lock is to blame. ask is something that
-// it does at each beat, nil for nothing; proc is what stood still if that takes long, empty for
-// this process.
-func pulse(ctx context.Context, rec *history.Recorder, proc string, ask func()) {
+// recordStalls writes down when this process stood still by itself, until ctx is over: what it was
+// granted meanwhile, and what was answered to it, came late, and no lock is to blame. ask is
+// something that it does at each beat, nil for nothing; proc is what stood still if that takes
+// long, empty for this process.
+func recordStalls(ctx context.Context, rec *history.Recorder, proc string, ask func()) {
 	for last := history.Now(); ; {
 		pause(beat, ctx.Done())
 		if ask != nil {
@@ -37,10 +37,10 @@ func pulse(ctx context.Context, rec *history.Recorder, proc string, ask func()) 
 	}
 }
 
-// pulse writes down when the server, or this process, which stands between it and all workers,
-// stood still.
-func (r *Run) pulse(ctx context.Context) error {
+// recordServerStalls writes down when the server, or this process, which stands between it and all
+// workers, stood still.
+func (r *Run) recordServerStalls(ctx context.Context) error {
 	rdb := redis.NewClient(&redis.Options{Addr: r.Addr})
-	pulse(ctx, r.parent, history.Server, func() { _ = rdb.Ping(context.WithoutCancel(ctx)).Err() })
+	recordStalls(ctx, r.parent, history.Server, func() { _ = rdb.Ping(context.WithoutCancel(ctx)).Err() })
 	return rdb.Close()
 }

@@ -47,10 +47,10 @@ func NewResource() (*Resource, error) {
 	return r, nil
 }
 
-// Addr is where it listens.
+// Addr returns where it listens.
 func (r *Resource) Addr() string { return r.listener.Addr().String() }
 
-// Count is what it has seen so far.
+// Count returns what it has seen so far.
 func (r *Resource) Count() judge.Accesses {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +107,8 @@ func (r *Resource) serve(conn net.Conn) {
 	}
 }
 
-// onMute says what to do when a worker wishes to be muted.
-func (r *Resource) onMute(mute func(slot int, long time.Duration)) {
+// setMute says what to do when a worker wishes to be muted.
+func (r *Resource) setMute(mute func(slot int, long time.Duration)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mute = mute

@@ -73,12 +73,12 @@ func TestResourceMutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	if err := s.silence(1, time.Second); err != nil {
+	if err := s.askSilence(1, time.Second); err != nil {
 		t.Errorf("nobody to mute: %v", err)
 	}
 	var slot int
-	r.onMute(func(s int, _ time.Duration) { slot = s })
-	if err := s.silence(3, time.Second); err != nil || slot != 3 {
+	r.setMute(func(s int, _ time.Duration) { slot = s })
+	if err := s.askSilence(3, time.Second); err != nil || slot != 3 {
 		t.Errorf("muted slot %d, error %v", slot, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// result names how an operation ended. An error that the operation must not return is Failed.
-func result(record history.Record, err error) history.Result {
+// resultOf names how an operation ended. An error that the operation must not return is Failed.
+func resultOf(record history.Record, err error) history.Result {
 	if err == nil {
 		return history.OK
 	}
@@ -46,7 +46,7 @@ func result(record history.Record, err error) history.Result {
 	}
 	// A reader that wants to write, and a caller that took the semaphore for larger or smaller.
 	mayRefuse := record.Type == history.ReadWrite && !record.Shares && record.Kind.Holds() || record.Type == history.Semaphore
-	if argument(err) != nil && mayRefuse {
+	if badArgument(err) != nil && mayRefuse {
 		return history.Refused
 	}
 	for _, class := range classes {
@@ -57,9 +57,9 @@ func result(record history.Record, err error) history.Result {
 	return history.Failed
 }
 
-// until translates the trust end into the clock of the history. The clock of the history is read
+// trustEnd translates the trust end into the clock of the history. The clock of the history is read
 // first: whatever time passes in between makes the result earlier than the truth.
-func until(lease *holdfast.Lease) int64 {
+func trustEnd(lease *holdfast.Lease) int64 {
 	now := history.Now()
 	return now + int64(time.Until(lease.Until()))
 }
@@ -74,8 +74,8 @@ func pause(long time.Duration, done <-chan struct{}) {
 	}
 }
 
-// argument is what is wrong with an argument, if that is what is wrong.
-func argument(err error) *holdfast.ArgumentProblem {
+// badArgument returns what is wrong with an argument, if that is what is wrong.
+func badArgument(err error) *holdfast.ArgumentProblem {
 	var wrong *holdfast.ArgumentError
 	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
 		return nil

@@ -65,21 +65,21 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	}
 	r.Resource = r.resource.Addr()
 	end := time.Now().Add(r.For)
-	slots, err := r.slots(end)
+	slots, err := r.makeSlots(end)
 	if err != nil {
 		return Report{}, errors.Join(err, r.parent.Close(), r.resource.Close())
 	}
 	if r.Faults {
-		r.resource.onMute(func(slot int, long time.Duration) {
+		r.resource.setMute(func(slot int, long time.Duration) {
 			if time.Until(end) > quiet+long {
-				slots[slot].mute(long)
+				slots[slot].silence(long)
 			}
 		})
 	}
 	var wg sync.WaitGroup
 	for _, s := range slots {
 		wg.Go(func() {
-			if err := s.keep(ctx); err != nil {
+			if err := s.keepAlive(ctx); err != nil {
 				r.fail(err)
 			}
 		})
@@ -90,7 +90,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		forever, looks, err := watch(watching, r.Plan)
+		forever, looks, err := watchExpiries(watching, r.Plan)
 		if err != nil {
 			r.fail(err)
 		}
@@ -99,7 +99,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 		r.forever, r.looks = forever, looks
 	})
 	watcher.Go(func() {
-		if err := r.pulse(watching); err != nil {
+		if err := r.recordServerStalls(watching); err != nil {
 			r.fail(err)
 		}
 	})
@@ -119,7 +119,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	return r.report(ctx, err)
 }
 
-func (r *Run) slots(end time.Time) ([]*slot, error) {
+func (r *Run) makeSlots(end time.Time) ([]*slot, error) {
 	slots := make([]*slot, r.Procs)
 	for i := range slots {
 		proxy, err := fault.Listen(r.Addr)
@@ -137,7 +137,7 @@ func (r *Run) slots(end time.Time) ([]*slot, error) {
 func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	report := Report{Counts: r.counts, Resource: r.resource.Count()}
 	var err error
-	if report.Rest, err = left(ctx, r.Plan, r.ended, r.For >= patience); err != nil {
+	if report.Rest, err = findLeftKeys(ctx, r.Plan, r.ended, r.For >= patience); err != nil {
 		return report, errors.Join(failure, err)
 	}
 	report.Rest.Forever, report.Rest.Looks = append(report.Rest.Forever, r.forever...), r.looks
@@ -149,7 +149,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	if err != nil {
 		return report, errors.Join(failure, err)
 	}
-	report.Rest.excuse(h.Disturbed)
+	report.Rest.excuseLeaks(h.Disturbed)
 	report.Summary = history.Summarize(h)
 	report.Violations, report.History = history.Check(h, r.Limits), h
 	return report, failure
@@ -161,13 +161,13 @@ func (r *Run) fail(err error) {
 	r.failed = append(r.failed, err)
 }
 
-func (r *Run) count(add func(*Counts)) {
+func (r *Run) addCounts(add func(*Counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	add(&r.counts)
 }
 
-// String is the report in a few lines, without the violations.
+// String returns the report in a few lines, without the violations.
 func (r Report) String() string {
 	return fmt.Sprintf("%v\n  faults   %d killed, %d stopped, %d of them past every TTL, %d cut off;"+
 		" the server frozen %d times, its connections cut %d times\n"+

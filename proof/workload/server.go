@@ -29,7 +29,7 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 			r.parent.Put(history.Record{Event: history.Kill, Proc: history.Server, Text: "connections"})
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
-			r.count(func(c *Counts) { c.Cuts++ })
+			r.addCounts(func(c *Counts) { c.Cuts++ })
 			continue
 		}
 		r.parent.Put(history.Record{Event: history.Stop, Proc: history.Server})
@@ -41,6 +41,6 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 		pause(min(left, long), ctx.Done())
 		r.Server.Continue()
 		r.parent.Put(history.Record{Event: history.Cont, Proc: history.Server})
-		r.count(func(c *Counts) { c.Freezes++ })
+		r.addCounts(func(c *Counts) { c.Freezes++ })
 	}
 }

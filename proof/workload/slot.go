@@ -38,7 +38,7 @@ type slot struct {
 	done  chan error // what Wait returned, once
 }
 
-func (s *slot) keep(ctx context.Context) error {
+func (s *slot) keepAlive(ctx context.Context) error {
 	defer s.proxy.Close()
 	if err := s.start(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (s *slot) keep(ctx context.Context) error {
 		if s.run.Faults {
 			wait = min(s.dice.between(500*time.Millisecond, 3*time.Second), wait)
 		}
-		if s.sleep(ctx, wait) {
+		if s.wait(ctx, wait) {
 			return errors.Join(fmt.Errorf("worker %s ended before it was told to", s.proc), s.finish())
 		}
 		left := time.Until(s.end) - quiet
@@ -61,17 +61,17 @@ func (s *slot) keep(ctx context.Context) error {
 				return err
 			}
 		case roll < 65:
-			s.halt(ctx, left)
+			s.freeze(ctx, left)
 		default:
-			s.mute(min(left, s.dice.between(20*time.Millisecond, 2*longestTTL)))
+			s.silence(min(left, s.dice.between(20*time.Millisecond, 2*longestTTL)))
 		}
 	}
 }
 
 func (s *slot) name() string { return fmt.Sprintf("p%d", s.index+1) }
 
-// sleep waits, until ctx is over or the worker has ended by itself, which it tells.
-func (s *slot) sleep(ctx context.Context, long time.Duration) bool {
+// wait waits, until ctx is over or the worker has ended by itself, which it tells.
+func (s *slot) wait(ctx context.Context, long time.Duration) bool {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	select {
@@ -113,19 +113,19 @@ func (s *slot) kill() error {
 		return fmt.Errorf("worker %s: kill: %w", s.proc, err)
 	}
 	<-s.done
-	s.run.count(func(c *Counts) { c.Kills++ })
+	s.run.addCounts(func(c *Counts) { c.Kills++ })
 	return s.start()
 }
 
-// halt freezes the worker for a while, half the time past every TTL. A system without such signals
-// has no halts.
-func (s *slot) halt(ctx context.Context, most time.Duration) {
+// freeze freezes the worker for a while, half the time past every TTL. A system without such
+// signals has no halts.
+func (s *slot) freeze(ctx context.Context, most time.Duration) {
 	long := min(most, s.dice.between(20*time.Millisecond, 2*longestTTL))
 	s.run.parent.Put(history.Record{Event: history.Stop, Proc: s.proc})
 	if harness.Freeze(s.cmd.Process) == nil {
-		s.sleep(ctx, long)
+		s.wait(ctx, long)
 		_ = harness.Thaw(s.cmd.Process)
-		s.run.count(func(c *Counts) {
+		s.run.addCounts(func(c *Counts) {
 			c.Stops++
 			if long > longestTTL {
 				c.LongStops++
@@ -135,12 +135,12 @@ func (s *slot) halt(ctx context.Context, most time.Duration) {
 	s.run.parent.Put(history.Record{Event: history.Cont, Proc: s.proc})
 }
 
-// mute lets the network between the worker and the server fall silent for a while.
-func (s *slot) mute(long time.Duration) {
+// silence lets the network between the worker and the server fall silent for a while.
+func (s *slot) silence(long time.Duration) {
 	s.run.parent.Put(history.Record{Event: history.Mute, Proc: s.name(), Limit: int64(long)})
 	s.proxy.Silence()
 	time.AfterFunc(long, s.proxy.Speak)
-	s.run.count(func(c *Counts) { c.Mutes++ })
+	s.run.addCounts(func(c *Counts) { c.Mutes++ })
 }
 
 // finish asks the worker to end, and tells what it had to say if it ended badly or not at all.

@@ -35,8 +35,8 @@ func (s *storage) ask(a access) (access, error) {
 	return answer, nil
 }
 
-// silence wishes that the network between this worker and the server fall silent.
-func (s *storage) silence(slot int, long time.Duration) error {
+// askSilence wishes that the network between this worker and the server fall silent.
+func (s *storage) askSilence(slot int, long time.Duration) error {
 	_, err := s.ask(access{Slot: slot, Mute: long})
 	return err
 }

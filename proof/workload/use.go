@@ -11,27 +11,27 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it
-// and its entries were given back. depth is how often it may enter again.
-func (a *actor) use(h *hold, depth int) (given bool) {
-	a.touch(h)
+// useLease holds the lease in a way the dice choose, and gives it back, or does not: it reports
+// whether it and its entries were given back. depth is how often it may enter again.
+func (a *actor) useLease(h *hold, depth int) (given bool) {
+	a.useResource(h)
 	a.downgrade(h)
 	given = true
-	inner := a.work(h, depth)
+	inner := a.workUnder(h, depth)
 	if a.err != nil {
 		return false
 	}
 	if inner != nil && a.dice.percent(70) {
-		given = a.use(inner, depth-1)
+		given = a.useLease(inner, depth-1)
 		inner = nil
 	}
-	a.touch(h)
+	a.useResource(h)
 	if h.fixed && a.dice.percent(5) {
 		return false // its TTL ends it
 	}
 	a.release(h)
 	if inner != nil {
-		given = a.use(inner, depth-1) // an entry outlasts the lease that it entered
+		given = a.useLease(inner, depth-1) // an entry outlasts the lease that it entered
 	}
 	if a.dice.percent(5) {
 		a.release(h)
@@ -39,35 +39,35 @@ func (a *actor) use(h *hold, depth int) (given bool) {
 	return given
 }
 
-// work keeps the lease for a while, or enters it: then there is an inner one.
-func (a *actor) work(h *hold, depth int) (inner *hold) {
+// workUnder keeps the lease for a while, or enters it: then there is an inner one.
+func (a *actor) workUnder(h *hold, depth int) (inner *hold) {
 	switch roll := a.dice.IntN(100); {
 	case roll < 60:
-		a.keep(h, a.dice.short(0, 15*time.Millisecond))
+		a.keepLease(h, a.dice.short(0, 15*time.Millisecond))
 	case roll < 76:
 		if depth > 0 {
-			return a.enter(h)
+			return a.enterHold(h)
 		}
 	case roll < 85:
-		a.check(h)
-		a.keep(h, a.dice.short(0, 15*time.Millisecond))
+		a.checkLease(h)
+		a.keepLease(h, a.dice.short(0, 15*time.Millisecond))
 	case roll < 98:
-		a.keep(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
+		a.keepLease(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
 	default:
 		// Longer than its TTL: a renewed lease lives on, a fixed one ends, and is released late.
 		// Some hold so long, and out of reach of the server, that it lets others in.
 		if !h.fixed && a.dice.percent(60) {
-			if a.err = a.storage.silence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
+			if a.err = a.storage.askSilence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
 				return nil
 			}
 		}
-		a.keep(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
+		a.keepLease(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
 	}
 	return nil
 }
 
-// enter takes again what is held: all, or of a group one.
-func (a *actor) enter(h *hold) *hold {
+// enterHold takes again what is held: all, or of a group one.
+func (a *actor) enterHold(h *hold) *hold {
 	typ, names := h.typ, h.names
 	switch {
 	case typ == history.Semaphore:
@@ -75,7 +75,7 @@ func (a *actor) enter(h *hold) *hold {
 	case typ == history.Group && a.dice.percent(50):
 		typ, names = history.Mutex, names[:1]
 	}
-	return a.acquire(leased.Context(h.Lease), a.want(typ, names), h)
+	return a.acquire(leased.Context(h.Lease), a.drawWant(typ, names), h)
 }
 
 // downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
@@ -84,49 +84,49 @@ func (a *actor) downgrade(h *hold) {
 	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
 		return
 	}
-	record := a.about(h, history.Downgrade)
+	record := a.newRecord(h, history.Downgrade)
 	ctx, cancel := context.WithTimeout(context.Background(), longestTTL)
 	defer cancel()
-	a.call(record, longestTTL, "")
+	a.recordCall(record, longestTTL, "")
 	err := h.Downgrade(ctx)
-	a.back(record, err)
+	a.recordReturn(record, err)
 	h.shares = err == nil || errors.Is(err, holdfast.ErrUncertain)
-	a.touch(h)
-	a.keep(h, a.dice.short(0, 30*time.Millisecond))
-	a.touch(h)
+	a.useResource(h)
+	a.keepLease(h, a.dice.short(0, 30*time.Millisecond))
+	a.useResource(h)
 }
 
-// check asks the server about the lease, half the time.
-func (a *actor) check(h *hold) {
+// checkLease asks the server about the lease, half the time.
+func (a *actor) checkLease(h *hold) {
 	if a.dice.percent(50) {
 		return
 	}
-	record := a.about(h, history.Confirm)
-	a.call(record, longestTTL, "")
-	a.back(record, h.Check(context.Background()))
-	a.look(h)
+	record := a.newRecord(h, history.Confirm)
+	a.recordCall(record, longestTTL, "")
+	a.recordReturn(record, h.Check(context.Background()))
+	a.recordTrust(h)
 }
 
-// about is the record of an operation on a lease.
-func (a *actor) about(h *hold, kind history.Kind) history.Record {
+// newRecord returns the record of an operation on a lease.
+func (a *actor) newRecord(h *hold, kind history.Kind) history.Record {
 	return history.Record{
-		Op: a.rec.NextOp(), Kind: kind, Type: h.typ, Name: h.name, Names: h.several(), Hold: h.id, Token: h.Token(),
+		Op: a.rec.NextOp(), Kind: kind, Type: h.typ, Name: h.name, Names: h.groupNames(), Hold: h.id, Token: h.Token(),
 	}
 }
 
-// several are the names of a group.
-func (h *hold) several() []string {
+// groupNames returns the names of a group.
+func (h *hold) groupNames() []string {
 	if h.typ == history.Group {
 		return h.names
 	}
 	return nil
 }
 
-// keep holds the lease for so long, or until it is lost, and writes down again and again whether it
-// is to be trusted.
-func (a *actor) keep(h *hold, long time.Duration) {
+// keepLease holds the lease for so long, or until it is lost, and writes down again and again
+// whether it is to be trusted.
+func (a *actor) keepLease(h *hold, long time.Duration) {
 	end := time.Now().Add(long)
-	for a.look(h) {
+	for a.recordTrust(h) {
 		left := time.Until(end)
 		if left <= 0 {
 			return
@@ -135,14 +135,14 @@ func (a *actor) keep(h *hold, long time.Duration) {
 	}
 }
 
-// look writes down what the library says of the lease.
-func (a *actor) look(h *hold) bool {
+// recordTrust writes down what the library says of the lease.
+func (a *actor) recordTrust(h *hold) bool {
 	record := history.Record{Hold: h.id, Type: h.typ, Name: h.name, Token: h.Token()}
 	// In this order: the trust end only moves on, so if Err was nil after the later of two trust
 	// ends, it was wrong.
 	asked := time.Now()
 	err := h.Err()
-	record.At, record.Until = history.Now(), until(h.Lease)
+	record.At, record.Until = history.Now(), trustEnd(h.Lease)
 	switch {
 	case err == nil: // also of one that was lost before, which the check will find
 		record.Event = history.Trust
@@ -169,17 +169,17 @@ func (a *actor) look(h *hold) bool {
 // release gives the lease back, for the first time or again.
 func (a *actor) release(h *hold) {
 	if !h.released {
-		a.look(h)
+		a.recordTrust(h)
 	}
 	h.released = true
-	record := a.about(h, history.Release)
-	a.call(record, longestTTL, "")
-	a.back(record, h.Release())
+	record := a.newRecord(h, history.Release)
+	a.recordCall(record, longestTTL, "")
+	a.recordReturn(record, h.Release())
 }
 
-// touch uses the resource of each name that the lease is for: as a holder would that reads,
+// useResource uses the resource of each name that the lease is for: as a holder would that reads,
 // thinks and writes, or that only reads, and relies on what was read.
-func (a *actor) touch(h *hold) {
+func (a *actor) useResource(h *hold) {
 	if h.typ == history.Semaphore {
 		return // several hold it: a token keeps nobody out
 	}
@@ -188,18 +188,18 @@ func (a *actor) touch(h *hold) {
 			return
 		}
 		if h.shares {
-			a.reread(h, name, token)
+			a.readAgain(h, name, token)
 		} else {
-			a.update(h, name, token)
+			a.addOne(h, name, token)
 		}
 	}
 }
 
-// update adds one to the resource.
-func (a *actor) update(h *hold, name string, token int64) {
-	record := a.about(h, history.Write)
+// addOne adds one to the resource.
+func (a *actor) addOne(h *hold, name string, token int64) {
+	record := a.newRecord(h, history.Write)
 	record.Name, record.Names, record.Token = name, nil, token
-	a.call(record, 0, "")
+	a.recordCall(record, 0, "")
 	value, ok, err := a.storage.read(name, token, false)
 	outcome := history.Refused
 	if ok && err == nil {
@@ -213,11 +213,11 @@ func (a *actor) update(h *hold, name string, token int64) {
 	a.rec.Put(record)
 }
 
-// reread reads the resource, and compares with what was read under this lease before.
-func (a *actor) reread(h *hold, name string, token int64) {
-	record := a.about(h, history.Read)
+// readAgain reads the resource, and compares with what was read under this lease before.
+func (a *actor) readAgain(h *hold, name string, token int64) {
+	record := a.newRecord(h, history.Read)
 	record.Name, record.Names, record.Token = name, nil, token
-	a.call(record, 0, "")
+	a.recordCall(record, 0, "")
 	value, ok, err := a.storage.read(name, token, true)
 	if err != nil {
 		a.err = err

@@ -23,8 +23,8 @@ type want struct {
 	take   func(context.Context) (*holdfast.Lease, error)
 }
 
-// want chooses how to take names of a type.
-func (a *actor) want(typ history.Type, names []string) want {
+// drawWant chooses how to take names of a type.
+func (a *actor) drawWant(typ history.Type, names []string) want {
 	w := want{hold: hold{typ: typ, names: names, ttl: ttls[a.dice.IntN(len(ttls))]}}
 	h, r := &w.hold, &w.record
 	if r.Type, r.Names = typ, names; typ != history.Group {
@@ -34,7 +34,7 @@ func (a *actor) want(typ history.Type, names []string) want {
 	if r.Kind = history.Lock; a.dice.percent(25) {
 		r.Kind = history.TryLock
 	}
-	options := a.options(&w)
+	options := a.drawOptions(&w)
 	try := r.Kind == history.TryLock
 	either := func(lock, tryLock func(context.Context) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease, error) {
 		if try {
@@ -54,7 +54,7 @@ func (a *actor) want(typ history.Type, names []string) want {
 			w.take = either(rw.RLock, rw.TryRLock)
 		}
 	case history.Semaphore:
-		r.Size = a.size(h.name)
+		r.Size = a.knownPermits(h.name)
 		r.Weight = 1 + a.dice.Int64N(min(3, r.Size))
 		semaphore := a.client.Semaphore(h.name, r.Size, options...)
 		weight := r.Weight
@@ -72,16 +72,16 @@ func (a *actor) want(typ history.Type, names []string) want {
 	return w
 }
 
-// size is the number of permits that a semaphore is believed to have.
-func (a *actor) size(name string) int64 {
+// knownPermits returns the number of permits that a semaphore is believed to have.
+func (a *actor) knownPermits(name string) int64 {
 	if a.permits[name] == 0 {
 		a.permits[name] = manyPermits
 	}
 	return a.permits[name]
 }
 
-// options draws them, and says in the record what the checks must know of them.
-func (a *actor) options(w *want) []holdfast.Option {
+// drawOptions draws them, and says in the record what the checks must know of them.
+func (a *actor) drawOptions(w *want) []holdfast.Option {
 	h, r := &w.hold, &w.record
 	options := []holdfast.Option{holdfast.WithTTL(h.ttl)}
 	w.text = fmt.Sprintf("ttl=%v", h.ttl)
@@ -115,9 +115,9 @@ func (a *actor) options(w *want) []holdfast.Option {
 	return options
 }
 
-// heed learns from a refusal how many permits a semaphore has.
-func (a *actor) heed(h *hold, err error) {
-	if problem := argument(err); problem != nil && h.typ == history.Semaphore {
+// learnPermits learns from a refusal how many permits a semaphore has.
+func (a *actor) learnPermits(h *hold, err error) {
+	if problem := badArgument(err); problem != nil && h.typ == history.Semaphore {
 		var permits int64
 		if _, err := fmt.Sscan(problem.Allowed, &permits); err == nil && permits > 0 {
 			a.permits[h.name] = permits

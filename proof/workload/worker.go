@@ -28,7 +28,7 @@ func Worker(plan Plan) (err error) {
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
 
-	if err := work(plan, rec); err != nil {
+	if err := runActors(plan, rec); err != nil {
 		return fmt.Errorf("worker %s: %w", plan.Proc, err)
 	}
 	if left := left(); left != "" {
@@ -37,16 +37,16 @@ func Worker(plan Plan) (err error) {
 	return nil
 }
 
-func work(plan Plan, rec *history.Recorder) (err error) {
+func runActors(plan Plan, rec *history.Recorder) (err error) {
 	beating, rest := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
-	beats.Go(func() { pulse(beating, rec, "", nil) })
+	beats.Go(func() { recordStalls(beating, rec, "", nil) })
 	defer beats.Wait()
 	defer rest()
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{
-		Label: label(plan.Proc), Prefix: plan.Prefix, TTL: ttls[0],
+		Label: labelOf(plan.Proc), Prefix: plan.Prefix, TTL: ttls[0],
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func work(plan Plan, rec *history.Recorder) (err error) {
 	errs := make([]error, plan.Goroutines)
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = act(stop, plan, i, client, rec)
+			errs[i] = runActor(stop, plan, i, client, rec)
 			if errs[i] != nil {
 				cancel()
 			}
@@ -76,7 +76,7 @@ func work(plan Plan, rec *history.Recorder) (err error) {
 	return errors.Join(errs...)
 }
 
-func act(stop context.Context, plan Plan, index int, client *holdfast.Client, rec *history.Recorder) error {
+func runActor(stop context.Context, plan Plan, index int, client *holdfast.Client, rec *history.Recorder) error {
 	storage, err := dialResource(plan.Resource)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func act(stop context.Context, plan Plan, index int, client *holdfast.Client, re
 		latchTTL: cmp.Or(plan.LatchTTL, longestTTL),
 	}
 	for stop.Err() == nil && a.err == nil {
-		a.step()
+		a.takeStep()
 	}
 	return a.err
 }

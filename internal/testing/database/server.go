@@ -151,8 +151,8 @@ func (s *Server) setUp(program string, args ...string) error {
 	return nil
 }
 
-// command is a program in the server's directory, with nothing of this process's environment that
-// could lead it elsewhere.
+// command returns a program in the server's directory, with nothing of this process's environment
+// that could lead it elsewhere.
 func (s *Server) command(program string, args ...string) (*exec.Cmd, error) {
 	path, err := find(program)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Server) write(name, text string) (path string, err error) {
 
 func (s *Server) logfile() string { return filepath.Join(s.dir, "server.log") }
 
-// lastWords is the end of the server's log.
+// lastWords returns the end of the server's log.
 func (s *Server) lastWords() string {
 	log, err := os.ReadFile(s.logfile())
 	if err != nil {

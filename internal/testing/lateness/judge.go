@@ -32,8 +32,8 @@ const Slack = 250 * time.Millisecond
 // to take.
 const moment = 10 * time.Microsecond
 
-// Faults are the tickets that entered too late, too early or before another that came first, and
-// the callers that did not enter; empty when there are none.
+// Faults returns the tickets that entered too late, too early or before another that came first,
+// and the callers that did not enter; empty when there are none.
 func (r *Run) Faults() (faults []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,15 +52,15 @@ func (r *Run) Faults() (faults []string) {
 	return faults
 }
 
-// String is the story of the run.
+// String returns the story of the run.
 func (r *Run) String() string {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
 	return r.mix.String() + strings.Join(r.log, "\n")
 }
 
-// earliest is when a ticket could have entered: all before it are in or have left, and there is
-// room for it. A ticket that it passed is told.
+// earliest returns when a ticket could have entered: all before it are in or have left, and there
+// is room for it. A ticket that it passed is told.
 func (r *Run) earliest(i int) (at time.Time, passed string) {
 	t := r.tickets[i]
 	at = t.joined

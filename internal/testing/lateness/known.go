@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// known are mixes in which a waiter that was told of nothing entered when it asked by itself: up to
-// six seconds late. All is over before it does so, four seconds after it came. The last caller of
-// each is the one to look at.
+// known returns mixes in which a waiter that was told of nothing entered when it asked by itself:
+// up to six seconds late. All is over before it does so, four seconds after it came. The last
+// caller of each is the one to look at.
 func known() []Mix {
 	const long, s = time.Minute, time.Second
 	mixes := []Mix{

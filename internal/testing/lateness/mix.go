@@ -41,7 +41,7 @@ func (m Mix) String() string {
 	return b.String()
 }
 
-// Mixes are those in which waiters once entered late, and so many more that are drawn.
+// Mixes returns those in which waiters once entered late, and so many more that are drawn.
 func Mixes(drawn int) []Mix {
 	all := known()
 	for seed := range drawn {

@@ -288,7 +288,7 @@ func (r *Run) told() {
 	}
 }
 
-// ticket is what is known of a ticket; nil: it has not asked.
+// ticket returns what is known of a ticket; nil: it has not asked.
 func (r *Run) ticket(id protocol.ID) *Ticket {
 	for _, t := range r.tickets {
 		if t.ID == id {
@@ -298,7 +298,7 @@ func (r *Run) ticket(id protocol.ID) *Ticket {
 	return nil
 }
 
-// later is a moment, or one in server microseconds if that comes later.
+// later returns a moment, or one in server microseconds if that comes later.
 func later(at time.Time, server int64) time.Time {
 	if other := time.UnixMicro(server); server > 0 && other.After(at) {
 		return other

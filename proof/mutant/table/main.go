@@ -95,14 +95,14 @@ func choose(runs int, words string) ([]mutant.Mutant, error) {
 	return chosen, errors.Join(unfit...)
 }
 
-// end is the last lines of the output of a check that did not notice.
+// end returns the last lines of the output of a check that did not notice.
 func end(output string) string {
 	const most = 40
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// row is a mutant's line of the table.
+// row returns a mutant's line of the table.
 func row(m mutant.Mutant, v mutant.Verdict, err error) string {
 	caught := fmt.Sprintf("%d of %d", v.Failed, v.Runs)
 	if v.Stuck > 0 {

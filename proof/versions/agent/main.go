@@ -185,7 +185,7 @@ func (a *agent) take(ctx context.Context, req Request) (*holdfast.Lease, error) 
 	return nil, fmt.Errorf("agent: it has no kind %q", req.Kind)
 }
 
-// class is what a test compares: texts may change from version to version.
+// class returns what a test compares: texts may change from version to version.
 func class(err error) string {
 	var storeErr *holdfast.StoreError
 	var lost *holdfast.LostError
