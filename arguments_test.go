@@ -15,19 +15,25 @@ import (
 // *ArgumentError and sends nothing, or it is held for the requested time and given back. Nothing
 // panics. Two names, or owners, that differ never meet.
 func FuzzArguments(f *testing.F) {
-	for _, name := range []string{"n", "", "}", "{}", "%7D", "\x00", "\xff\xfe", "a b\r\nc", string(make([]byte, 1024)), string(make([]byte, 1025))} {
+	for _, name := range []string{
+		"n", "", "}", "{}", "%7D", "\x00", "\xff\xfe", "a b\r\nc", string(make([]byte, 1024)),
+		string(make([]byte, 1025))} {
 		f.Add("p", name, "owner", "label", int64(time.Second), int64(0), int64(0), int64(0), 0, int64(1))
-		f.Add(name, "n", name, name, int64(100*time.Millisecond), int64(time.Minute), int64(1), int64(time.Millisecond), 1, int64(3))
+		f.Add(name, "n", name, name, int64(100*time.Millisecond), int64(time.Minute), int64(1), int64(time.Millisecond),
+			1, int64(3))
 	}
-	for _, d := range []int64{0, -1, 1, 99_999_999, 100_000_001, int64(5 * time.Minute), int64(5*time.Minute) + 1, 1<<63 - 1, -1 << 63} {
+	for _, d := range []int64{
+		0, -1, 1, 99_999_999, 100_000_001, int64(5 * time.Minute), int64(5*time.Minute) + 1, 1<<63 - 1, -1 << 63} {
 		f.Add("p", "n", "", "", d, d, d, d, int(d), d)
 		f.Add("p", "n", "", "", int64(time.Second), d, int64(0), int64(0), 0, d)
 		f.Add("p", "n", "", "", int64(time.Second), int64(0), d, d, 2, d)
 	}
-	f.Fuzz(func(t *testing.T, prefix, name, owner, label string, ttl, maxHold, minHold, interval int64, attempts int, permits int64) {
+	f.Fuzz(func(t *testing.T, prefix, name, owner, label string, ttl, maxHold, minHold, interval int64, attempts int,
+		permits int64) {
 		synctest.Test(t, func(t *testing.T) {
 			server := memory.New(protocol.Features{Queue: true, Tokens: true})
-			c, err := holdfast.NewOn(server.Connect(prefix), &holdfast.Config{Prefix: prefix, Label: label, TTL: time.Duration(ttl)})
+			c, err := holdfast.NewOn(
+				server.Connect(prefix), &holdfast.Config{Prefix: prefix, Label: label, TTL: time.Duration(ttl)})
 			var bad *holdfast.ArgumentError
 			if err != nil {
 				if !errors.As(err, &bad) {
@@ -53,13 +59,21 @@ func FuzzArguments(f *testing.F) {
 			}
 			ctx := t.Context()
 			tries := map[string]func(...holdfast.Option) (*holdfast.Lease, error){
-				"Mutex":   func(o ...holdfast.Option) (*holdfast.Lease, error) { return c.Mutex(name, o...).TryLock(ctx) },
-				"RWMutex": func(o ...holdfast.Option) (*holdfast.Lease, error) { return c.RWMutex(name, o...).TryLock(ctx) },
-				"reader":  func(o ...holdfast.Option) (*holdfast.Lease, error) { return c.RWMutex(name, o...).TryRLock(ctx) },
+				"Mutex": func(o ...holdfast.Option) (*holdfast.Lease, error) {
+					return c.Mutex(name, o...).TryLock(ctx)
+				},
+				"RWMutex": func(o ...holdfast.Option) (*holdfast.Lease, error) {
+					return c.RWMutex(name, o...).TryLock(ctx)
+				},
+				"reader": func(o ...holdfast.Option) (*holdfast.Lease, error) {
+					return c.RWMutex(name, o...).TryRLock(ctx)
+				},
 				"Semaphore": func(o ...holdfast.Option) (*holdfast.Lease, error) {
 					return c.Semaphore(name, permits, o...).TryAcquire(ctx, permits)
 				},
-				"Election": func(o ...holdfast.Option) (*holdfast.Lease, error) { return c.Election(name, o...).TryCampaign(ctx) },
+				"Election": func(o ...holdfast.Option) (*holdfast.Lease, error) {
+					return c.Election(name, o...).TryCampaign(ctx)
+				},
 				"Group": func(o ...holdfast.Option) (*holdfast.Lease, error) {
 					return c.All([]string{name, name + "x"}, o...).TryLock(ctx)
 				},

@@ -34,7 +34,7 @@ type Config struct {
 	Observer       Observer      // receives an Event for each thing that happens to a lock; defaults to none
 	Prefix         string        // begins all keys and channels; at most 1 KiB, without braces; defaults to "holdfast"
 	ReleaseTimeout time.Duration // bounds Release, and Close for all leases; at least 1 ms; defaults to 5 s
-	Replicas       Replicas      // what replicas must confirm before the client trusts it; defaults to none: see Replicas
+	Replicas       Replicas      // what replicas must confirm before it is trusted; defaults to none
 
 	// SlowHold and SlowWait are the times, at least 1 ms, after which a lease, or the wait of a
 	// call, is reported: to the Logger as a warning and to the Observer, with the stack of the
@@ -84,12 +84,15 @@ func (c *Config) withDefaults() (Config, error) {
 	f.setDefaults()
 	var bad problems
 	bad.check(f.MaxTTL >= limits.MinTTL && f.MaxTTL <= limits.MaxTTL, "Config.MaxTTL", f.MaxTTL, "from 100ms to 24h")
-	bad.check(f.TTL >= limits.MinTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL, fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
+	bad.check(f.TTL >= limits.MinTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL,
+		fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
 	bad.check(f.ReleaseTimeout >= time.Millisecond, "Config.ReleaseTimeout", f.ReleaseTimeout, "at least 1ms")
-	bad.check(len(f.Prefix) <= limits.MaxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
-	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
-	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
-		"from 1ms to 1s")
+	bad.check(len(f.Prefix) <= limits.MaxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix,
+		"at most 1024 bytes, without { and }")
+	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count,
+		"from 0 to 16")
+	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout",
+		f.Replicas.Timeout, "from 1ms to 1s")
 	bad.check(isSlowTime(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
 	bad.check(isSlowTime(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")

@@ -33,7 +33,8 @@ func TestConformance(t *testing.T) {
 			storetest.Run(t, backend.Backend)
 		})
 	}
-	backend := on(protocol.Features{Queue: true, Tokens: true}, func(c *memory.Client) protocol.Protocol { return apart{c} })
+	backend := on(protocol.Features{Queue: true, Tokens: true},
+		func(c *memory.Client) protocol.Protocol { return apart{c} })
 	t.Run("names that lie apart", func(t *testing.T) { onFakeClock(t, backend) })
 }
 

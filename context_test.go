@@ -89,30 +89,52 @@ func lastOf[T any](all iter.Seq2[T, error]) (last error) {
 
 // ctxCalls are all methods of the library that take a ctx, and may ask a server for it.
 var ctxCalls = map[string]ctxCall{
-	"Client.Attach":          {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.ticket)) }},
-	"Client.Attach, a place": {waitsForTurn, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.place)) }},
-	"Client.Break":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Break(ctx, "n", 1) }},
-	"Client.CheckTicket":     {waitsForNothing, func(ctx context.Context, r *rig) error { return r.CheckTicket(ctx, r.ticket) }},
-	"Client.Deadlocks":       {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Deadlocks(ctx); return err }},
-	"Client.DiscardTicket":   {waitsForNothing, func(ctx context.Context, r *rig) error { return r.DiscardTicket(ctx, r.ticket) }},
-	"Client.Evict":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Evict(ctx, "n", "w") }},
-	"Client.ForceBreak":      {waitsForNothing, func(ctx context.Context, r *rig) error { return r.ForceBreak(ctx, "n", 1) }},
-	"Client.Inspect":         {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Inspect(ctx, "n"); return err }},
-	"Client.List":            {waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.List(ctx, holdfast.ListOptions{})) }},
-	"Client.Queue":           {waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.Queue(ctx, "n")) }},
-	"Client.Ready":           {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Ready(ctx) }},
-	"Election.Campaign":      {waitsBounded, func(ctx context.Context, r *rig) error { return ofLease(r.election().Campaign(ctx)) }},
-	"Election.Leader":        {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.election().Leader(ctx); return err }},
-	"Election.Observe":       {waitsForTurn, func(ctx context.Context, r *rig) error { return lastOf(r.election().Observe(ctx)) }},
-	"Election.Run":           {waitsBounded, func(ctx context.Context, r *rig) error { return r.election().Run(ctx, never) }},
-	"Election.TryCampaign":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.election().TryCampaign(ctx)) }},
-	"Group.Do":               {waitsByConfig, func(ctx context.Context, r *rig) error { return r.group().Do(ctx, never) }},
-	"Group.Lock":             {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.group().Lock(ctx)) }},
+	"Client.Attach": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.ticket)) }},
+	"Client.Attach, a place": {
+		waitsForTurn, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.place)) }},
+	"Client.Break": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return r.Break(ctx, "n", 1) }},
+	"Client.CheckTicket": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return r.CheckTicket(ctx, r.ticket) }},
+	"Client.Deadlocks": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Deadlocks(ctx); return err }},
+	"Client.DiscardTicket": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return r.DiscardTicket(ctx, r.ticket) }},
+	"Client.Evict": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return r.Evict(ctx, "n", "w") }},
+	"Client.ForceBreak": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return r.ForceBreak(ctx, "n", 1) }},
+	"Client.Inspect": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Inspect(ctx, "n"); return err }},
+	"Client.List": {
+		waitsForNothing, func(ctx context.Context, r *rig) error {
+			return lastOf(r.List(ctx, holdfast.ListOptions{}))
+		}},
+	"Client.Queue": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.Queue(ctx, "n")) }},
+	"Client.Ready": {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Ready(ctx) }},
+	"Election.Campaign": {
+		waitsBounded, func(ctx context.Context, r *rig) error { return ofLease(r.election().Campaign(ctx)) }},
+	"Election.Leader": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.election().Leader(ctx); return err }},
+	"Election.Observe": {
+		waitsForTurn, func(ctx context.Context, r *rig) error { return lastOf(r.election().Observe(ctx)) }},
+	"Election.Run": {
+		waitsBounded, func(ctx context.Context, r *rig) error { return r.election().Run(ctx, never) }},
+	"Election.TryCampaign": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.election().TryCampaign(ctx)) }},
+	"Group.Do": {
+		waitsByConfig, func(ctx context.Context, r *rig) error { return r.group().Do(ctx, never) }},
+	"Group.Lock": {
+		waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.group().Lock(ctx)) }},
 	"Group.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
 		return ofLease(r.group(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
 	}},
-	"Group.TryLock":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.group().TryLock(ctx)) }},
-	"Latch.Count":     {waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.latch().Count(ctx); return err }},
+	"Group.TryLock": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofLease(r.group().TryLock(ctx)) }},
+	"Latch.Count": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { _, err := r.latch().Count(ctx); return err }},
 	"Latch.CountDown": {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().CountDown(ctx) }},
 	"Latch.Set":       {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().Set(ctx, 1) }},
 	"Latch.Wait":      {waitsBounded, func(ctx context.Context, r *rig) error { return r.latch().Wait(ctx) }},
@@ -130,23 +152,36 @@ var ctxCalls = map[string]ctxCall{
 	"Mutex.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
 		return ofLease(r.mutex(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
 	}},
-	"Mutex.Ticket":      {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.Mutex("n").Ticket(ctx, 0)) }},
-	"Mutex.TryLock":     {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.mutex().TryLock(ctx)) }},
-	"RWMutex.Do":        {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().Do(ctx, never) }},
-	"RWMutex.Lock":      {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().Lock(ctx)) }},
-	"RWMutex.RDo":       {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().RDo(ctx, never) }},
-	"RWMutex.RLock":     {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().RLock(ctx)) }},
-	"RWMutex.RTicket":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").RTicket(ctx, 0)) }},
-	"RWMutex.Ticket":    {waitsForNothing, func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").Ticket(ctx, 0)) }},
-	"RWMutex.TryLock":   {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryLock(ctx)) }},
-	"RWMutex.TryRLock":  {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryRLock(ctx)) }},
-	"Semaphore.Acquire": {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().Acquire(ctx, 1)) }},
-	"Semaphore.Do":      {waitsByConfig, func(ctx context.Context, r *rig) error { return r.semaphore().Do(ctx, 1, never) }},
-	"Semaphore.Resize":  {waitsForNothing, func(ctx context.Context, r *rig) error { return r.semaphore().Resize(ctx, 3) }},
+	"Mutex.Ticket": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofTicket(r.Mutex("n").Ticket(ctx, 0)) }},
+	"Mutex.TryLock": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofLease(r.mutex().TryLock(ctx)) }},
+	"RWMutex.Do": {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().Do(ctx, never) }},
+	"RWMutex.Lock": {waitsByConfig,
+		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().Lock(ctx)) }},
+	"RWMutex.RDo": {waitsByConfig,
+		func(ctx context.Context, r *rig) error { return r.rwmutex().RDo(ctx, never) }},
+	"RWMutex.RLock": {waitsByConfig,
+		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().RLock(ctx)) }},
+	"RWMutex.RTicket": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").RTicket(ctx, 0)) }},
+	"RWMutex.Ticket": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").Ticket(ctx, 0)) }},
+	"RWMutex.TryLock": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryLock(ctx)) }},
+	"RWMutex.TryRLock": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryRLock(ctx)) }},
+	"Semaphore.Acquire": {waitsByConfig,
+		func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().Acquire(ctx, 1)) }},
+	"Semaphore.Do": {waitsByConfig,
+		func(ctx context.Context, r *rig) error { return r.semaphore().Do(ctx, 1, never) }},
+	"Semaphore.Resize": {waitsForNothing,
+		func(ctx context.Context, r *rig) error { return r.semaphore().Resize(ctx, 3) }},
 	"Semaphore.Ticket": {waitsForNothing, func(ctx context.Context, r *rig) error {
 		return ofTicket(r.Semaphore("n", 2).Ticket(ctx, 1, 0))
 	}},
-	"Semaphore.TryAcquire": {waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().TryAcquire(ctx, 1)) }},
+	"Semaphore.TryAcquire": {
+		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().TryAcquire(ctx, 1)) }},
 }
 
 // TestContextCallsAreAll fails when a method takes a ctx and is not in the table.
@@ -157,8 +192,8 @@ func TestContextCallsAreAll(t *testing.T) {
 	}
 	isContext := reflect.TypeFor[context.Context]()
 	for _, handle := range []any{
-		&holdfast.Client{}, &holdfast.Mutex{}, &holdfast.RWMutex{}, &holdfast.Semaphore{}, &holdfast.Latch{}, &holdfast.Election{},
-		&holdfast.Group{}, &holdfast.Lease{},
+		&holdfast.Client{}, &holdfast.Mutex{}, &holdfast.RWMutex{}, &holdfast.Semaphore{}, &holdfast.Latch{},
+		&holdfast.Election{}, &holdfast.Group{}, &holdfast.Lease{},
 	} {
 		of := reflect.TypeOf(handle)
 		for i := range of.NumMethod() {
@@ -268,7 +303,8 @@ func TestContextEndsWait(t *testing.T) {
 					for range cap(ended) {
 						err := <-ended
 						checkEnding(t, err, end.is, end.isNone)
-						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < endAfter || errors.Is(err, holdfast.ErrUnavailable) {
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < endAfter ||
+							errors.Is(err, holdfast.ErrUnavailable) {
 							t.Errorf("got %+v", err)
 						}
 					}
@@ -358,7 +394,8 @@ func TestContextEndsCallAtSilentServer(t *testing.T) {
 							}
 							checkSilent(ctx, t, err)
 							var failed *holdfast.StoreError
-							if errors.As(err, &failed) && strings.HasPrefix(name, "Latch.") && failed.MayHaveApplied != (reason == protocol.NoAnswer) {
+							if errors.As(err, &failed) && strings.HasPrefix(name, "Latch.") &&
+								failed.MayHaveApplied != (reason == protocol.NoAnswer) {
 								t.Errorf("MayHaveApplied is %v: %v", failed.MayHaveApplied, err)
 							}
 						})
@@ -374,7 +411,8 @@ func checkSilent(ctx context.Context, t *testing.T, err error) {
 	t.Helper()
 	over := ctx.Err() != nil
 	matches := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if err == nil || matches != over || over && (!errors.Is(err, ctx.Err()) || !errors.Is(err, errShutdown)) || errors.Is(err, holdfast.ErrHeld) {
+	if err == nil || matches != over || over && (!errors.Is(err, ctx.Err()) || !errors.Is(err, errShutdown)) ||
+		errors.Is(err, holdfast.ErrHeld) {
 		t.Error(err)
 	}
 	if !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrUncertain) {

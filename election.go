@@ -26,7 +26,7 @@ type Leader struct {
 	Owner string    // the lease's own id, as Lease.Owner returns it
 	Label string    // of WithLabel, or Config.Label
 	Token int64     // the fencing token of its lease
-	Since time.Time // when it began to lead, by the server's clock as the token has it: ahead of a clock that was set back
+	Since time.Time // when it began to lead, by the clock of the tokens: ahead of a clock that was set back
 }
 
 // Election makes a handle, as Client says. WithOwner is refused, because two candidates of one
@@ -96,7 +96,8 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context) error) erro
 }
 
 // leadOnce leads once. It returns the pause before the next campaign, or the error that ends Run.
-func (e *Election) leadOnce(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (again time.Duration, err error) {
+func (e *Election) leadOnce(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (
+	again time.Duration, err error) {
 	const resigned = time.Second // so that a fn that returns at once does not spin
 	lease := &Lease{inner: inner}
 	defer inner.Term()()
@@ -184,7 +185,8 @@ func (e *Election) Check() error {
 	}
 	err := publicError("renew", e.name, e.lock.Trouble())
 	if err != nil && !errors.Is(err, ErrLost) {
-		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shorten(e.name), innerText(err)), []error{err}}
+		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shorten(e.name), innerText(err)),
+			[]error{err}}
 	}
 	return err
 }

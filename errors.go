@@ -16,11 +16,11 @@ import (
 // Errors that errors.Is matches.
 var (
 	ErrLost     = errors.New("holdfast: lease lost")               // the error is a *LostError
-	ErrNotHeld  = errors.New("holdfast: not held")                 // released or detached before; or the latch is not set
+	ErrNotHeld  = errors.New("holdfast: not held")                 // released or detached, or the latch is not set
 	ErrNoLeader = errors.New("holdfast: no leader")                // of an Election
 	ErrClosed   = errors.New("holdfast: client closed")            // by Client.Close
 	ErrTicket   = errors.New("holdfast: ticket of no use")         // the error is a *TicketError
-	ErrWaitOver = errors.New("holdfast: the time to wait is over") // a server answered meanwhile; the error is a *WaitError
+	ErrWaitOver = errors.New("holdfast: the time to wait is over") // a server answered; the error is a *WaitError
 
 	// ErrHeld means that another contender holds the lock: one test for tries and for waits whose
 	// time is over. The error is a *HeldError, or a *WaitError that holds one.
@@ -329,7 +329,8 @@ func joinArguments(first, second error) error {
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]Reason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
 		engine.Foreign: LossForeign, engine.Broken: LossBroken}[lost.Why]
-	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: publicError("renew", lost.Name, lost.Err), Late: lost.Late}
+	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By,
+		Err: publicError("renew", lost.Name, lost.Err), Late: lost.Late}
 }
 
 // publicError translates an error of the inner packages into the documented form.
@@ -374,21 +375,22 @@ func translateError(op, name string, err error) error {
 	case errors.As(err, &uncertain):
 		return composeErrors(": ", ErrUncertain, publicError(op, name, uncertain.Err))
 	case errors.As(err, &foreign):
-		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign, Err: errors.New(foreign.Text())}
+		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign,
+			Err: errors.New(foreign.Text())}
 	case errors.As(err, &failure):
 		if e := quorumError(failure); e != nil {
 			return e
 		}
-		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: newStoreKind(failure.Reason), Err: hideContext(failure.Err),
-			MayHaveApplied: failure.Unknown}
+		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: newStoreKind(failure.Reason),
+			Err: hideContext(failure.Err), MayHaveApplied: failure.Unknown}
 	}
 	return err
 }
 
 func waitError(name string, ended *engine.WaitEnded) error {
 	a := ended.Answer
-	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: grantTime(a),
-		Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
+	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token,
+		Since: grantTime(a), Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
 	var evicted *protocol.Evicted
 	var cycle *deadlock.Cycle
 	switch {
@@ -427,8 +429,8 @@ func waitOverError(name string, ended *engine.WaitEnded) error {
 
 // heldError returns the error that an answer makes.
 func heldError(name string, kind protocol.Kind, a protocol.Answer) error {
-	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: grantTime(a),
-		Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder),
+		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 }
 
 // namedOwner is the owner of WithOwner. The id of a hold without one is told only to its holder.
@@ -469,9 +471,11 @@ func (w withoutContext) As(target any) bool { return errors.As(w.error, target) 
 
 func newStoreKind(r protocol.Reason) StoreKind {
 	kinds := map[protocol.Reason]StoreKind{
-		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.NotSent: StoreNotSent, protocol.Denied: StoreDenied,
+		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.NotSent: StoreNotSent,
+		protocol.Denied:  StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
-		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
+		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured,
+		protocol.ClusterDown: StoreClusterDown,
 		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign, protocol.Evicts: StoreEvicts,
 		protocol.SameServer: StoreSameServer,
 	}

@@ -19,13 +19,17 @@ import (
 // asked, if it is known.
 func TestTexts(t *testing.T) {
 	refused := errors.New("OOM no memory")
-	failure := &protocol.Failure{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Reason: protocol.OutOfMemory, Err: refused}
-	unknown := &protocol.Failure{Op: "release", Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
+	failure := &protocol.Failure{
+		Op: "lock", Name: "n", Node: "10.0.0.1:6379", Reason: protocol.OutOfMemory, Err: refused}
+	unknown := &protocol.Failure{
+		Op: "release", Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
 	lost := lostError(engine.Lost{Name: "n", Token: 7, Why: engine.Expired, Err: failure})
-	none := &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.OutOfMemory, Err: &quorum.NoMajority{Need: 2, Nodes: []protocol.Node{
-		{Name: "node 1", Err: &protocol.Failure{Op: "lock", Name: "n", Node: "node 1", Reason: protocol.OutOfMemory, Err: refused}},
-		{Name: "node 2", Err: ErrClosed}, {Name: "node 3", Counts: true, Answer: "free"},
-	}}}
+	none := &protocol.Failure{
+		Op: "lock", Name: "n", Reason: protocol.OutOfMemory, Err: &quorum.NoMajority{Need: 2, Nodes: []protocol.Node{
+			{Name: "node 1", Err: &protocol.Failure{
+				Op: "lock", Name: "n", Node: "node 1", Reason: protocol.OutOfMemory, Err: refused}},
+			{Name: "node 2", Err: ErrClosed}, {Name: "node 3", Counts: true, Answer: "free"},
+		}}}
 	wait := func(err error, answered bool, failure error) error {
 		return &engine.WaitEnded{Err: err, Waited: time.Second, Answered: answered, Failure: failure}
 	}
@@ -34,9 +38,11 @@ func TestTexts(t *testing.T) {
 		want string
 		is   []error
 	}{
-		"store": {failure, `lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{refused, ErrUnavailable}},
+		"store": {failure, `lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
+			[]error{refused, ErrUnavailable}},
 		"store, server not known": {
-			unknown, `release "n": no answer (may have been applied): context deadline exceeded`, []error{ErrUnavailable},
+			unknown, `release "n": no answer (may have been applied): context deadline exceeded`,
+			[]error{ErrUnavailable},
 		},
 		"foreign key": {
 			&protocol.Foreign{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Key: "k", Is: "a list", Want: "a mutex"},
@@ -60,7 +66,8 @@ func TestTexts(t *testing.T) {
 			wait(&protocol.Evicted{By: "OP"}, true, nil), `waited 1s for "n": taken out of the queue by "OP"`, nil,
 		},
 		"wait in a deadlock": {
-			wait(&deadlock.Cycle{Members: make([]deadlock.Member, 1)}, true, nil), `waited 1s for "n": deadlock: "" holds "" and waits for ""`, nil,
+			wait(&deadlock.Cycle{Members: make([]deadlock.Member, 1)}, true, nil),
+			`waited 1s for "n": deadlock: "" holds "" and waits for ""`, nil,
 		},
 		"wait, and the server is away": {
 			wait(context.DeadlineExceeded, false, failure),
@@ -74,7 +81,8 @@ func TestTexts(t *testing.T) {
 		},
 		"wait whose time was over, and another holds": {
 			&engine.WaitEnded{Kind: protocol.Mutex, Err: protocol.ErrWaitOver, Waited: time.Second, Answered: true,
-				Answer: protocol.Answer{Status: protocol.Queued, Holder: protocol.Party{Label: "me"}, Token: 7, Holders: 1}},
+				Answer: protocol.Answer{
+					Status: protocol.Queued, Holder: protocol.Party{Label: "me"}, Token: 7, Holders: 1}},
 			`waited 1s for "n", held by "me" since unknown: the time to wait is over`,
 			[]error{ErrWaitOver, ErrHeld},
 		},
@@ -99,10 +107,12 @@ func TestTexts(t *testing.T) {
 		"wait that an error around a loss ended": {
 			wait(protocol.EndOf(ended(fmt.Errorf("cannot bill: %w", lost))), true, nil),
 			`waited 1s for "n": context canceled: cannot bill: lost "n" (token 7): no renewal was confirmed in time: ` +
-				`lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{context.Canceled, ErrLost, refused},
+				`lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
+			[]error{context.Canceled, ErrLost, refused},
 		},
 		"part of a group": {&engine.PartError{Name: "n", Err: &engine.Uncertain{Err: failure}},
-			`not confirmed by the server: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{ErrUncertain, refused}},
+			`not confirmed by the server: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
+			[]error{ErrUncertain, refused}},
 		"a store that is closed": {
 			&protocol.Failure{Op: "look", Name: "n", Reason: protocol.Unreachable, Err: ErrClosed},
 			`look "n": unreachable (not applied): client closed`, []error{ErrClosed},
@@ -118,7 +128,8 @@ func TestTexts(t *testing.T) {
 					t.Errorf("it does not match %q", want)
 				}
 			}
-			if errors.Is(err, ErrWaitOver) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+			if errors.Is(err, ErrWaitOver) &&
+				(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 				t.Error("it matches an error of the context, which did not end")
 			}
 			if again := publicError("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
@@ -139,7 +150,9 @@ func ended(cause error) context.Context {
 
 // Users make errors of these types, too, for their tests.
 func TestTextsWithoutCause(t *testing.T) {
-	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &WaitError{Reason: WaitEvicted}, &WaitError{Reason: WaitDeadlock}, &QuorumError{Masters: make([]lockinfo.Master, 1)}} {
+	for _, err := range []error{
+		&StoreError{}, &WaitError{}, &LostError{}, &WaitError{Reason: WaitEvicted}, &WaitError{Reason: WaitDeadlock},
+		&QuorumError{Masters: make([]lockinfo.Master, 1)}} {
 		if !strings.HasPrefix(err.Error(), prefix) {
 			t.Errorf("got %s", err)
 		}
@@ -150,14 +163,18 @@ func TestTextsWithoutCause(t *testing.T) {
 func TestHeldError(t *testing.T) {
 	since := time.Now().Add(-time.Minute)
 	for want, held := range map[string]HeldError{
-		`mutex "n" is held by "a" since ` + since.Format(time.RFC3339) + `, 2s left unless renewed, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a",
+		`mutex "n" is held by "a" since ` + since.Format(time.RFC3339) +
+			`, 2s left unless renewed, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a",
 			Since: since, Holders: 1, Waiters: 1, Remaining: 2 * time.Second},
-		`semaphore "n" is held by "a" since ` + since.Format(time.RFC3339) + `, with 2 more, 2s left unless renewed, 0 waiting`: {Kind: "semaphore",
+		`semaphore "n" is held by "a" since ` + since.Format(time.RFC3339) +
+			`, with 2 more, 2s left unless renewed, 0 waiting`: {Kind: "semaphore",
 			Name: "n", Holder: "a", Since: since, Holders: 3, Remaining: 2 * time.Second},
-		`mutex "n" is kept from others for another 2s`:      {Kind: "mutex", Name: "n", Holders: 1, Remaining: 2 * time.Second},
-		`mutex "n" is held by "a" since unknown, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},
-		`mutex "n" is held by nobody, 0 waiting`:            {Kind: "mutex", Name: "n"},
-		`latch "n" is set, and its count is 2`:              {Kind: "latch", Name: "n", Holders: 2},
+		`mutex "n" is kept from others for another 2s`: {
+			Kind: "mutex", Name: "n", Holders: 1, Remaining: 2 * time.Second},
+		`mutex "n" is held by "a" since unknown, 1 waiting`: {
+			Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},
+		`mutex "n" is held by nobody, 0 waiting`: {Kind: "mutex", Name: "n"},
+		`latch "n" is set, and its count is 2`:   {Kind: "latch", Name: "n", Holders: 2},
 	} {
 		if got := held.Error(); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)

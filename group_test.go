@@ -77,7 +77,8 @@ func TestGroupAnsweredLateIsGivenBack(t *testing.T) {
 			<-time.After(16 * time.Second)
 			return err
 		})
-		_, err := client.All([]string{"a", "b"}, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(15*time.Second)).TryLock(t.Context())
+		_, err := client.All([]string{"a", "b"}, holdfast.WithMinHold(time.Minute),
+			holdfast.WithTTL(15*time.Second)).TryLock(t.Context())
 		if !errors.As(err, new(*holdfast.StoreError)) || !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}

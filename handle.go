@@ -56,10 +56,12 @@ func argumentError(kind, name, owner string, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrReader):
 		bad.add("ctx", "of a lease that reads "+shorten(name),
-			"one without such a lease: release it before you write (two owners that upgraded would wait for each other for ever)")
+			"one without such a lease: release it before you write (two owners that upgraded would wait for each "+
+				"other for ever)")
 	case errors.As(err, &upgrade):
 		bad.add("owner", shorten(owner),
-			"one that does not read this name: release that before you write (two owners that upgraded would wait for each other for ever)")
+			"one that does not read this name: release that before you write (two owners that upgraded would wait "+
+				"for each other for ever)")
 	case errors.As(err, &mismatch):
 		bad.add("permits", mismatch.Want, permitsText(mismatch.Have))
 	}
@@ -70,7 +72,8 @@ func argumentError(kind, name, owner string, err error) error {
 func handleText(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, shorten(name)) }
 
 // do runs fn under a lease, and releases the lease at the end.
-func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (err error) {
+func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (
+	err error) {
 	if fn == nil {
 		var bad problems
 		bad.check(false, "fn", nil, "not nil")
@@ -92,7 +95,8 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 		released := l.inner.Release()
 		cancel(context.Canceled)
 		if lost == nil && (errors.Is(released, ErrLost) || errors.Is(released, engine.ErrGoneLater)) {
-			lost = publicError("release", l.inner.Name(), released) // only the server knew; all else goes to the observer
+			lost = publicError("release", l.inner.Name(),
+				released) // only the server knew; all else goes to the observer
 		}
 		if lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)

@@ -120,15 +120,17 @@ func newMaster(n protocol.Node, err error) lockinfo.Master {
 
 func newHolds(in protocol.Inspection) []lockinfo.Hold {
 	states := map[protocol.HoldState]lockinfo.State{
-		protocol.HoldTaken: lockinfo.StateHeld, protocol.HoldOffered: lockinfo.StateHandedOver, protocol.HoldMinHold: lockinfo.StateMinHold,
-		protocol.HoldBroken: lockinfo.StateBroken,
+		protocol.HoldTaken: lockinfo.StateHeld, protocol.HoldOffered: lockinfo.StateHandedOver,
+		protocol.HoldMinHold: lockinfo.StateMinHold, protocol.HoldBroken: lockinfo.StateBroken,
 	}
 	var out []lockinfo.Hold
 	for _, h := range in.Holds {
 		hold := lockinfo.Hold{
-			State: states[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label, Mode: newMode(in.Kind, h.Shared),
+			State: states[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label,
+			Mode:    newMode(in.Kind, h.Shared),
 			Permits: h.Weight, Token: h.Token, LastToken: h.Token + max(h.Block, 1) - 1, Since: serverTime(h.Since),
-			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed, Renewed: serverTime(h.Renewed),
+			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed,
+			Renewed: serverTime(h.Renewed),
 		}
 		hold.Host, hold.PID = parseProcess(h.Process)
 		unrenewed := time.Duration(in.Server-h.Renewed) * time.Microsecond
@@ -141,8 +143,8 @@ func newHolds(in protocol.Inspection) []lockinfo.Hold {
 // newWaiter translates a place. Before is the number of the last place that was told.
 func newWaiter(p protocol.Place, in protocol.Inspection, before *int) lockinfo.Waiter {
 	out := lockinfo.Waiter{
-		ID: waiterID(p.ID), Owner: namedOwner(p.Party), Label: p.Party.Label, Mode: newMode(in.Kind, p.Shared), Permits: p.Weight,
-		Since: serverTime(p.Since), Alive: lockinfo.AliveUnknown, Kept: p.Kept,
+		ID: waiterID(p.ID), Owner: namedOwner(p.Party), Label: p.Party.Label, Mode: newMode(in.Kind, p.Shared),
+		Permits: p.Weight, Since: serverTime(p.Since), Alive: lockinfo.AliveUnknown, Kept: p.Kept,
 	}
 	out.Host, out.PID = parseProcess(p.Process)
 	if !p.Closed {

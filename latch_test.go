@@ -27,7 +27,8 @@ func TestWatcherMissesMessages(t *testing.T) {
 		"no permission": {func(sent *connection) {
 			sent.on("listen", loseFirst(1<<60, false, newFailure(protocol.Denied, errors.New("no permission"))))
 		}, false, 600 * time.Millisecond},
-		"and the server is off": {func(sent *connection) { loseMessages(sent); sent.on("", loseAll) }, true, 1200 * time.Millisecond},
+		"and the server is off": {
+			func(sent *connection) { loseMessages(sent); sent.on("", loseAll) }, true, 1200 * time.Millisecond},
 	} {
 		for what, wait := range map[string]func(context.Context, *holdfast.Client) error{
 			"latch": func(ctx context.Context, c *holdfast.Client) error { return c.Latch("l").Wait(ctx) },

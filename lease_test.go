@@ -89,7 +89,8 @@ func TestCloseAtTheEndOfALeaseGivesNothingBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for range 20 {
 			client, sent := w.client()
-			lease := w.must(client.Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)).Lock(t.Context()))
+			lease := w.must(client.Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)).Lock(
+				t.Context()))
 			<-time.After(time.Until(lease.Until())) // the clocks of both ring at once
 			if err := client.Close(); err != nil || sent.count("free") != 0 {
 				t.Fatalf("%d given back: %v", sent.count("free"), err)

@@ -157,7 +157,8 @@ func TestLockerPanics(t *testing.T) {
 		var bad *holdfast.ArgumentError
 		for _, l := range []sync.Locker{
 			client.Mutex("").Locker(t.Context(), seen.add), (*holdfast.Mutex)(nil).Locker(t.Context(), seen.add),
-			new(holdfast.Mutex).Locker(t.Context(), seen.add), client.Mutex("n").Locker(nil, seen.add), //nolint:staticcheck // it is refused
+			new(holdfast.Mutex).Locker(t.Context(), seen.add),
+			client.Mutex("n").Locker(nil, seen.add), //nolint:staticcheck // it is refused
 		} {
 			if err := panicked(l.Lock); !errors.As(err, &bad) || !errors.Is(seen.only(t), err) {
 				t.Errorf("got %v", err)
@@ -165,7 +166,8 @@ func TestLockerPanics(t *testing.T) {
 		}
 		sent.on("ready", loseFirst(1<<60, false, errDenied))
 		var refused *holdfast.StoreError
-		if err := panicked(client.Mutex("n").Locker(t.Context(), nil).Lock); !errors.As(err, &refused) || refused.Kind != holdfast.StoreDenied {
+		if err := panicked(client.Mutex("n").Locker(t.Context(), nil).Lock); !errors.As(err, &refused) ||
+			refused.Kind != holdfast.StoreDenied {
 			t.Errorf("without onError: %v", err)
 		}
 		sent.on("ready", nil)

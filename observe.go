@@ -97,24 +97,24 @@ type EventKind int
 // group has the events of its names; if it polls, it waits for the first of them.
 const (
 	EventWaiting   EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
-	EventGranted                        // a lease began on an answer or a message of the server, also by Attach; Waited, Holder if it waited
-	EventRenewed                        // a renewal or an Extend was confirmed; Headroom is how much trust had been left of about a TTL
+	EventGranted                        // a lease began by the server, also by Attach; Waited, Holder if it waited
+	EventRenewed                        // a renewal or Extend was confirmed; Headroom: what trust was left
 	EventRetried                        // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                         // a lease began on a hold that this process had; Waited, Holder if it waited
 	EventLost                           // a lease was lost; Held, and Err is its *LostError
-	EventReleased                       // a lease was given back, detached, or ended by Close; Held, and Err if that is not certain
-	EventRefused                        // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
-	EventGaveUp                         // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
+	EventReleased                       // a lease was given back, or detached; Held, and Err if not certain
+	EventRefused                        // a call that did not wait failed; Waited, Holder, and Err: a *HeldError
+	EventGaveUp                         // a call that waited failed; Waited, Holder, and Err: a *WaitError
 	EventWatching                       // a caller waits for a Latch, or for another leader of an Election
 	EventSlowWait                       // a caller waits for longer than Config.SlowWait; Waited, Holder, Since, Stack
 	EventSlowHold                       // a lease lasts for longer than Config.SlowHold; Held, Stack
-	EventConfirmed                      // the first renewal of a lease that was handed over was confirmed: no more than that
+	EventConfirmed                      // the first renewal of a lease that was handed over was confirmed
 )
 
 // String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
-	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused", "gave up", "watching",
-		"slow wait", "slow hold", "confirmed"}
+	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused",
+		"gave up", "watching", "slow wait", "slow hold", "confirmed"}
 	if k <= 0 || int(k) >= len(names) {
 		return "unknown"
 	}
@@ -139,7 +139,7 @@ type Event struct {
 	Stack       []uintptr // of the call of Lock, for runtime.CallersFrames
 	Err         error
 	HolderToken int64  // a fencing token of that holder; 0 if not known
-	HolderTrace string // what its telemetry.Tracer said of its caller, or any text of another client; empty if not known
+	HolderTrace string // the text of its telemetry.Tracer, or any of another client; empty if not known
 }
 
 // observe tells the observer of an event, in the goroutine that the engine chose.
@@ -184,8 +184,8 @@ func traceText(text string) string {
 }
 
 func newEvent(e engine.Event, class string) Event {
-	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
-		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: trimStack(e.Stack),
+	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context,
+		Contended: e.Contended, Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: trimStack(e.Stack),
 		HolderToken: e.HolderToken, HolderTrace: traceText(e.HolderTrace)}
 	if e.Since != 0 {
 		out.Since = time.UnixMicro(e.Since)
@@ -225,7 +225,8 @@ func (c *Config) countRequests(s wire.Store) wire.Store {
 		return s
 	}
 	outcomes := [...]telemetry.RequestOutcome{
-		wire.Answered: telemetry.RequestAnswered, wire.Refused: telemetry.RequestRefused, wire.NoAnswer: telemetry.RequestNoAnswer,
+		wire.Answered: telemetry.RequestAnswered, wire.Refused: telemetry.RequestRefused,
+		wire.NoAnswer: telemetry.RequestNoAnswer,
 	}
 	return wire.Counted(s, func(op string, outcome wire.Outcome) {
 		defer func() {

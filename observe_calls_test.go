@@ -127,7 +127,8 @@ func (r *randomCaller) take(ctx context.Context) (lease *holdfast.Lease, single 
 	name, options := fmt.Sprintf("n%d", r.random.IntN(2)), r.options()
 	methods := []func(context.Context) (*holdfast.Lease, error){
 		c.Mutex(name, options...).Lock, c.Mutex(name, options...).Lock, c.Mutex(name, options...).TryLock,
-		c.RWMutex("rw"+name, options...).Lock, c.RWMutex("rw"+name, options...).RLock, c.RWMutex("rw"+name, options...).TryRLock,
+		c.RWMutex("rw"+name, options...).Lock, c.RWMutex("rw"+name, options...).RLock,
+		c.RWMutex("rw"+name, options...).TryRLock,
 		func(ctx context.Context) (*holdfast.Lease, error) {
 			return c.Semaphore("s"+name, 2, options...).Acquire(ctx, 1+r.random.Int64N(2))
 		},
@@ -152,7 +153,8 @@ func (r *randomCaller) once() {
 	*r.last++
 	id := *r.last
 	r.observe.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), callID{}, id), time.Duration(1+r.random.Int64N(int64(4*time.Second))))
+	ctx, cancel := context.WithTimeout(
+		context.WithValue(context.Background(), callID{}, id), time.Duration(1+r.random.Int64N(int64(4*time.Second))))
 	defer cancel()
 	lease, single, err := r.take(ctx)
 	r.observe.mu.Lock()
@@ -215,7 +217,9 @@ func TestEventsOfRandomCalls(t *testing.T) {
 				var all sync.WaitGroup
 				last := 0
 				for i := range 8 {
-					caller := &randomCaller{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), clients: clients, observe: seen, last: &last}
+					caller := &randomCaller{
+						t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), clients: clients, observe: seen,
+						last: &last}
 					all.Go(func() {
 						for range 12 {
 							caller.once()

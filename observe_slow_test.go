@@ -33,7 +33,8 @@ func newSlowRig(t *testing.T, server *memory.Server) *slowRig {
 	r := &slowRig{}
 	var err error
 	r.client, err = holdfast.NewOn(server.Connect("p"), &holdfast.Config{
-		Label: "rig", Logger: slog.New(slog.NewTextHandler(r, nil)), SlowWait: time.Second, SlowHold: 2 * time.Second, Observer: observing(r.observe),
+		Label: "rig", Logger: slog.New(slog.NewTextHandler(r, nil)), SlowWait: time.Second, SlowHold: 2 * time.Second,
+		Observer: observing(r.observe),
 	})
 	must(t, err)
 	return r
@@ -124,7 +125,9 @@ func TestSlowIsReported(t *testing.T) {
 				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
 				synctest.Wait()
 				waits, holds := r.told()
-				if got, want := times(waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(got, want) {
+				if got, want := times(waits),
+					[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(
+					got, want) {
 					t.Fatalf("waits were told after %v, want %v", got, want)
 				}
 				last := waits[3]
@@ -137,7 +140,8 @@ func TestSlowIsReported(t *testing.T) {
 						own = append(own, e)
 					}
 				}
-				if got, want := times(own), []time.Duration{2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
+				if got, want := times(own),
+					[]time.Duration{2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
 					t.Errorf("holds were told after %v, want %v", got, want)
 				}
 				if !strings.HasSuffix(topOf(own[0]), ".lockFor") {
@@ -148,7 +152,8 @@ func TestSlowIsReported(t *testing.T) {
 					leases = 2
 				}
 				for text, want := range map[string]int{
-					"a caller waits for long": 4, "a wait was long and is over": 1, "a lease was long and is over": leases,
+					"a caller waits for long": 4, "a wait was long and is over": 1,
+					"a lease was long and is over": leases,
 				} {
 					if got := r.lines(text); got != want {
 						t.Errorf("%q was logged %d times, want %d", text, got, want)
@@ -173,7 +178,8 @@ func TestSlowEnds(t *testing.T) {
 		}
 		_, err := r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context())
 		must(t, err)
-		if err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond)); !errors.Is(err, holdfast.ErrWaitOver) {
+		if err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond)); !errors.Is(
+			err, holdfast.ErrWaitOver) {
 			t.Error(err)
 		}
 		<-time.After(time.Minute)
@@ -207,7 +213,8 @@ func TestSlowGroupThatPolls(t *testing.T) {
 		must(t, lease.Release())
 		synctest.Wait()
 		waits, holds := r.told()
-		if got, want := times(waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
+		if got, want := times(waits),
+			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
 			t.Fatalf("waits were told after %v, want %v", got, want)
 		}
 		if waits[0].Name != "a" || waits[0].Holder != "other" {
@@ -239,7 +246,8 @@ func TestElectionIsNotSlow(t *testing.T) {
 		must(t, (<-candidate).Release())
 		must(t, r.client.Close())
 		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
-			t.Errorf("waits were told after %v and holds after %v, with %d lines in the log", times(waits), times(holds), r.lines("long"))
+			t.Errorf("waits were told after %v and holds after %v, with %d lines in the log", times(waits),
+				times(holds), r.lines("long"))
 		}
 	})
 }

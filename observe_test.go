@@ -55,7 +55,8 @@ func TestObserverPanics(t *testing.T) {
 			must(t, releaseAtOnce(other.Mutex("m").TryLock(t.Context())))
 		}
 		fixed := w.must(one.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context()))
-		if _, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err, holdfast.ErrWaitOver) {
+		if _, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(
+			err, holdfast.ErrWaitOver) {
 			t.Error(err)
 		}
 		if _, err := one.Mutex("fixed").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
@@ -63,7 +64,8 @@ func TestObserverPanics(t *testing.T) {
 		}
 		<-fixed.Done()
 		synctest.Wait()
-		for _, kind := range []holdfast.EventKind{holdfast.EventWaiting, holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRenewed,
+		for _, kind := range []holdfast.EventKind{
+			holdfast.EventWaiting, holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRenewed,
 			holdfast.EventReleased, holdfast.EventLost, holdfast.EventRefused, holdfast.EventGaveUp} {
 			if _, told := seen.kinds.Load(kind); !told {
 				t.Errorf("never told: %v", kind)
@@ -157,7 +159,8 @@ func TestConfirmationIsNoRenewal(t *testing.T) {
 		<-time.After(11 * time.Second)
 		w.release(lease)
 		synctest.Wait()
-		if len(confirmed) != 1 || confirmed[0].Token != lease.Token() || confirmed[0].Headroom != 0 || confirmed[0].Kind.String() != "confirmed" {
+		if len(confirmed) != 1 || confirmed[0].Token != lease.Token() || confirmed[0].Headroom != 0 ||
+			confirmed[0].Kind.String() != "confirmed" {
 			t.Errorf("the hand-over was confirmed: %+v", confirmed)
 		}
 		if len(renewed) != 2 || min(renewed[0].Headroom, renewed[1].Headroom) < 9*time.Second {
@@ -190,7 +193,8 @@ func TestBlockedLogLosesNoLease(t *testing.T) {
 		sent.on("renew", loseFirst(1, false, newFailure(protocol.NoAnswer, errNoAnswer)))
 		renewed := w.must(client.Mutex("renewed", holdfast.WithTTL(3*time.Second)).Lock(t.Context()))
 		for _, name := range []string{"a", "b", "c"} {
-			lease := w.must(client.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()).Lock(t.Context()))
+			lease := w.must(client.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()).Lock(
+				t.Context()))
 			end := lease.Done()
 			defer func() {
 				select {
@@ -227,7 +231,8 @@ func TestObserverAllocatesNothing(t *testing.T) {
 		return testing.AllocsPerRun(200, func() { must(t, releaseAtOnce(mutex.Lock(ctx))) })
 	}
 	none := measure(nil)
-	for name, observer := range map[string]holdfast.Observer{"empty": observing(func(holdfast.Event) {}), "counting": &requests{}} {
+	for name, observer := range map[string]holdfast.Observer{
+		"empty": observing(func(holdfast.Event) {}), "counting": &requests{}} {
 		if with := measure(observer); with > none {
 			t.Errorf("a pair makes %v allocations with an observer (%s), and %v without", with, name, none)
 		}
@@ -282,7 +287,8 @@ func (m *moody) Do(ctx context.Context, node string, commands []store.Command) [
 func TestRequestsAreCounted(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		seen, server := &requests{panics: panics}, &moody{}
-		client, err := holdfast.New(server, &holdfast.Config{Observer: seen, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		client, err := holdfast.New(
+			server, &holdfast.Config{Observer: seen, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,11 +309,13 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 		want := map[telemetry.Request]int{
 			{Op: "time", Outcome: "answered"}: 1,
-			{Op: "lock", Outcome: "refused"}:  1, {Op: "lock", Outcome: "answered"}: 1, {Op: "lock", Outcome: "no_answer"}: 1,
+			{Op: "lock", Outcome: "refused"}:  1, {Op: "lock", Outcome: "answered"}: 1,
+			{Op: "lock", Outcome: "no_answer"}:  1,
 			{Op: "release", Outcome: "refused"}: 1, {Op: "release", Outcome: "answered"}: 1,
 		}
 		cleanups := seen.of[telemetry.Request{Op: "release", Outcome: "no_answer"}]
-		delete(seen.of, telemetry.Request{Op: "release", Outcome: "no_answer"}) // what the last call may have won is given back, as often as that fails
+		// what the last call may have won is given back, as often as that fails
+		delete(seen.of, telemetry.Request{Op: "release", Outcome: "no_answer"})
 		if !maps.Equal(seen.of, want) {
 			t.Errorf("counted %v, want %v", seen.of, want)
 		}
@@ -329,7 +337,8 @@ func (t *traced) Trace(context.Context) string { return t.text }
 func TestObserversAreAllTold(t *testing.T) {
 	var kinds []holdfast.EventKind
 	first, second := &traced{text: ""}, &traced{text: "here"}
-	several := holdfast.Observers(nil, observing(func(e holdfast.Event) { kinds = append(kinds, e.Kind) }), first, second, &traced{text: "there"})
+	several := holdfast.Observers(
+		nil, observing(func(e holdfast.Event) { kinds = append(kinds, e.Kind) }), first, second, &traced{text: "there"})
 	client, err := holdfast.New(&moody{}, &holdfast.Config{Observer: several})
 	if err != nil {
 		t.Fatal(err)

@@ -54,9 +54,10 @@ const (
 // meaningless has the options that have no meaning for a type, and are refused. The table at Option
 // says the same, and a test compares them. The key is the kind that Client.settled is called with.
 var meaningless = map[string]optionSet{
-	"Semaphore": optOwner | optDeadlockCheck,                                                                          // no single hold of it excludes others
-	"Latch":     optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel | optDeadlockCheck, // nobody holds it
-	"Election":  optOwner,                                                                                             // two of one owner would both lead
+	"Semaphore": optOwner | optDeadlockCheck, // no single hold of it excludes others
+	"Latch": optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel |
+		optDeadlockCheck, // nobody holds it
+	"Election": optOwner, // two of one owner would both lead
 }
 
 func (s *settings) isGiven(option optionSet) bool { return s.given&option != 0 }
@@ -212,7 +213,8 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 		bad.add("WithPolling attempts", s.Attempts, "at least 0")
 	}
 	if s.isGiven(optDeadlockCheck) {
-		bad.check(!s.isGiven(optPolling), "WithDeadlockCheck", "given", "not with WithPolling, which has no place in the queue")
+		bad.check(!s.isGiven(optPolling), "WithDeadlockCheck", "given",
+			"not with WithPolling, which has no place in the queue")
 		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
 	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
@@ -236,8 +238,10 @@ func (s *settings) meaninglessOptions(kind string) (bad problems) {
 	for i, option := range []struct {
 		name  string
 		value any
-	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
-		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)}, {"WithWait", s.Wait},
+	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold},
+		{"WithPolling", s.Interval},
+		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)},
+		{"WithWait", s.Wait},
 		{"WithDeadlockCheck", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)

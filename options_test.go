@@ -23,7 +23,8 @@ var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 		return releaseAtOnce(c.Mutex("n", o).TryLock(context.Background()))
 	},
 	"RWMutex": func(c *holdfast.Client, o holdfast.Option) error {
-		return errors.Join(releaseAtOnce(c.RWMutex("n", o).TryLock(context.Background())), releaseAtOnce(c.RWMutex("n", o).TryRLock(context.Background())))
+		return errors.Join(releaseAtOnce(c.RWMutex("n", o).TryLock(context.Background())),
+			releaseAtOnce(c.RWMutex("n", o).TryRLock(context.Background())))
 	},
 	"Semaphore": func(c *holdfast.Client, o holdfast.Option) error {
 		return releaseAtOnce(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
@@ -48,9 +49,12 @@ func releaseAtOnce(lease *holdfast.Lease, err error) error {
 // TestOptions compares the table at Option with what the types refuse.
 func TestOptions(t *testing.T) {
 	options := map[string]holdfast.Option{
-		"WithTTL": holdfast.WithTTL(time.Minute), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
-		"WithMinHold": holdfast.WithMinHold(1), "WithPolling": holdfast.WithPolling(time.Millisecond, 1), "WithOwner": holdfast.WithOwner("o"),
-		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"), "WithWait": holdfast.WithWait(time.Minute),
+		"WithTTL": holdfast.WithTTL(time.Minute), "WithoutRenewal": holdfast.WithoutRenewal(),
+		"WithMaxHold": holdfast.WithMaxHold(time.Minute),
+		"WithMinHold": holdfast.WithMinHold(1), "WithPolling": holdfast.WithPolling(time.Millisecond, 1),
+		"WithOwner":       holdfast.WithOwner("o"),
+		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"),
+		"WithWait":          holdfast.WithWait(time.Minute),
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 	}
 	text, err := os.ReadFile("options.go")
@@ -72,12 +76,14 @@ func TestOptions(t *testing.T) {
 		case len(fields) == len(heads)+1 && options[fields[0]] != nil:
 			rows = append(rows, fields[0])
 			for i, head := range heads {
-				client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
+				client, err := holdfast.NewOn(
+					memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				err = columns[head](client, options[fields[0]])
-				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) || cell != "yes" && cell != "-" {
+				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) ||
+					cell != "yes" && cell != "-" {
 					t.Errorf("%s on %s is %q in the table, and: %v", fields[0], head, cell, err)
 				}
 				if err := client.Close(); err != nil {

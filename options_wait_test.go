@@ -32,13 +32,16 @@ func TestWithWait(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			err := call.do(ctx, r)
 			var waited *holdfast.WaitError
-			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || waited.Reason != holdfast.WaitOver || waited.Waited != most {
+			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) ||
+				waited.Reason != holdfast.WaitOver || waited.Waited != most {
 				t.Errorf("%s: %v", name, err)
 			}
 			var held *holdfast.HeldError
-			if isHeld := name != "Latch.Wait"; errors.Is(err, holdfast.ErrHeld) != isHeld || errors.As(err, &held) != isHeld {
+			if isHeld := name != "Latch.Wait"; errors.Is(err, holdfast.ErrHeld) != isHeld ||
+				errors.As(err, &held) != isHeld {
 				t.Errorf("%s: %v: held %+v", name, err, held)
-			} else if isHeld && (held.Holder != waited.Holder || held.Holder == "" || held.Token != waited.Token || held.Kind == "" || held.Name != waited.Name) {
+			} else if isHeld && (held.Holder != waited.Holder || held.Holder == "" || held.Token != waited.Token ||
+				held.Kind == "" || held.Name != waited.Name) {
 				t.Errorf("%s: %+v", name, held)
 			}
 			if n := strings.Count(err.Error(), "held by"); n > 1 {
@@ -65,10 +68,13 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 		most     time.Duration
 		answered bool // the first request
 	}{
-		"long": {most: 5 * time.Second}, "short": {most: 20 * time.Millisecond}, "answered once": {most: 10 * time.Second, answered: true},
+		"long": {most: 5 * time.Second}, "short": {most: 20 * time.Millisecond},
+		"answered once": {most: 10 * time.Second, answered: true},
 	} {
 		for name, call := range ctxCalls {
-			if call.waits < waitsBounded || test.answered && (name == "Latch.Wait" || strings.HasPrefix(name, "Group.")) { // nobody holds, or this client
+			if call.waits < waitsBounded ||
+				// nobody holds, or this client
+				test.answered && (name == "Latch.Wait" || strings.HasPrefix(name, "Group.")) {
 				continue
 			}
 			t.Run(name+", "+what, func(t *testing.T) {
@@ -91,11 +97,13 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 					sent.on("", silent)
 					for range cap(ended) {
 						err := <-ended
-						if errors.Is(err, holdfast.ErrHeld) != test.answered || errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
+						if errors.Is(err, holdfast.ErrHeld) != test.answered ||
+							errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
 							!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 							t.Error(err)
 						}
-						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited != test.most {
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) ||
+							waited.Waited != test.most {
 							t.Errorf("got %+v", err)
 						}
 					}
@@ -117,7 +125,8 @@ func TestWithWaitBesideContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if call.waits >= waitsBounded {
 				err := call.do(ctx, r)
-				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) || errors.Is(err, holdfast.ErrHeld) {
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) ||
+					errors.Is(err, holdfast.ErrHeld) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -133,8 +142,10 @@ func TestWithWaitBesidePolling(t *testing.T) {
 		other, _ := w.client()
 		holdAll(w, other)
 		for attempts, want := range map[int]error{3: holdfast.ErrHeld, 300: holdfast.ErrWaitOver} {
-			_, err := client.Mutex("m", holdfast.WithPolling(100*time.Millisecond, attempts), holdfast.WithWait(time.Second)).Lock(t.Context())
-			if over := attempts > 3; !errors.Is(err, want) || !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrWaitOver) != over {
+			_, err := client.Mutex("m", holdfast.WithPolling(100*time.Millisecond, attempts),
+				holdfast.WithWait(time.Second)).Lock(t.Context())
+			if over := attempts > 3; !errors.Is(err, want) || !errors.Is(err, holdfast.ErrHeld) ||
+				errors.Is(err, holdfast.ErrWaitOver) != over {
 				t.Errorf("%d attempts: %v", attempts, err)
 			}
 		}

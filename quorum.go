@@ -37,7 +37,8 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	var bad problems
 	bad.check(len(stores) >= 3 && len(stores) <= 9 && len(stores)%2 == 1, "stores", len(stores), "3, 5, 7 or 9")
 	if config != nil {
-		bad.check(config.Replicas.Count == 0, "Config.Replicas.Count", config.Replicas.Count, "0: a quorum's masters replicate to nobody")
+		bad.check(config.Replicas.Count == 0, "Config.Replicas.Count", config.Replicas.Count,
+			"0: a quorum's masters replicate to nobody")
 	}
 	for i, s := range stores {
 		bad.checkStore(fmt.Sprintf("stores[%d]", i), s)
@@ -97,7 +98,8 @@ func (e *QuorumError) Error() string {
 	if e.Name != "" {
 		what += fmt.Sprintf(" %q", shorten(e.Name))
 	}
-	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Masters), strings.Join(said, "; "))
+	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Masters),
+		strings.Join(said, "; "))
 }
 
 // Is matches ErrUnavailable if the masters are away or cannot serve now.
@@ -138,5 +140,6 @@ func quorumError(failure *protocol.Failure) error {
 		return nil
 	}
 	one := StoreError{Kind: newStoreKind(failure.Reason)}
-	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Masters: newMasters(none.Nodes), unavailable: one.Is(ErrUnavailable)}
+	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Masters: newMasters(none.Nodes),
+		unavailable: one.Is(ErrUnavailable)}
 }

@@ -40,7 +40,8 @@ func TestRWMutexReadersCostWhatOneDoes(t *testing.T) {
 			}
 			w.release(lease)
 		}
-		if asks, frees, renewals := sent.count("ask"), sent.count("free"), sent.count("renew"); asks != 1 || frees != 1 || renewals > 13 {
+		if asks, frees, renewals := sent.count("ask"), sent.count("free"), sent.count("renew"); asks != 1 ||
+			frees != 1 || renewals > 13 {
 			t.Errorf("%d asked, %d gave back, %d renewals, for %d readers", asks, frees, renewals, thousand)
 		}
 		w.nothingLeft()
@@ -67,7 +68,8 @@ func TestRWMutexReadersCostOneRequestASlice(t *testing.T) {
 		}
 		all.Wait()
 		slices := int64(time.Since(began)/slice) + 1
-		if asks, frees := sent.count("ask"), sent.count("free"); asks > 1+slices || frees > 1+slices || asks < slices/2 {
+		if asks, frees := sent.count("ask"), sent.count("free"); asks > 1+slices || frees > 1+slices ||
+			asks < slices/2 {
 			t.Errorf("%d asked, %d gave back in %d slices", asks, frees, slices)
 		}
 		total := 0
@@ -149,7 +151,8 @@ func TestRWMutexReaderWithSlowAnswerJoins(t *testing.T) {
 // been lost.
 func TestDowngradeWithoutAnswerIsSentAgain(t *testing.T) {
 	for name, between := range map[string]hook{
-		"answers lost": loseFirst(3, true, errUnknown), "requests lost": loseFirst(3, false, errUnknown), "not sent": loseFirst(3, false, newFailure(protocol.Unreachable, errNoAnswer)),
+		"answers lost": loseFirst(3, true, errUnknown), "requests lost": loseFirst(3, false, errUnknown),
+		"not sent": loseFirst(3, false, newFailure(protocol.Unreachable, errNoAnswer)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {

@@ -30,7 +30,7 @@ func (t Ticket) IsPlace() bool {
 // The reasons of a TicketError.
 const (
 	TicketPrefix Reason = "it is of clients with another prefix" // see Config.Prefix
-	TicketFormat Reason = "it has another format"                // of another version, or of other servers, such as a larger quorum
+	TicketFormat Reason = "it has another format"                // of another version, or of other servers
 	TicketGone   Reason = "there is no such hold or place: it was released, has expired, or is at another server"
 	TicketBroken Reason = "the hold was broken" // by an operator, with Client.Break
 )
@@ -207,7 +207,8 @@ func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 	}
 	if kind == ticketcode.Place {
 		var bad problems
-		bad.add("ticket", "of a place in the queue of "+shorten(holds[0].Spec.Name), "one of a lease, which Detach returned")
+		bad.add("ticket", "of a place in the queue of "+shorten(holds[0].Spec.Name),
+			"one of a lease, which Detach returned")
 		return bad.err(call)
 	}
 	return attachError("check", holds[0].Spec.Name, c.engine.CheckDetached(ctx, holds))
@@ -236,7 +237,8 @@ func newTicket(kind ticketcode.Kind, holds []engine.Detached) Ticket {
 }
 
 // readTicket reads a ticket for a call, and refuses one of another prefix.
-func (c *Client) readTicket(ctx context.Context, call string, ticket Ticket) (kind ticketcode.Kind, holds []engine.Detached, err error) {
+func (c *Client) readTicket(ctx context.Context, call string, ticket Ticket) (
+	kind ticketcode.Kind, holds []engine.Detached, err error) {
 	if c == nil || c.engine == nil {
 		return 0, nil, zeroHandleError("Client", "a client that New made")
 	}

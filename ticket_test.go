@@ -77,14 +77,16 @@ func TestTicketAttachRefusedKeepsTicket(t *testing.T) {
 		}
 		other := "holdfast-ticket-1" + ticket[strings.Index(string(ticket), "."):]
 		var refused *holdfast.TicketError
-		if _, err := b.Attach(t.Context(), other); !errors.As(err, &refused) || refused.Reason != holdfast.TicketFormat || !errors.Is(err, holdfast.ErrTicket) {
+		if _, err := b.Attach(t.Context(), other); !errors.As(err, &refused) ||
+			refused.Reason != holdfast.TicketFormat || !errors.Is(err, holdfast.ErrTicket) {
 			t.Errorf("another format: %v", err)
 		}
 		if n := sent.total(); n != 0 {
 			t.Errorf("%d requests", n)
 		}
 		sent.on("renew", loseAll)
-		if _, err := b.Attach(t.Context(), ticket); !errors.As(err, new(*holdfast.StoreError)) || !errors.Is(err, holdfast.ErrUnavailable) {
+		if _, err := b.Attach(t.Context(), ticket); !errors.As(err, new(*holdfast.StoreError)) ||
+			!errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("no answer: %v", err)
 		}
 		sent.on("renew", nil)

@@ -195,7 +195,8 @@ func (c *connection) Probe(ctx context.Context) error {
 }
 
 func (c *connection) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
-	return exchange(ctx, c, "inspect", func() (protocol.Inspection, error) { return c.Protocol.Inspect(ctx, name, page) })
+	return exchange(ctx, c, "inspect",
+		func() (protocol.Inspection, error) { return c.Protocol.Inspect(ctx, name, page) })
 }
 
 func (c *connection) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
@@ -212,7 +213,8 @@ func (c *connection) Break(ctx context.Context, name string, b protocol.Break) (
 	return exchange(ctx, c, "break", func() (bool, error) { return c.Protocol.Break(ctx, name, b) })
 }
 
-func (c *connection) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
+func (c *connection) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (
+	bool, error) {
 	return exchange(ctx, c, "evict", func() (bool, error) { return c.Protocol.Evict(ctx, name, kind, id, by) })
 }
 
@@ -285,11 +287,13 @@ func (r resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Ans
 	return exchange(ctx, r.of, "downgrade", func() (protocol.Answer, error) { return r.Resource.Downgrade(ctx, ask) })
 }
 
-func (r resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
+func (r resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (
+	protocol.Adopted, error) {
 	if !timed {
 		return r.Resource.Adopt(ctx, ticket, origin, timed)
 	}
-	return exchange(ctx, r.of, "adopt", func() (protocol.Adopted, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
+	return exchange(ctx, r.of, "adopt",
+		func() (protocol.Adopted, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
 }
 
 func (r resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
@@ -313,7 +317,8 @@ func (l latch) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Sta
 	return exchange(ctx, l.of, "look", func() (protocol.Standing, error) { return l.LatchResource.Look(ctx, watcher) })
 }
 
-func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (s protocol.Standing, set bool, err error) {
+func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (
+	s protocol.Standing, set bool, err error) {
 	s, err = exchange(ctx, l.of, "set", func() (protocol.Standing, error) {
 		var err error
 		s, set, err = l.LatchResource.Set(ctx, id, count, ttl, deadline)

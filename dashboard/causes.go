@@ -146,12 +146,14 @@ func usesOfProcess(names map[string]*entry, host string, pid int) processUses {
 	for name, e := range names {
 		for _, h := range e.info.Holds {
 			if h.Host == host && h.PID == pid {
-				out.Holds = append(out.Holds, processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Hold: &h})
+				out.Holds = append(out.Holds,
+					processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Hold: &h})
 			}
 		}
 		for _, w := range e.info.Queue {
 			if w.Host == host && w.PID == pid {
-				out.Waits = append(out.Waits, processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Waiter: &w})
+				out.Waits = append(out.Waits,
+					processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Waiter: &w})
 			}
 		}
 	}

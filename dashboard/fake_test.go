@@ -129,7 +129,8 @@ func newHeld(name, label string, token int64) lockinfo.Info {
 	return lockinfo.Info{
 		Name: name, Kind: "mutex", At: epoch, Holders: 1,
 		Holds: []lockinfo.Hold{{
-			State: lockinfo.StateHeld, Label: label, Host: "host-" + label, PID: 7, Mode: lockinfo.ModeExclusive, Token: token, LastToken: token,
+			State: lockinfo.StateHeld, Label: label, Host: "host-" + label, PID: 7, Mode: lockinfo.ModeExclusive,
+			Token: token, LastToken: token,
 			Since: epoch.Add(-time.Minute), Remaining: 20 * time.Second, TTL: 30 * time.Second,
 		}},
 	}

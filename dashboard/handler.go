@@ -38,7 +38,8 @@ var static embed.FS
 
 // contentPolicy lets the page use its own script and style, and ask its own server.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
 
 // handler serves one dashboard.
 type handler struct {
@@ -60,7 +61,8 @@ func Handler(client *holdfast.Client, options *Options) http.Handler {
 func refuseAll(*http.Request) bool { return false }
 
 func newHandler(client lockClient, options *Options) http.Handler {
-	h := &handler{client: client, authorize: refuseAll, secret: rand.Text(), hub: newHub(client), documents: make(chan struct{}, maxDocuments)}
+	h := &handler{client: client, authorize: refuseAll, secret: rand.Text(), hub: newHub(client),
+		documents: make(chan struct{}, maxDocuments)}
 	h.deadlocks.client = client
 	if options != nil && options.Authorize != nil {
 		h.authorize = options.Authorize

@@ -19,24 +19,28 @@ func TestHandlerFilesAndHeaders(t *testing.T) {
 	mounted := http.NewServeMux()
 	mounted.Handle("/deep/locks/", http.StripPrefix("/deep/locks", newHandler(newFake(), nil)))
 	for path, kind := range map[string]string{
-		"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "view.js": "text/javascript", "panel.js": "text/javascript",
+		"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "view.js": "text/javascript",
+		"panel.js": "text/javascript",
 		"icon.svg": "image/svg+xml", "lock?name=x": "application/json", "missing": "text/plain",
 	} {
 		w := get(mounted, "/deep/locks/"+path)
 		head := w.Header()
-		if want := map[string]int{"lock?name=x": 503, "missing": 404}[path]; want == 0 && w.Code != 200 || want > 0 && w.Code != want {
+		if want := map[string]int{"lock?name=x": 503, "missing": 404}[path]; want == 0 && w.Code != 200 ||
+			want > 0 && w.Code != want {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 		if !strings.HasPrefix(head.Get("Content-Type"), kind) {
 			t.Errorf("%s: the type is %s", path, head.Get("Content-Type"))
 		}
 		policy := head.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"} {
+		for _, part := range []string{
+			"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: the policy lacks %s", path, part)
 			}
 		}
-		if strings.Contains(policy, "unsafe") || head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Cache-Control") != "no-store" {
+		if strings.Contains(policy, "unsafe") || head.Get("X-Content-Type-Options") != "nosniff" ||
+			head.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: the headers are %v", path, head)
 		}
 	}
@@ -44,7 +48,8 @@ func TestHandlerFilesAndHeaders(t *testing.T) {
 
 // A mount without a slash at its end leads to the one with it, and to no other host.
 func TestHandlerMissingSlashIsAdded(t *testing.T) {
-	for path, want := range map[string]string{"/locks": "./locks/", "/locks?x=1": "./locks/", "//evil.example": "./evil.example/"} {
+	for path, want := range map[string]string{
+		"/locks": "./locks/", "/locks?x=1": "./locks/", "//evil.example": "./evil.example/"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RequestURI, r.URL.Path = path, ""
 		w := httptest.NewRecorder()
@@ -60,8 +65,9 @@ func TestHandlerMissingSlashIsAdded(t *testing.T) {
 func TestPageKeepsContentPolicy(t *testing.T) {
 	refused := map[string]*regexp.Regexp{
 		".html": regexp.MustCompile(`(?i)<style|style=|\son\w+=|<script[^>]*>[^<]|https?:|//\w|="/`),
-		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|https?:|srcdoc`),
-		".css":  regexp.MustCompile(`(?i)url\(|@import`),
+		".js": regexp.MustCompile(
+			`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|https?:|srcdoc`),
+		".css": regexp.MustCompile(`(?i)url\(|@import`),
 	}
 	files, err := static.ReadDir("static")
 	if err != nil {
@@ -110,7 +116,8 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 		if !can || secret == "" {
 			t.Fatalf("the page may break: %v, secret %q", can, secret)
 		}
-		good := map[string]string{"Content-Type": "application/json", secretHeader: secret, "Sec-Fetch-Site": "same-origin"}
+		good := map[string]string{
+			"Content-Type": "application/json", secretHeader: secret, "Sec-Fetch-Site": "same-origin"}
 		const body = `{"name":"order:1","token":7,"typed":"order:1"}`
 		for name, c := range map[string]struct {
 			header map[string]string // beside the good ones
@@ -118,24 +125,26 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 			refuse bool
 			code   int
 		}{
-			"right":                    {nil, body, false, 200},
-			"by origin":                {map[string]string{"Sec-Fetch-Site": "", "Origin": "https://example.com"}, body, false, 200},
+			"right": {nil, body, false, 200},
+			"by origin": {
+				map[string]string{"Sec-Fetch-Site": "", "Origin": "https://example.com"}, body, false, 200},
 			"odd name, typed escaped":  {nil, `{"name":"a\u202eb","token":8,"typed":"a\\u202eb"}`, false, 200},
 			"another site":             {map[string]string{"Sec-Fetch-Site": "cross-site"}, body, false, 403},
 			"another host of the site": {map[string]string{"Sec-Fetch-Site": "same-site"}, body, false, 403},
-			"another origin":           {map[string]string{"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, body, false, 403},
-			"null origin":              {map[string]string{"Sec-Fetch-Site": "", "Origin": "null"}, body, false, 403},
-			"no origin":                {map[string]string{"Sec-Fetch-Site": ""}, body, false, 403},
-			"no secret":                {map[string]string{secretHeader: ""}, body, false, 403},
-			"wrong secret":             {map[string]string{secretHeader: "x"}, body, false, 403},
-			"a form":                   {map[string]string{"Content-Type": "text/plain"}, body, false, 415},
-			"not authorised":           {nil, body, true, 403},
-			"wrong name typed":         {nil, `{"name":"order:1","token":7,"typed":"order:2"}`, false, 409},
-			"no name typed":            {nil, `{"name":"order:1","token":7}`, false, 409},
-			"odd name, typed raw":      {nil, `{"name":"a\u202eb","token":8,"typed":"a\u202eb"}`, false, 409},
-			"another token":            {nil, `{"name":"order:1","token":6,"typed":"order:1"}`, false, 404},
-			"no JSON":                  {nil, `x`, false, 400},
-			"too long":                 {nil, `{"name":"` + strings.Repeat("x", maxBody) + `"}`, false, 400},
+			"another origin": {
+				map[string]string{"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, body, false, 403},
+			"null origin":         {map[string]string{"Sec-Fetch-Site": "", "Origin": "null"}, body, false, 403},
+			"no origin":           {map[string]string{"Sec-Fetch-Site": ""}, body, false, 403},
+			"no secret":           {map[string]string{secretHeader: ""}, body, false, 403},
+			"wrong secret":        {map[string]string{secretHeader: "x"}, body, false, 403},
+			"a form":              {map[string]string{"Content-Type": "text/plain"}, body, false, 415},
+			"not authorised":      {nil, body, true, 403},
+			"wrong name typed":    {nil, `{"name":"order:1","token":7,"typed":"order:2"}`, false, 409},
+			"no name typed":       {nil, `{"name":"order:1","token":7}`, false, 409},
+			"odd name, typed raw": {nil, `{"name":"a\u202eb","token":8,"typed":"a\u202eb"}`, false, 409},
+			"another token":       {nil, `{"name":"order:1","token":6,"typed":"order:1"}`, false, 404},
+			"no JSON":             {nil, `x`, false, 400},
+			"too long":            {nil, `{"name":"` + strings.Repeat("x", maxBody) + `"}`, false, 400},
 		} {
 			r := httptest.NewRequest("POST", "/break", strings.NewReader(c.body))
 			for key, value := range good {
@@ -181,7 +190,9 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.search = make(chan struct{})
-		f.found = []lockinfo.Deadlock{{Members: []lockinfo.Member{{Label: "A", Holds: "a", Waits: "b", Token: 1}, {Label: "B", Holds: "b", Waits: "a", Token: 2}}}}
+		f.found = []lockinfo.Deadlock{
+			{Members: []lockinfo.Member{
+				{Label: "A", Holds: "a", Waits: "b", Token: 1}, {Label: "B", Holds: "b", Waits: "a", Token: 2}}}}
 		h := newHandler(f, nil)
 		var asking sync.WaitGroup
 		for range 5 {
@@ -190,7 +201,8 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 				var got struct {
 					Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
 				}
-				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Deadlocks) != 1 || len(got.Deadlocks[0].Members) != 2 {
+				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Deadlocks) != 1 ||
+					len(got.Deadlocks[0].Members) != 2 {
 					t.Errorf("%v: %s", err, w.Body)
 				}
 			})
@@ -249,9 +261,11 @@ func TestCauseTreesAreBounded(t *testing.T) {
 	for level := range 40 {
 		info := lockinfo.Info{Name: string(rune('A' + level)), Kind: lockinfo.KindRWMutex}
 		for i := range readers {
-			info.Holds = append(info.Holds, lockinfo.Hold{State: lockinfo.StateHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
+			info.Holds = append(info.Holds,
+				lockinfo.Hold{State: lockinfo.StateHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
 			if level > 0 {
-				info.Queue = append(info.Queue, lockinfo.Waiter{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
+				info.Queue = append(info.Queue,
+					lockinfo.Waiter{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
 			}
 		}
 		s.addName(info)

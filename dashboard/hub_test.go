@@ -333,7 +333,8 @@ func TestStreamHasMastersWithoutNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.masters = []lockinfo.Master{
-			{Node: "node 1", Counts: true, Age: time.Hour}, {Node: "node 2", Why: "its memory is young", Age: time.Second},
+			{Node: "node 1", Counts: true, Age: time.Hour},
+			{Node: "node 2", Why: "its memory is young", Age: time.Second},
 			{Node: "node 3", Why: "refused", Err: errors.New("refused")},
 		}
 		v := openStream(newHandler(f, nil))
@@ -444,7 +445,8 @@ func TestStreamsNotReadKeepLittle(t *testing.T) {
 			sum += bytes
 		}
 		if sum > names*long {
-			t.Errorf("%d pages keep %d buffers of %d bytes, and the list has more than %d", len(pages), len(kept), sum, names*long)
+			t.Errorf("%d pages keep %d buffers of %d bytes, and the list has more than %d", len(pages), len(kept), sum,
+				names*long)
 		}
 		begun := time.Now()
 		streams.Wait()
@@ -537,7 +539,8 @@ func TestStreamKeepsTextsOfOthersText(t *testing.T) {
 		if body.Code != 200 || strings.ContainsAny(strings.TrimSuffix(body.Body.String(), "\n"), "<>\n\x1b") {
 			t.Errorf("%d: the detail has markup: %s", body.Code, body.Body)
 		}
-		if body := get(h, "/lock?name=bytes%FF"); body.Code != 200 || !strings.Contains(body.Body.String(), `"typed":"bytes\\xff"`) {
+		if body := get(h, "/lock?name=bytes%FF"); body.Code != 200 ||
+			!strings.Contains(body.Body.String(), `"typed":"bytes\\xff"`) {
 			t.Errorf("%d: a name of bytes is %s", body.Code, body.Body)
 		}
 	})

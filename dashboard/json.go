@@ -48,7 +48,8 @@ func equalRows(before, now lockinfo.Info) bool {
 		foreign          string
 	}
 	othersOf := func(i lockinfo.Info) others {
-		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count}, i.Late(), i.Foreign}
+		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count}, i.Late(),
+			i.Foreign}
 	}
 	return a == b && othersOf(before) == othersOf(now) && slices.Equal(hostsOf(before), hostsOf(now))
 }

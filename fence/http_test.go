@@ -95,7 +95,8 @@ func TestRedisError(t *testing.T) {
 	} {
 		err := fence.RedisError(test.err, "order:42", 17)
 		var late *fence.LateError
-		if errors.As(err, &late) != (test.late != 0) || late != nil && *late != (fence.LateError{Name: "order:42", Token: 17, Largest: test.late}) {
+		if errors.As(err, &late) != (test.late != 0) ||
+			late != nil && *late != (fence.LateError{Name: "order:42", Token: 17, Largest: test.late}) {
 			t.Errorf("%v: %v", test.err, err)
 		}
 		if late == nil && !errors.Is(err, test.err) {

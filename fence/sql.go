@@ -112,7 +112,8 @@ func raise(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token 
 		return 0, fmt.Errorf("fence: raise %q to %d: %w", name, token, err)
 	}
 	if largest < token { // a column of 32 bits, without MySQL's strict mode
-		return 0, fmt.Errorf("fence: raise %q to %d: the table stored %d: its column token must be a bigint", name, token, largest)
+		return 0, fmt.Errorf("fence: raise %q to %d: the table stored %d: its column token must be a bigint", name,
+			token, largest)
 	}
 	return largest, nil
 }

@@ -91,10 +91,12 @@ func TestChanges(t *testing.T) {
 		return info
 	}
 	before := []Info{named("same", 1, 0), named("gone", 2, 0), named("gone late", 3, time.Hour), named("passed", 4, 0)}
-	after := []Info{named("same", 1, time.Second), named("passed", 5, time.Second), named("new", 6, 0), named("new", 6, 0)}
+	after := []Info{named("same", 1, time.Second), named("passed", 5, time.Second), named("new", 6, 0),
+		named("new", 6, 0)}
 	var got []string
 	for _, c := range Changes(before, after) {
-		got = append(got, strings.Join([]string{string(c.Event), c.After.Name, c.After.At.Sub(at).String(), string(c.After.State())}, " "))
+		got = append(got, strings.Join(
+			[]string{string(c.Event), c.After.Name, c.After.At.Sub(at).String(), string(c.After.State())}, " "))
 	}
 	want := "held passed 1s held; held new 0s held; freed gone 1s free; freed gone late 1h0m0s free"
 	if joined := strings.Join(got, "; "); joined != want {

@@ -59,7 +59,7 @@ type Liveness string
 const (
 	AliveYes     Liveness = "yes"     // it asked in time, and listens
 	AliveNo      Liveness = "no"      // it did not ask in time, or does not listen
-	AliveUnknown Liveness = "unknown" // it asked in time, and the server cannot tell whether it listens, or it has just joined
+	AliveUnknown Liveness = "unknown" // it asked in time, and nobody knows whether it listens
 )
 
 // A Waiter is one place in the queue of a name.

@@ -12,8 +12,10 @@ var at = time.Date(2026, 11, 24, 2, 14, 5, 123_000, time.UTC)
 
 // hold is one of a state that began some minutes ago.
 func hold(state State, token int64, minutes int) Hold {
-	return Hold{State: state, Label: fmt.Sprint("l", token), Host: "a", PID: 12, Mode: ModeExclusive, Token: token, LastToken: token + 63,
-		Since: at.Add(-time.Duration(minutes) * time.Minute), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-2 * time.Second)}
+	return Hold{State: state, Label: fmt.Sprint("l", token), Host: "a", PID: 12, Mode: ModeExclusive, Token: token,
+		LastToken: token + 63,
+		Since:     at.Add(-time.Duration(minutes) * time.Minute), Remaining: 13 * time.Second, TTL: 15 * time.Second,
+		Renewed: at.Add(-2 * time.Second)}
 }
 
 func mutex(holds ...Hold) Info {
@@ -41,22 +43,30 @@ func infos() map[State][]Info {
 	return map[State][]Info{
 		StateFree: {
 			{Name: "n", At: at},
-			{Name: "queue only \xff", Kind: KindMutex, At: at, Waiters: 1, Queue: []Waiter{{ID: "i", Place: 1, Label: "w", Mode: ModeExclusive, Since: at, Alive: AliveYes, Under: []string{"a\xff", "b"}}}},
-			{Name: "s", Kind: KindSemaphore, At: at, Permits: 2, Queue: []Waiter{{ID: "i", Label: "w", Mode: ModePermits, Permits: 1, Alive: AliveNo, Kept: true}}},
+			{Name: "queue only \xff", Kind: KindMutex, At: at, Waiters: 1,
+				Queue: []Waiter{{ID: "i", Place: 1, Label: "w", Mode: ModeExclusive, Since: at, Alive: AliveYes,
+					Under: []string{"a\xff", "b"}}}},
+			{Name: "s", Kind: KindSemaphore, At: at, Permits: 2,
+				Queue: []Waiter{{ID: "i", Label: "w", Mode: ModePermits, Permits: 1, Alive: AliveNo, Kept: true}}},
 			{Name: "q", At: at, Masters: masters(2)},
 		},
 		StateHeld: {
-			mutex(hold(StateHeld, 1, 3)), mutex(lateHold), mutex(hold(StateMinHold, 1, 9), hold(StateBroken, 2, 8), hold(StateHandedOver, 3, 7), hold(StateHeld, 4, 6)),
-			{Name: "s", Kind: KindSemaphore, Class: "pools", At: at, Holders: 1, Holds: []Hold{permits}, Permits: 5, Taken: 2},
-			{Name: "q", Kind: KindElection, At: at, Holders: 1, Holds: []Hold{hold(StateHeld, 5, 1)}, Masters: masters(1)},
+			mutex(hold(StateHeld, 1, 3)), mutex(lateHold),
+			mutex(hold(StateMinHold, 1, 9), hold(StateBroken, 2, 8), hold(StateHandedOver, 3, 7),
+				hold(StateHeld, 4, 6)),
+			{Name: "s", Kind: KindSemaphore, Class: "pools", At: at, Holders: 1, Holds: []Hold{permits}, Permits: 5,
+				Taken: 2},
+			{Name: "q", Kind: KindElection, At: at, Holders: 1, Holds: []Hold{hold(StateHeld, 5, 1)},
+				Masters: masters(1)},
 		},
 		StateHandedOver: {mutex(hold(StateBroken, 1, 2), hold(StateHandedOver, 2, 1))},
 		StateBroken:     {mutex(hold(StateMinHold, 1, 2), hold(StateBroken, 2, 1))},
 		StateMinHold:    {mutex(hold(StateMinHold, 1, 2))},
 		StateSet:        {{Name: "l", Kind: KindLatch, At: at, Count: 3}},
 		StateOpen:       {{Name: "l", Kind: KindLatch, At: at}},
-		StateForeign:    {{Name: "f", Foreign: "a list, and no lock"}, {Name: "f", Kind: KindLatch, At: at, Foreign: "damaged"}},
-		StateUnknown:    {{Name: "q", At: at, Masters: masters(1)}},
+		StateForeign: {{Name: "f", Foreign: "a list, and no lock"},
+			{Name: "f", Kind: KindLatch, At: at, Foreign: "damaged"}},
+		StateUnknown: {{Name: "q", At: at, Masters: masters(1)}},
 	}
 }
 
@@ -98,7 +108,8 @@ func TestCutKeepsWhatDecides(t *testing.T) {
 			holder, _ := info.Holder()
 			for name, short := range map[string]Info{"cut": info.Cut(0, 3), "summary": info.Summary()} {
 				kept, _ := short.Holder()
-				if short.State() != info.State() || kept != holder || short.Late() != info.Late() || short.Holders != info.Holders || short.Waiters != info.Waiters {
+				if short.State() != info.State() || kept != holder || short.Late() != info.Late() ||
+					short.Holders != info.Holders || short.Waiters != info.Waiters {
 					t.Errorf("%s of %+v: %+v", name, info, short)
 				}
 				if len(short.Holds) > 2 || len(short.Queue) > 3 || name == "summary" && short.Queue != nil {
@@ -108,7 +119,8 @@ func TestCutKeepsWhatDecides(t *testing.T) {
 		}
 	}
 	if cut := crowd.Cut(10, 20); len(cut.Holds) != 10 || len(cut.Queue) != 20 || len(crowd.Holds) != 102 {
-		t.Errorf("%d holds and %d waiters are left, and %d holds of the whole", len(cut.Holds), len(cut.Queue), len(crowd.Holds))
+		t.Errorf("%d holds and %d waiters are left, and %d holds of the whole", len(cut.Holds), len(cut.Queue),
+			len(crowd.Holds))
 	}
 }
 

@@ -94,8 +94,9 @@ type (
 
 // MarshalJSON implements json.Marshaler.
 func (i Info) MarshalJSON() ([]byte, error) {
-	out := infoJSON{Name: i.Name, NameBase64: bytesOf(i.Name), Kind: i.Kind, State: i.State(), infoFields: infoFields(i),
-		Holds: each(i.Holds, Hold.json), Queue: each(i.Queue, Waiter.json), Masters: each(i.Masters, Master.json)}
+	out := infoJSON{Name: i.Name, NameBase64: bytesOf(i.Name), Kind: i.Kind, State: i.State(),
+		infoFields: infoFields(i),
+		Holds:      each(i.Holds, Hold.json), Queue: each(i.Queue, Waiter.json), Masters: each(i.Masters, Master.json)}
 	out.At = i.At.UTC()
 	switch i.Kind {
 	case KindSemaphore:
@@ -123,7 +124,8 @@ func (i *Info) UnmarshalJSON(text []byte) error {
 		}
 		out.Queue = append(out.Queue, waiter)
 	}
-	for _, number := range []struct{ from, to *int64 }{{in.Permits, &out.Permits}, {in.Taken, &out.Taken}, {in.Count, &out.Count}} {
+	for _, number := range []struct{ from, to *int64 }{
+		{in.Permits, &out.Permits}, {in.Taken, &out.Taken}, {in.Count, &out.Count}} {
 		if number.from != nil {
 			*number.to = *number.from
 		}

@@ -27,7 +27,8 @@ func encoded(t *testing.T, value any) string {
 func TestJSON(t *testing.T) {
 	info := mutex(hold(StateHeld, 17, 3))
 	info.Waiters = 1
-	info.Queue = []Waiter{{ID: "abc", Place: 1, Label: "w", Host: "b", PID: 3, Mode: ModeExclusive, Since: at.In(time.FixedZone("", 3600)), Alive: AliveYes, Under: []string{"<other>"}}}
+	info.Queue = []Waiter{{ID: "abc", Place: 1, Label: "w", Host: "b", PID: 3, Mode: ModeExclusive,
+		Since: at.In(time.FixedZone("", 3600)), Alive: AliveYes, Under: []string{"<other>"}}}
 	want := `{"version":2,"name":"order:42","kind":"mutex","state":"held","at":"2026-11-24T02:14:05.000123Z","holders":1,"waiters":1,` +
 		`"holds":[{"state":"held","label":"l17","host":"a","pid":12,"mode":"exclusive","token":17,"last_token":80,` +
 		`"since":"2026-11-24T02:11:05.000123Z","fixed":false,"renewed":"2026-11-24T02:14:03.000123Z","late":false,"remaining_seconds":13,"ttl_seconds":15}],` +
@@ -65,14 +66,18 @@ func values() []any {
 	h := &full.Holds[0]
 	h.By, h.Owner, h.Permits, h.Fixed, h.Late = "ops", "team a", 3, true, true
 	h.Remaining, h.TTL = 12345678*time.Microsecond, 24*time.Hour
-	full.Queue = []Waiter{{ID: "abc", Place: 1, Owner: "o", Label: "w", Host: "b", PID: 3, Mode: ModePermits, Permits: 2, Since: at, Alive: AliveUnknown, Kept: true, Under: []string{"a", "\xff"}}}
+	full.Queue = []Waiter{{ID: "abc", Place: 1, Owner: "o", Label: "w", Host: "b", PID: 3, Mode: ModePermits,
+		Permits: 2, Since: at, Alive: AliveUnknown, Kept: true, Under: []string{"a", "\xff"}}}
 	full.Masters = []Master{{Node: "node 1", Counts: true, Age: 5 * time.Hour, Answer: "it has it", Holds: full.Holds},
 		{Node: "node 2", Why: "unreachable", Err: errors.New("holdfast: away"), Foreign: "a list"},
 		{Node: "node 3", Why: "it is the same server as node 1", SameAs: "node 1"}}
 	bytesName := full
 	bytesName.Name, bytesName.Kind = "\xffname\u202e", KindSemaphore
-	out := []any{full, bytesName, Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"}, {Holds: "y", Waits: "z"}}},
-		Change{Event: EventFreed, Before: bytesName, After: Info{Name: bytesName.Name, At: at}}, Change{Event: EventHeld, After: full}, Change{Event: EventWaiting, Before: full, After: bytesName}}
+	out := []any{full, bytesName,
+		Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"},
+			{Holds: "y", Waits: "z"}}},
+		Change{Event: EventFreed, Before: bytesName, After: Info{Name: bytesName.Name, At: at}},
+		Change{Event: EventHeld, After: full}, Change{Event: EventWaiting, Before: full, After: bytesName}}
 	for _, all := range infos() {
 		for _, info := range all {
 			out = append(out, info)
@@ -132,14 +137,17 @@ func TestJSONIsRefused(t *testing.T) {
 		into any
 		want string
 	}{
-		"no name":           {`{"state":"free",` + rest, &Info{}, "no name"},
-		"no state":          {`{"name":"x",` + rest, &Info{}, `the state of "x" is ""`},
-		"another state":     {`{"name":"x","state":"held",` + rest, &Info{}, `is "held", and its other fields say "free"`},
+		"no name":  {`{"state":"free",` + rest, &Info{}, "no name"},
+		"no state": {`{"name":"x",` + rest, &Info{}, `the state of "x" is ""`},
+		"another state": {`{"name":"x","state":"held",` + rest, &Info{},
+			`is "held", and its other fields say "free"`},
 		"no base64":         {`{"name":"x","name_base64":"%","state":"free",` + rest, &Info{}, "base64"},
 		"text for a number": {`{"name":"x","state":"free","holders":"1"}`, &Info{}, "holders"},
 		"a shorter list":    {`{"under":["a","b"],"under_base64":["YQ=="]}`, &Waiter{}, "not the same length"},
-		"another version":   {`{"version":1,"name":"x","state":"free",` + rest, &Document{&Info{}}, "version 1, and this program reads 2"},
-		"no version":        {`{"name":"x","state":"free",` + rest, &Document{&Info{}}, "version 0, and this program reads 2"},
+		"another version": {`{"version":1,"name":"x","state":"free",` + rest, &Document{&Info{}},
+			"version 1, and this program reads 2"},
+		"no version": {`{"name":"x","state":"free",` + rest, &Document{&Info{}},
+			"version 0, and this program reads 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.text), c.into); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -151,7 +159,8 @@ func TestJSONIsRefused(t *testing.T) {
 
 // fieldsOf adds the names of the fields of a JSON value to those of its part: "lock", "hold" ...
 func fieldsOf(part string, value any, found map[string]map[string]bool) {
-	parts := map[string]string{"holds": "hold", "queue": "waiter", "masters": "master", "members": "member", "lock": "lock", "before": "lock"}
+	parts := map[string]string{
+		"holds": "hold", "queue": "waiter", "masters": "master", "members": "member", "lock": "lock", "before": "lock"}
 	switch v := value.(type) {
 	case []any:
 		for _, each := range v {
@@ -177,7 +186,8 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	page = bytes.ReplaceAll(page, []byte("\r\n"), []byte("\n"))
 	found := map[string]map[string]bool{}
 	for _, value := range values() {
-		part := map[string]string{"Info": "lock", "Change": "change", "Deadlock": "deadlock"}[reflect.TypeOf(value).Name()]
+		part := map[string]string{
+			"Info": "lock", "Change": "change", "Deadlock": "deadlock"}[reflect.TypeOf(value).Name()]
 		var fields any
 		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
 			t.Fatal(err)
@@ -186,7 +196,8 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	}
 	row, name := regexp.MustCompile("(?m)^\\| (`.*?) \\|"), regexp.MustCompile("`([a-z0-9_]+)`")
 	for part, heading := range map[string]string{
-		"lock": "## A lock\n", "hold": "\nA hold, in `holds`:\n", "waiter": "\nA waiter, in `queue`:\n", "master": "\nA master, in `masters`:\n",
+		"lock": "## A lock\n", "hold": "\nA hold, in `holds`:\n", "waiter": "\nA waiter, in `queue`:\n",
+		"master": "\nA master, in `masters`:\n",
 		"change": "## A change\n", "member": "## A deadlock\n",
 	} {
 		_, section, ok := strings.Cut(string(page), heading)
@@ -200,7 +211,8 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 				told[field[1]] = true
 			}
 		}
-		if got, want := slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(found[part])); !slices.Equal(got, want) {
+		if got, want := slices.Sorted(maps.Keys(told)),
+			slices.Sorted(maps.Keys(found[part])); !slices.Equal(got, want) {
 			t.Errorf("docs/json.md, a %s:\nthe page has %v\nthe code has %v", part, got, want)
 		}
 	}

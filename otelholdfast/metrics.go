@@ -12,7 +12,8 @@ import (
 
 // boundaries of all histograms, in seconds: from an uncontended pair to a long job.
 var boundaries = []float64{
-	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
+	3600,
 }
 
 // metrics are the instruments, and the series of each. Figures that every call changes are counted

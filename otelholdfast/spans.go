@@ -46,7 +46,8 @@ func (o *Observer) spanWaited(e holdfast.Event) {
 
 func (o *Observer) spanReleased(e holdfast.Event) {
 	if caller := trace.SpanFromContext(e.Context); caller.IsRecording() {
-		caller.AddEvent("lock.released", trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+		caller.AddEvent("lock.released",
+			trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
 	}
 }
 
@@ -55,7 +56,8 @@ func (o *Observer) spanLost(e holdfast.Event) {
 	if !caller.IsRecording() {
 		return
 	}
-	caller.AddEvent("lock.lost", trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+	caller.AddEvent("lock.lost",
+		trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
 	fail(caller, e.Err)
 }
 

@@ -23,7 +23,8 @@ type location struct {
 }
 
 func newBuilder(empty *profile.Profile) *builder {
-	return &builder{profile: empty, functions: make(map[function]*profile.Function), locations: make(map[location]*profile.Location)}
+	return &builder{profile: empty, functions: make(map[function]*profile.Function),
+		locations: make(map[location]*profile.Location)}
 }
 
 func (b *builder) add(stack []*profile.Location, sum total, labels map[string][]string) {
@@ -75,7 +76,8 @@ func (b *builder) location(frame runtime.Frame) *profile.Location {
 	at := location{f, frame.Line}
 	if b.locations[at] == nil {
 		if b.functions[f] == nil {
-			b.functions[f] = &profile.Function{ID: uint64(len(b.functions) + 1), Name: f.name, SystemName: f.name, Filename: f.file}
+			b.functions[f] = &profile.Function{
+				ID: uint64(len(b.functions) + 1), Name: f.name, SystemName: f.name, Filename: f.file}
 			b.profile.Function = append(b.profile.Function, b.functions[f])
 		}
 		b.locations[at] = &profile.Location{

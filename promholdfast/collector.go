@@ -64,8 +64,9 @@ func NewCollector(client *holdfast.Client, options *CollectorOptions) *Collector
 		queue:   by("holdfast_longest_queue", "The most waiters of one name."),
 		oldest:  by("holdfast_oldest_hold_seconds", "Age of the oldest hold."),
 		late:    by("holdfast_late_holds", "Holds whose renewal is late by more than half a TTL."),
-		success: prometheus.NewDesc("holdfast_list_success", "1 if the last listing was complete, 0 if it failed.", nil, nil),
-		took:    prometheus.NewDesc("holdfast_list_seconds", "How long the last listing took.", nil, nil),
+		success: prometheus.NewDesc(
+			"holdfast_list_success", "1 if the last listing was complete, 0 if it failed.", nil, nil),
+		took: prometheus.NewDesc("holdfast_list_seconds", "How long the last listing took.", nil, nil),
 	}
 }
 

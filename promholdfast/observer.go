@@ -13,7 +13,8 @@ import (
 
 // buckets of all histograms, in seconds: from an uncontended pair to a long job.
 var buckets = []float64{
-	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
+	3600,
 }
 
 // An Observer is a holdfast.Observer, and a prometheus.Collector of what it observed. It is safe
@@ -60,12 +61,14 @@ func NewObserver() *Observer {
 		holds:        gauge("holdfast_holds", "Leases that this process has now."),
 		waiters:      gauge("holdfast_waiters", "Callers in this process that wait now."),
 		losses:       counter("holdfast_losses_total", "Leases that were lost.", []string{"kind", "class", "reason"}),
-		headroom:     histogram("holdfast_renewal_headroom_seconds", "Trust that was left when a renewal was confirmed.", of),
-		retries:      counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
-		requests:     counter("holdfast_server_requests_total", "Requests that were sent to a server.", []string{"op", "outcome"}),
-		locks:        make(map[lockKey]*lockSeries),
-		calls:        make(map[callKey]*callSeries),
-		sent:         make(map[telemetry.Request]prometheus.Counter),
+		headroom: histogram(
+			"holdfast_renewal_headroom_seconds", "Trust that was left when a renewal was confirmed.", of),
+		retries: counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
+		requests: counter("holdfast_server_requests_total", "Requests that were sent to a server.",
+			[]string{"op", "outcome"}),
+		locks: make(map[lockKey]*lockSeries),
+		calls: make(map[callKey]*callSeries),
+		sent:  make(map[telemetry.Request]prometheus.Counter),
 	}
 }
 
@@ -184,7 +187,8 @@ func (o *Observer) call(key callKey) *callSeries {
 		return found
 	}
 	labels := []string{key.lock.kind, key.lock.class, string(key.outcome), strconv.FormatBool(key.contended)}
-	made := &callSeries{waits: o.waits.WithLabelValues(labels...), acquisitions: o.acquisitions.WithLabelValues(labels...)}
+	made := &callSeries{waits: o.waits.WithLabelValues(labels...),
+		acquisitions: o.acquisitions.WithLabelValues(labels...)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.calls[key] = made
@@ -206,5 +210,6 @@ func (o *Observer) Collect(out chan<- prometheus.Metric) {
 }
 
 func (o *Observer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries, o.requests}
+	return []prometheus.Collector{
+		o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries, o.requests}
 }

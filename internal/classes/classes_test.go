@@ -32,8 +32,10 @@ func TestClassesAreBounded(t *testing.T) {
 // valid UTF-8.
 func TestClassOfForeignName(t *testing.T) {
 	log := &bytes.Buffer{}
-	c := New(func(name string) string { return name[:strings.IndexByte(name, ':')] }, slog.New(slog.NewTextHandler(log, nil)))
-	for name, want := range map[string]string{"no colon": "", "none either": "", "\xff\xfe:1": "\uFFFD", "order:42": "order"} {
+	c := New(func(name string) string { return name[:strings.IndexByte(name, ':')] },
+		slog.New(slog.NewTextHandler(log, nil)))
+	for name, want := range map[string]string{
+		"no colon": "", "none either": "", "\xff\xfe:1": "\uFFFD", "order:42": "order"} {
 		if got := c.Of(name); got != want {
 			t.Errorf("the class of %q is %q, want %q", name, got, want)
 		}

@@ -100,7 +100,8 @@ func exported(set *token.FileSet, decl ast.Decl) (lines []string) {
 					add(head, " interface, unexported methods")
 				}
 			default:
-				add("type ", source(set, &ast.TypeSpec{Name: s.Name, TypeParams: s.TypeParams, Assign: s.Assign, Type: s.Type}))
+				add("type ", source(set,
+					&ast.TypeSpec{Name: s.Name, TypeParams: s.TypeParams, Assign: s.Assign, Type: s.Type}))
 			}
 		}
 	}

@@ -75,7 +75,8 @@ func TestDocsBlocksAreTested(t *testing.T) {
 			}
 		}
 		if !covered {
-			t.Errorf("%s:%d: no test is named for %q: write one, and name it in blockTests", block.page, block.line, block.language)
+			t.Errorf("%s:%d: no test is named for %q: write one, and name it in blockTests", block.page, block.line,
+				block.language)
 		}
 	}
 	for _, row := range blockTests {
@@ -123,7 +124,8 @@ func TestDocsGoIsCompiled(t *testing.T) {
 	})
 	for _, block := range docsBlocks(t) {
 		code := plain(block.code)
-		if block.language == "go" && !slices.ContainsFunc(files, func(file string) bool { return strings.Contains(file, "\n"+code) }) {
+		if block.language == "go" &&
+			!slices.ContainsFunc(files, func(file string) bool { return strings.Contains(file, "\n"+code) }) {
 			t.Errorf("%s:%d: no Go file has this code:\n%s", block.page, block.line, code)
 		}
 	}
@@ -208,7 +210,8 @@ func testsExist(t *testing.T, page, module, args string) {
 		var tests []string
 		for _, file := range files {
 			if strings.HasSuffix(file.Name(), "_test.go") {
-				for _, name := range aTest.FindAllStringSubmatch(readText(t, path.Join(module, dir[1], file.Name())), -1) {
+				for _, name := range aTest.FindAllStringSubmatch(
+					readText(t, path.Join(module, dir[1], file.Name())), -1) {
 					tests = append(tests, name[1])
 				}
 			}

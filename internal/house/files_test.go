@@ -48,7 +48,8 @@ func parseFiles() (*token.FileSet, []sourceFile, error) {
 			return nil
 		}
 		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		files = append(files, sourceFile{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), File: file})
+		files = append(files, sourceFile{
+			path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), File: file})
 		return err
 	})
 	for i := range files {

@@ -11,19 +11,24 @@ import (
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/classes", "internal/deadlock", "internal/engine", "internal/limits", "internal/logging", "internal/native", "internal/protocol", "internal/quorum", "internal/ticketcode", "internal/wire", "lockinfo", "store", "telemetry"},
-	"dashboard":                    {".", "lockinfo"},
-	"internal/classes":             {},
-	"internal/deadlock":            {"internal/protocol"},
-	"internal/engine":              {"internal/deadlock", "internal/protocol"},
-	"internal/house":               {},
-	"internal/limits":              {},
-	"internal/logging":             {},
-	"internal/native":              {"internal/protocol", "internal/wire"},
-	"internal/protocol":            {},
-	"internal/protocol/memory":     {"internal/protocol"},
-	"internal/quorum":              {"internal/protocol", "internal/wire"},
-	"internal/testing/adaptertest": {".", "internal/testing/fault", "internal/testing/permissions", "internal/testing/redisserver", "store", "storetest"},
+	".": {
+		"internal/classes", "internal/deadlock", "internal/engine", "internal/limits", "internal/logging",
+		"internal/native", "internal/protocol", "internal/quorum", "internal/ticketcode", "internal/wire", "lockinfo",
+		"store", "telemetry"},
+	"dashboard":                {".", "lockinfo"},
+	"internal/classes":         {},
+	"internal/deadlock":        {"internal/protocol"},
+	"internal/engine":          {"internal/deadlock", "internal/protocol"},
+	"internal/house":           {},
+	"internal/limits":          {},
+	"internal/logging":         {},
+	"internal/native":          {"internal/protocol", "internal/wire"},
+	"internal/protocol":        {},
+	"internal/protocol/memory": {"internal/protocol"},
+	"internal/quorum":          {"internal/protocol", "internal/wire"},
+	"internal/testing/adaptertest": {
+		".", "internal/testing/fault", "internal/testing/permissions", "internal/testing/redisserver", "store",
+		"storetest"},
 	"internal/testing/database":    {},
 	"internal/testing/fault":       {},
 	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
@@ -37,8 +42,9 @@ var mayImport = map[string][]string{
 	"internal/wire":                {"internal/protocol", "store"},
 	"lockinfo":                     {},
 	"store":                        {},
-	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "internal/testing/leased", "lockinfo", "store"},
-	"telemetry":                    {},
+	"storetest": {
+		".", "internal/testing/fault", "internal/testing/leak", "internal/testing/leased", "lockinfo", "store"},
+	"telemetry": {},
 }
 
 func TestImports(t *testing.T) {
@@ -48,7 +54,8 @@ func TestImports(t *testing.T) {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			at := set.Position(spec.Pos())
 			if name == "crypto/sha1" && !file.test {
-				t.Errorf("%s: SHA-1 fails under GODEBUG=fips140=only: write digests as constants, checked by a test", at)
+				t.Errorf("%s: SHA-1 fails under GODEBUG=fips140=only: write digests as constants, checked by a test",
+					at)
 			}
 			if file.module != "." || file.test {
 				continue

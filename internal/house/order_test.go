@@ -27,7 +27,8 @@ func TestNoSleepInTests(t *testing.T) {
 		ast.Inspect(file.File, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" {
 				if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
-					t.Errorf("%s: a test waits for a signal or moves a fake clock, it does not sleep", set.Position(s.Pos()))
+					t.Errorf("%s: a test waits for a signal or moves a fake clock, it does not sleep",
+						set.Position(s.Pos()))
 				}
 			}
 			return true

@@ -78,7 +78,8 @@ func TestDocsVersionsAreThoseOfTheModules(t *testing.T) {
 		missing = slices.DeleteFunc(missing, func(store string) bool { return store == module })
 		lowest, newest := versionIn(t, library, module+"/go.mod"), versionIn(t, library, "bench/go.mod", "go.work")
 		if row[2] != lowest || row[3] != newest {
-			t.Errorf("docs/compatibility.md has versions %s and %s of %s, want %s and %s", row[2], row[3], library, lowest, newest)
+			t.Errorf("docs/compatibility.md has versions %s and %s of %s, want %s and %s", row[2], row[3], library,
+				lowest, newest)
 		}
 	}
 	if len(missing) > 0 {
@@ -152,7 +153,9 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 
 // The cases and rules that docs/promises.md names are there.
 func TestDocsPromisesNameTests(t *testing.T) {
-	folders := map[string]string{"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast", "redisstore": "redisstore"}
+	folders := map[string]string{
+		"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast",
+		"redisstore": "redisstore"}
 	for _, name := range []string{"engine", "native", "quorum", "ticketcode", "wire"} {
 		folders[name] = "internal/" + name
 	}

@@ -97,7 +97,8 @@ func TestTranslationsAreInStep(t *testing.T) {
 			is, want := translated[i], page[i]
 			tell := func(what string, is, want any) {
 				if fmt.Sprint(is) != fmt.Sprint(want) {
-					t.Errorf("%s: below %q the %s are\n%v\nand below %q of %s\n%v\nTranslate what changed. UPDATE_TRANSLATIONS=1 copies code.",
+					t.Errorf("%s: below %q the %s are\n%v\nand below %q of %s\n%v\nTranslate what changed. "+
+						"UPDATE_TRANSLATIONS=1 copies code.",
 						pair.translated, translated[i].heading, what, is, page[i].heading, pair.page, want)
 				}
 			}

@@ -9,7 +9,8 @@ import (
 // Every trap that a comment names is one of docs/traps.md, so that a reader can look it up.
 func TestTrapsAreDescribed(t *testing.T) {
 	described := map[string]bool{}
-	for _, entry := range regexp.MustCompile(`(?m)^(\d+b?)\. `).FindAllStringSubmatch(readText(t, "docs/traps.md"), -1) {
+	for _, entry := range regexp.MustCompile(`(?m)^(\d+b?)\. `).FindAllStringSubmatch(
+		readText(t, "docs/traps.md"), -1) {
 		described[entry[1]] = true
 	}
 	references := regexp.MustCompile(`(?i)\btraps?\s+(\d+b?(?:(?:, and|,| and)\s+\d+b?)*)`)

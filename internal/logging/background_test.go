@@ -54,7 +54,8 @@ func TestBackgroundLoggerThatBlocksCountsWhatItMissed(t *testing.T) {
 			want = append(want, fmt.Sprint(i))
 		}
 		if want = append(want, "holdfast: the log was too slow"); !slices.Equal(blocked.lines, want) {
-			t.Errorf("%d lines came, want %d: %q ... %q", len(blocked.lines), len(want), blocked.lines[0], blocked.lines[len(blocked.lines)-1])
+			t.Errorf("%d lines came, want %d: %q ... %q", len(blocked.lines), len(want), blocked.lines[0],
+				blocked.lines[len(blocked.lines)-1])
 		}
 		Flush(logger, time.Now().Add(time.Second)) // nothing waits
 		if took := time.Since(began); took != time.Second {

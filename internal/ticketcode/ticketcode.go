@@ -136,7 +136,8 @@ func (w *writer) addHold(d *engine.Detached) {
 	for _, n := range []int64{d.Spec.Permits, d.Ticket.Weight, d.Ticket.Block, d.Token, d.GrantToken} {
 		w.addNumber(n)
 	}
-	for _, duration := range []time.Duration{d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts, d.Ticket.Keep} {
+	for _, duration := range []time.Duration{
+		d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts, d.Ticket.Keep} {
 		w.addNumber(int64(duration))
 	}
 }
@@ -190,8 +191,10 @@ func (r *reader) readHold(prefix string) engine.Detached {
 	d.Ticket.ID, d.Origin = protocol.ID(r.readText()), protocol.Origin(r.readText())
 	d.Spec.Permits, d.Ticket.Weight, d.Ticket.Block = r.readNumber(), r.readNumber(), r.readNumber()
 	d.Token, d.GrantToken = r.readNumber(), r.readNumber()
-	d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts = r.readDuration(), r.readDuration(), r.readDuration(), r.readDuration()
-	r.check(kind == protocol.Mutex || kind == protocol.ReadWrite || kind == protocol.Semaphore || kind == protocol.Election)
+	d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts = r.readDuration(), r.readDuration(), r.readDuration(),
+		r.readDuration()
+	r.check(kind == protocol.Mutex || kind == protocol.ReadWrite || kind == protocol.Semaphore ||
+		kind == protocol.Election)
 	r.check(d.Spec.Name != "" && len(d.Spec.Name) <= limits.MaxText && len(d.Ticket.ID) == 22 && d.Ticket.Block >= 1)
 	d.Ticket.Keep = r.readDuration()
 	r.check(d.Ticket.Keep == 0 || limits.IsKeep(d.Ticket.Keep))

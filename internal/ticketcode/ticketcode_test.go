@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 func someHolds() []engine.Detached {
 	one := engine.Detached{
 		Prefix: "p\n",
-		Spec:   protocol.Spec{Name: "n\x00 \xff", Kind: protocol.Semaphore, Owner: "o", Label: "l\n", Shared: true, Permits: 7},
+		Spec: protocol.Spec{Name: "n\x00 \xff", Kind: protocol.Semaphore, Owner: "o", Label: "l\n", Shared: true,
+			Permits: 7},
 		Options: engine.Options{
 			TTL: 15 * time.Second, MinHold: time.Nanosecond, MaxHold: time.Hour, Fixed: true,
 		},
@@ -61,7 +62,8 @@ func TestTicketTextCutOrChanged(t *testing.T) {
 			t.Errorf("changed at %d it is a ticket", i)
 		}
 	}
-	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, mark + ".", mark + format + ".", mark + "1x." + text[18:]} {
+	for _, bad := range []string{
+		"", "x", text + "A", text + "\n", " " + text, mark + ".", mark + format + ".", mark + "1x." + text[18:]} {
 		if _, _, err := Decode(bad); !errors.Is(err, ErrNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
