@@ -23,12 +23,12 @@ lint: ## gofmt, golangci-lint, and comments and prose of at most 100 columns, ch
 	@scripts/columns .
 	@# One cache for each checkout: a remembered finding names the file where it was found, with the
 	@# comment that allows it, and that file may be gone with another checkout.
-	GOLANGCI_LINT_CACHE=$$(go env GOCACHE)/golangci-lint$(CURDIR) scripts/each $(GOLANGCI) run --allow-parallel-runners ./...
+	@GOLANGCI_LINT_CACHE=$$(go env GOCACHE)/golangci-lint$(CURDIR) scripts/each $(GOLANGCI) run --allow-parallel-runners ./...
 
 .PHONY: test
 test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)
 	@scripts/need redis-server
-	CGO_ENABLED=0 go test -p 4 -timeout 10m $(LONGEST) $(TESTED)
+	@CGO_ENABLED=0 scripts/timed tests go test -p 4 -timeout 10m $(LONGEST) $(TESTED)
 
 .PHONY: check
 check: ## what CI runs, and certain: lint, vet, and the tests with -race
@@ -38,7 +38,7 @@ check: ## what CI runs, and certain: lint, vet, and the tests with -race
 	@scripts/timed vet go vet work
 	@# Nothing is compiled beside a test.
 	@scripts/timed compile sh -c 'go list -race -test -export work >/dev/null'
-	@scripts/timed tests go test -race -count=1 -p 4 -timeout 30m $(LONGEST) $(TESTED)
+	@scripts/timed tests go test -race -count=1 -vet=off -p 4 -timeout 30m $(LONGEST) $(TESTED)
 
 .PHONY: check-release
 check-release: ## before a tag: long simulations, Go 1.25, other systems, each module alone, lowest versions, a consumer, vulnerabilities
