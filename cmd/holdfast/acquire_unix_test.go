@@ -34,6 +34,7 @@ func fullPipe(t *testing.T) *os.File {
 
 // A crash between the grant and the writing of the ticket costs the others one TTL, and no more.
 func TestAcquireKilledBeforeItsTicket(t *testing.T) {
+	long(t)
 	const ttl = 2 * time.Second
 	s := redisserver.Start(t)
 	cmd, stderr := program(t, s, "acquire", "--ttl", ttl.String(), "job")

@@ -38,7 +38,7 @@ var invoked = regexp.MustCompile(`holdfast ([^|;)<>]*)`)
 func readCoverage(t *testing.T) coverage {
 	t.Helper()
 	c := coverage{newRoot(), map[string]map[string]bool{}, map[string]map[int]bool{}}
-	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	scripts, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 // Two callers wait for each other. Their TTL is long, so that neither ends the cycle during the
 // test.
 func TestDeadlocksShowsACycle(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	t.Setenv("REDIS_URL", "redis://"+s.Addr())
 	var waiting sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 // The leases outlast a machine that stands still, and take-overs may be late: only make proof
 // judges how long they take. Demos that end early are in testdata/script/demo.txtar.
 func TestDemo(t *testing.T) {
+	long(t)
 	for name, d := range map[string]*try.Demo{
 		"embedded":           {Embedded: true, Config: demo.Config{Rounds: 3, Workers: 4}},
 		"server of its own":  {Config: demo.Config{Rounds: 3, Workers: 4}}, // embedded without a redis-server

@@ -123,6 +123,7 @@ func readCompose(t *testing.T) (c composeFile) {
 
 // The commands of compose.yaml, as they stand there, with the Redis that stands there.
 func TestComposeFileCommandsRun(t *testing.T) {
+	long(t)
 	c := readCompose(t)
 	command := func(service string) []string {
 		args := slices.Clone(c.Services[service].Command)
@@ -203,6 +204,7 @@ func kubernetesCommands(t *testing.T) (commands [][]string) {
 
 // The commands for Kubernetes and systemd run as they stand there, with a job that says its name.
 func TestKubernetesAndSystemdCommandsRun(t *testing.T) {
+	long(t)
 	commands := kubernetesCommands(t)
 	for line := range strings.Lines(string(deployFile(t, "systemd/report.service"))) {
 		if args, found := strings.CutPrefix(line, "ExecStart=/usr/bin/holdfast "); found {

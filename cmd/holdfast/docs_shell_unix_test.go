@@ -146,6 +146,7 @@ var notRun = map[string]string{
 // of the repository are not run by a test; TestDocsShellNamesWhatExists looks whether they are
 // there. The blocks of docs/operations.md have tests of their own.
 func TestDocsShellRuns(t *testing.T) {
+	long(t)
 	left := map[string]bool{}
 	for _, block := range fenced(t, "", "sh") {
 		first, _, _ := strings.Cut(block.code, "\n")
@@ -190,6 +191,7 @@ func TestDocsShellRuns(t *testing.T) {
 
 // The lines of docs/command.md for cron run, with "true" in the place of the jobs.
 func TestDocsCronLinesRun(t *testing.T) {
+	long(t)
 	blocks := fenced(t, "docs/command.md", "cron")
 	if len(blocks) != 1 {
 		t.Fatalf("docs/command.md has %d blocks for cron", len(blocks))

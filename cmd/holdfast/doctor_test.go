@@ -19,6 +19,7 @@ func doctored(args ...string) (code int, out, errs string) {
 }
 
 func TestDoctor(t *testing.T) {
+	long(t)
 	t.Setenv("REDIS_URL", "")
 	forgetful := redisserver.Start(t)
 	code, out, errs := doctored("--redis", "redis://"+forgetful.Addr())
@@ -51,6 +52,7 @@ func TestDoctor(t *testing.T) {
 }
 
 func TestDoctorExitCodes(t *testing.T) {
+	long(t)
 	t.Setenv("REDIS_URL", "")
 	srv, gone := redisserver.Start(t), redisserver.Start(t)
 	gone.Kill()

@@ -18,6 +18,7 @@ const led = `exec 9>>"$0.lock"; flock -n 9 || { echo OVERLAP >>"$0"; exit 1; }; 
 // Three processes campaign. The leader is killed with -9, or the server stands still for longer
 // than the TTL, or dies and comes back. Each time the command runs again, and never twice.
 func TestElectWithKills(t *testing.T) {
+	long(t)
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("no flock on the PATH")
 	}

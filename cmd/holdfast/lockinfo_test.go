@@ -278,6 +278,7 @@ func TestFactsHaveOneForm(t *testing.T) {
 }
 
 func TestFactsOfAQuorumHaveOneForm(t *testing.T) {
+	long(t)
 	var masters []*miniredis.Miniredis
 	var urls []string
 	for range 3 {

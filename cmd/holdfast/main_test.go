@@ -114,3 +114,12 @@ func TestDevAddressInUse(t *testing.T) {
 // measured reports whether tests judge times and may take long: in make proof, where nothing else
 // runs. On a busy machine any process may be late. TestGuard checks the deadlines without a clock.
 func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" && !testing.Short() }
+
+// long skips a test that needs real seconds, a second server, a kill, or a signal to a child: make
+// proof runs it.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("long: only with HOLDFAST_PROOF=1")
+	}
+}

@@ -215,6 +215,7 @@ func TestOperationsAreAllRun(t *testing.T) {
 
 // Trap 5: the holder is told. Nobody else gets in before the holder has stopped.
 func TestOperationsBreak(t *testing.T) {
+	long(t)
 	for name, options := range map[string][]holdfast.Option{
 		"string": nil,
 		"set":    {holdfast.WithOwner("alice")},
@@ -258,6 +259,7 @@ func TestOperationsBreak(t *testing.T) {
 
 // The command does what the script does.
 func TestOperationsBreakCommand(t *testing.T) {
+	long(t)
 	r := newRunbook(t, 15*time.Second)
 	entered := r.wait()
 	r.run(block(t, "--token 1795486865300377\n"))
@@ -303,6 +305,7 @@ func TestOperationsBreakReader(t *testing.T) {
 }
 
 func TestOperationsForce(t *testing.T) {
+	long(t)
 	for name, options := range map[string][]holdfast.Option{
 		"string": nil,
 		"set":    {holdfast.WithOwner("alice")},
@@ -331,6 +334,7 @@ func TestOperationsForce(t *testing.T) {
 
 // Trap 41: a full server keeps what is held, releases it, and grants nothing.
 func TestOperationsFull(t *testing.T) {
+	long(t)
 	r := newRunbook(t, 15*time.Second)
 	if _, err := r.server.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
 		t.Fatal(err)
@@ -364,6 +368,7 @@ func TestOperationsFull(t *testing.T) {
 
 // Trap 44: a server that was given an append-only file keeps its locks.
 func TestOperationsRestart(t *testing.T) {
+	long(t)
 	r := newRunbook(t, time.Minute)
 	out := r.run(block(t, "appendfsync always"))
 	for _, line := range []string{"aof_enabled:1", "aof_last_bgrewrite_status:ok", "aof_last_write_status:ok"} {

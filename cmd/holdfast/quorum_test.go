@@ -14,6 +14,7 @@ import (
 
 // New masters are young until they are trusted, and a command runs under the lock of a majority.
 func TestQuorum(t *testing.T) {
+	long(t)
 	t.Setenv("REDIS_URL", "")
 	var flags []string
 	var masters []*redisserver.Server

@@ -24,6 +24,7 @@ func adoptOrphans() {
 // A process that adopts orphans waits for them: none stays as a zombie, also while the next command
 // of an elect runs. The exit codes of the commands arrive all the same.
 func TestRunReaps(t *testing.T) {
+	long(t)
 	const script = `
 orphan=$(sh -c 'sleep 0.2 >/dev/null & echo $!')
 parent=$(awk '/^PPid/ { print $2 }' /proc/$orphan/status)

@@ -9,6 +9,7 @@ import (
 
 // kill -9 of holdfast ends the command too, and the lock is free after its TTL.
 func TestRunKilled(t *testing.T) {
+	long(t)
 	const ttl = 3 * time.Second
 	s := redisserver.Start(t)
 	first, second := newWitness(t), newWitness(t)

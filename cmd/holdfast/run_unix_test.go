@@ -134,6 +134,7 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 
 // A command must not live on when its lock is gone.
 func TestRunServerStops(t *testing.T) {
+	long(t)
 	const ttl = 10 * time.Second // holdfast may then stand still for some 200 ms
 	times := 3
 	if measured() {
@@ -173,6 +174,7 @@ func TestRunServerStops(t *testing.T) {
 // TERM ends the command, but not its children. They end before another can hold the lock. Without
 // children, holdfast does not wait for the end of the lock.
 func TestRunLeavesNothing(t *testing.T) {
+	long(t)
 	const ttl = 15 * time.Second // the command is asked to end with five seconds left
 	for name, test := range map[string]struct {
 		script string
@@ -212,6 +214,7 @@ func TestRunLeavesNothing(t *testing.T) {
 // with so little, as its start makes the machine busy. This command stops the server for longer,
 // before the first renewal.
 func TestRunHandedOver(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	w := newWitness(t)
 	holder, _ := program(t, s, "run", "job", "--", "sh", "-c", `exec 3>"$0"; echo in >&3; exec sleep 60`, w.path)
@@ -236,6 +239,7 @@ func TestRunHandedOver(t *testing.T) {
 
 // Of many commands each one runs, never two at once. No process and no key is left.
 func TestRunMany(t *testing.T) {
+	long(t)
 	times := 60
 	if measured() {
 		times = 1000

@@ -24,7 +24,17 @@ import (
 // patient is how long a test waits for an event that must come.
 const patient = 30 * time.Second
 
-// TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL. These
+// TestScripts runs testdata/script, for flags, output and exit codes.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// TestLongScripts runs testdata/proof: real seconds pass, and processes and servers are stopped and
+// killed.
+func TestLongScripts(t *testing.T) {
+	long(t)
+	runScripts(t, "testdata/proof")
+}
+
+// runScripts runs the scripts of a folder. Each has a redis-server of its own at REDIS_URL. These
 // commands are added to those of testscript:
 //
 //	exits CODE PROGRAM ARGS...      runs it and compares its exit code
@@ -36,7 +46,8 @@ const patient = 30 * time.Second
 //	server do ARGS...               sends a command; its answer is stdout
 //
 // A proxy at the address PROXY leads to the server. The file proxy exists after a request there.
-func TestScripts(t *testing.T) {
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	bin := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +57,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

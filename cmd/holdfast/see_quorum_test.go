@@ -16,6 +16,7 @@ import (
 
 // Of a quorum, the commands show what each master says, and the verdict.
 func TestSeeAQuorum(t *testing.T) {
+	long(t)
 	var urls []string
 	var masters []*redisserver.Server
 	for range 3 {

@@ -128,6 +128,7 @@ func (x *session) within(limit time.Duration, want string) (seen string, found b
 
 // Quotes break words in the typed lines, so that the echo of the terminal does not match.
 func TestTerminal(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	for name, dialog := range map[string]func(*session){
 		"the command reads the terminal": func(x *session) {

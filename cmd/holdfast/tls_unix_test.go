@@ -71,6 +71,7 @@ func serveTLS(t *testing.T, cert, key string) (s *redisserver.Server, port strin
 }
 
 func TestRunTLS(t *testing.T) {
+	long(t)
 	cert, key := certify(t)
 	s, port := serveTLS(t, cert, key)
 	url := "rediss://127.0.0.1:" + port

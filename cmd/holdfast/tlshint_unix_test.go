@@ -12,6 +12,7 @@ import (
 
 // TLS that is spoken to a port without it, and the reverse, is said in words, and so is the cure.
 func TestTLSHint(t *testing.T) {
+	long(t)
 	cert, key := certify(t)
 	s, port := serveTLS(t, cert, key)
 	plain := strconv.Itoa(s.Port())

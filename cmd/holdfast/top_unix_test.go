@@ -172,10 +172,18 @@ const topList = topHead + `
   order:2  mutex  held  web@a  TOKEN  T  T  2
   "evil\x1b[2J"  mutex  held  web@a  TOKEN  T  T  0
 
+
+
+
+
+
+
+
 ↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
 `
 
 func TestTopOnATerminal(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
 	x := startTmux(t, s)
@@ -256,6 +264,7 @@ esc back  ↑↓ scroll  tab next hold  b break  q quit
 
 // break shows what it would hit, and asks. Without a yes nothing is done.
 func TestBreakAsksOnATerminal(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
 	x := startTmux(t, s)
@@ -289,6 +298,7 @@ func TestBreakAsksOnATerminal(t *testing.T) {
 
 // Of several holds one is chosen by its token.
 func TestBreakAsksForAToken(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: "pool"})
 	if err != nil {
@@ -328,6 +338,7 @@ func TestBreakAsksForAToken(t *testing.T) {
 
 // Of more holds than are shown, one that is not shown can be chosen too.
 func TestBreakOfAHoldThatIsNotShown(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: "pool", MaxTTL: time.Hour, TTL: time.Hour})
 	if err != nil {
@@ -373,6 +384,7 @@ func TestBreakOfAHoldThatIsNotShown(t *testing.T) {
 
 // A table fits the terminal, and has colors there, unless NO_COLOR says no.
 func TestTablesOnATerminal(t *testing.T) {
+	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
 	x := startTmux(t, s)

@@ -176,11 +176,12 @@ func TestDocsPromisesNameTests(t *testing.T) {
 	for _, span := range regexp.MustCompile("`([a-z]+): ([^`]+)`").FindAllStringSubmatch(page, -1) {
 		suite, name := span[1], span[2]
 		want := []string{"func " + name + "("}
-		script, isScript := strings.CutPrefix(name, "TestScripts/")
+		_, script, isScript := strings.Cut(name, "Scripts/")
 		section, one, isCase := strings.Cut(name, "/")
 		switch {
 		case isScript:
-			readText(t, "cmd/holdfast/testdata/script/"+script+".txtar")
+			folder := map[bool]string{false: "script/", true: "proof/"}[strings.HasPrefix(name, "TestLong")]
+			readText(t, "cmd/holdfast/testdata/"+folder+script+".txtar")
 			want = nil
 		case isCase:
 			want = []string{`{"` + section + `", `, `{"` + one + `", `}

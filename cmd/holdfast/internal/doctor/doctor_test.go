@@ -78,6 +78,7 @@ func lines(report Report) string {
 
 // A machine that stands still may make a clock look wrong or an answer late. All else must be fine.
 func TestExamineDurableServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	report := examined(t, urlOf(redisserver.Start(t, durable...)))
 	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions", "messages", "lock"} {
@@ -93,6 +94,7 @@ func TestExamineDurableServer(t *testing.T) {
 
 // Trap 44: without AOF a restart loses every lock.
 func TestExamineServerWithoutAOF(t *testing.T) {
+	long(t)
 	t.Parallel()
 	report := examined(t, urlOf(redisserver.Start(t)))
 	want(t, report, Danger, "persistence", "no snapshots", "appendonly yes")
@@ -106,6 +108,7 @@ func TestExamineServerWithoutAOF(t *testing.T) {
 
 // Trap 42: a server that evicts drops locks.
 func TestExamineEvictingServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
 		report := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
@@ -117,6 +120,7 @@ func TestExamineEvictingServer(t *testing.T) {
 }
 
 func TestExamineFullServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	if _, err := srv.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
@@ -129,6 +133,7 @@ func TestExamineFullServer(t *testing.T) {
 
 // A service that forbids CONFIG and INFO gets "unknown" with the reason, never "ok".
 func TestExamineManagedServer(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command", "ACL", "")...)
 	report := examined(t, urlOf(srv))
@@ -157,6 +162,7 @@ func TestExamineManagedServer(t *testing.T) {
 
 // The server of holdfast dev tells nothing of itself. The findings say why that is no matter.
 func TestExamineServerForTrials(t *testing.T) {
+	long(t)
 	t.Parallel()
 	trial, err := server.Embed()
 	if err != nil {
@@ -169,6 +175,7 @@ func TestExamineServerForTrials(t *testing.T) {
 }
 
 func TestExamineReplicas(t *testing.T) {
+	long(t)
 	t.Parallel()
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
 	report := examined(t, urlOf(master))
@@ -195,6 +202,7 @@ func TestExamineReplicas(t *testing.T) {
 
 // A replica confirms every second: to be late takes seconds.
 func TestExamineLateReplica(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
@@ -216,6 +224,7 @@ func TestExamineLateReplica(t *testing.T) {
 
 // A proxy that carries requests and no messages.
 func TestExamineProxyWithoutMessages(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	proxy := fault.Start(t, srv.Addr())
@@ -227,6 +236,7 @@ func TestExamineProxyWithoutMessages(t *testing.T) {
 }
 
 func TestExamineServerAway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t)
 	srv.Kill()
@@ -241,6 +251,7 @@ func TestExamineServerAway(t *testing.T) {
 
 // The probes leave nothing behind, and touch no key but their own, also if they are interrupted.
 func TestExamineLeavesNothing(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u", "other": "v"}

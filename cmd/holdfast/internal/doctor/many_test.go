@@ -14,6 +14,7 @@ import (
 )
 
 func TestExamineCluster(t *testing.T) {
+	long(t)
 	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	url := "redis+cluster://" + servers[0].Addr()
@@ -44,6 +45,7 @@ func TestExamineCluster(t *testing.T) {
 
 // The sentinels say when they replace a master. The first of them is away.
 func TestExamineSentinels(t *testing.T) {
+	long(t)
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
 	}
@@ -56,6 +58,7 @@ func TestExamineSentinels(t *testing.T) {
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	servers[1].Kill()
@@ -79,6 +82,7 @@ func startQuorum(t *testing.T, opts ...string) (servers []*redisserver.Server, u
 }
 
 func TestExamineQuorum(t *testing.T) {
+	long(t)
 	t.Parallel()
 	servers, urls := startQuorum(t)
 	report := examined(t, "quorum:"+strings.Join(urls, ","))
@@ -109,6 +113,7 @@ func TestExamineQuorum(t *testing.T) {
 
 // One server that is given twice has two votes.
 func TestExamineQuorumTwins(t *testing.T) {
+	long(t)
 	t.Parallel()
 	_, urls := startQuorum(t)
 	twin := strings.Replace(urls[0], "127.0.0.3", "127.0.0.1", 1)
@@ -124,6 +129,7 @@ func TestExamineQuorumTwins(t *testing.T) {
 
 // A master of a quorum that replicates would be replaced by one that has forgotten.
 func TestExamineQuorumReplica(t *testing.T) {
+	long(t)
 	t.Parallel()
 	master, _ := redisserver.StartReplicated(t, 1)
 	_, urls := startQuorum(t)
@@ -133,6 +139,7 @@ func TestExamineQuorumReplica(t *testing.T) {
 
 // The clock of a server steps while the server is examined.
 func TestExamineClockStep(t *testing.T) {
+	long(t)
 	t.Parallel()
 	clock := redisserver.NewClock(t)
 	srv := clock.Start(t, durable...)

@@ -133,6 +133,7 @@ func TestPermissionsPatterns(t *testing.T) {
 
 // The smallest user is enough, also where it cannot ask for its permissions.
 func TestExamineSmallestUser(t *testing.T) {
+	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	report := examined(t, smallest(t, srv, ""))
