@@ -191,14 +191,19 @@ func ticketFixed(e *env) {
 	a, b := e.client(), e.client()
 	m := a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
 	lease := e.lock(m)
-	until := lease.Until()
-	<-time.After(20 * time.Millisecond)
+	granted, until := time.Now(), lease.Until()
+	<-time.After(ttl / 10)
 	again := e.moved(lease, b)
 	if late := again.Until().Sub(until); late > 0 {
 		e.Errorf("prolonged by %v", late)
 	}
-	if left := e.held(b.Mutex(name)).Remaining; again.Until().After(time.Now().Add(left)) {
+	passed := time.Since(granted)
+	left := e.held(b.Mutex(name)).Remaining
+	if again.Until().After(time.Now().Add(left)) {
 		e.Errorf("trusted for %v, and held at the server for %v", time.Until(again.Until()), left)
+	}
+	if left > ttl-passed+slack {
+		e.Errorf("held at the server for %v more, %v after the grant", left, passed)
 	}
 	if early := until.Sub(again.Until()); e.timed() && early > ttl/4 {
 		e.Errorf("trusted for %v less than before", early)
