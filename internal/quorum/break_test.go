@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +15,6 @@ import (
 // breaks is a Break of a mutex by "breaker".
 func breaks(token int64) protocol.Break {
 	return protocol.Break{Kind: protocol.Mutex, Token: token, By: "breaker"}
-}
-
-// broke is the error of a holder whose hold was broken by "breaker".
-func broke(err error) bool {
-	var broken *protocol.Broken
-	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: "breaker"}
 }
 
 // doBreak breaks the hold of x with this token. So many nodes do not answer. It asks again if a
@@ -45,14 +38,14 @@ func doBreak(t *testing.T, p *Protocol, token int64, dead int) (bool, error) {
 		if silent <= dead {
 			return done, err
 		}
-		quiet(t, p)
+		waitQuiet(t, p)
 	}
 	return done, err
 }
 
 // A Break is done when a majority has the remainder. Otherwise nothing is left of it, and the hold
 // is as it was. A hold that a majority does not know is nobody's lease.
-func TestBreakIsAgreedOn(t *testing.T) {
+func TestBreakIsDoneByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhh": "done", "hhd": "done", "h-h": "done", "hht": "done", "hhr": "done",
 		"h--": "none", "---": "none", "--d": "none", "rrr": "done", "rrh": "done", "r--": "none", "tth": "none",
@@ -83,7 +76,7 @@ func TestBreakIsAgreedOn(t *testing.T) {
 			if got != want {
 				t.Errorf("got %s, want %s: %v", got, want, err)
 			}
-			quiet(t, p)
+			waitQuiet(t, p)
 			for i, s := range servers {
 				all := fields(t, s)
 				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
@@ -106,18 +99,17 @@ func TestBreakIsAgreedOn(t *testing.T) {
 
 // Any token of the hold's block will do, and no other. A second Break changes nothing but that it
 // is one more.
-func TestBreakTakesTheToken(t *testing.T) {
+func TestBreakEndsHoldOfToken(t *testing.T) {
 	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false, 1 << 53: false, 1<<63 - 1: false} {
 		servers, p := arranged(t, "---", "3mx")
-		for _, s := range servers {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 9), string(id(2)), written("3mx", 0, 0))
-		}
+		put(t, 1, written("3mx", 7, 9), servers...)
+		put(t, 2, written("3mx", 0, 0), servers...)
 		before := fields(t, servers[0])
 		for range 2 {
 			if done, err := doBreak(t, p, token, 0); done != want || err != nil {
 				t.Errorf("token %d: got %v, %v", token, done, err)
 			}
-			quiet(t, p)
+			waitQuiet(t, p)
 			after := fields(t, servers[0])
 			if !want && !maps.Equal(after, before) {
 				t.Errorf("token %d: got %q, was %q", token, after, before)
@@ -129,26 +121,10 @@ func TestBreakTakesTheToken(t *testing.T) {
 	}
 }
 
-// A quorum refuses a request that it cannot do with the reason, and sends nothing.
-func TestForceAndEvictAreRefused(t *testing.T) {
-	p := client(t, []wire.Store{nil, nil, nil}, false, id(0))
-	force := breaks(7)
-	force.Force = true
-	_, err := p.Break(t.Context(), "x", force)
-	var failure *protocol.Failure
-	if !errors.Is(err, protocol.ErrNoForce) || !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || failure.Unknown {
-		t.Errorf("force: %v", err)
-	}
-	_, err = p.Evict(t.Context(), "x", protocol.Mutex, id(1), "by")
-	if failure = nil; !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || !strings.Contains(err.Error(), "no queue") {
-		t.Errorf("evict: %v", err)
-	}
-}
-
 // The remainder that a Break leaves at a master is no hold: no request of the holder, late or
 // twice, makes it one, prolongs it or leaves a place. It keeps all others out, of its owner too. A
 // release of an earlier round leaves it.
-func TestBrokenIsNoHold(t *testing.T) {
+func TestRemainderOfBreakIsNoHold(t *testing.T) {
 	is := func(t *testing.T, a *reply, status byte) {
 		t.Helper()
 		if a.status != status || status == 'R' && a.by != "breaker" {
@@ -212,7 +188,7 @@ func TestBrokenIsNoHold(t *testing.T) {
 
 // A Break that is taken back leaves the hold as it was, with the end that it had. A hold that
 // another Break has ended too comes back when both are taken back, in any order and twice.
-func TestBreakIsTakenBack(t *testing.T) {
+func TestBreakTakenBackRestoresHold(t *testing.T) {
 	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7}, "one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
 		t.Run(name, func(t *testing.T) {
 			h := broken(t)
@@ -246,7 +222,7 @@ func TestBreakIsTakenBack(t *testing.T) {
 // The release of the holder ends what a Break left, or shortens it to its min hold, and is told who
 // did it. From then on nothing brings the hold back: neither a Break that comes again, nor taking
 // it back.
-func TestReleaseOfABrokenHold(t *testing.T) {
+func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 	for name, keep := range map[string]time.Duration{"at once": 0, "min hold": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			h := broken(t)
@@ -271,14 +247,10 @@ func TestReleaseOfABrokenHold(t *testing.T) {
 
 // A Break that is taken back after the end of the hold leaves nothing: a key without a TTL would
 // stay for ever.
-func TestBreakIsTakenBackLate(t *testing.T) {
-	h := heldAtOne(t, "o", 3*time.Second)
-	h.breaks(t, 7)
-	over := end(t, h.remainder(t))
-	eventually(t, "its time is over", func() bool {
-		seconds, _ := strconv.ParseInt(do(t, h.server, "TIME").([]any)[0].(string), 10, 64)
-		return seconds > over/1000
-	})
+func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
+	h := broken(t)
+	over := h.remainder(t)
+	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+writtenUntil("", time.Now().Add(-time.Second), 0, 0)[:13]+over[16:])
 	h.frees(t, 7, 'b', endless, 0)
 	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
 		t.Errorf("held: %v", left)
@@ -286,7 +258,7 @@ func TestBreakIsTakenBackLate(t *testing.T) {
 }
 
 // Of two holds of an owner that were broken, taking one Break back leaves the other.
-func TestBreaksOfTwoHolds(t *testing.T) {
+func TestBreakTakenBackLeavesOtherBreak(t *testing.T) {
 	h := broken(t)
 	one := h.all(t)
 	h.breaks(t, 9)
@@ -308,66 +280,15 @@ func TestBreaksOfTwoHolds(t *testing.T) {
 	}
 }
 
-// A holder whose hold was broken is told by message, by its next renewal and by its release. Others
-// are kept out until then, and are told nobody.
-func TestBreakEndsAHold(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(9))
-	r := mutexOf(p)
-	held := hold(t, r, servers, 1)
-	heard := hears(t, servers, p)
-	if done, err := doBreak(t, other, held.Token, 0); !done || err != nil {
-		t.Fatalf("got %v, %v", done, err)
-	}
-	eventually(t, "the holder is told", func() bool { return heard.breaks(id(1)) > 0 })
-	quiet(t, other)
-	busy := try(t, mutexOf(other), 2)
-	if want(t, "another", busy, protocol.Busy); busy.Holder != (protocol.Party{}) || busy.Token != 0 {
-		t.Errorf("got %+v", busy)
-	}
-	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), enough)
-		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}}, func(_ int, a protocol.Renewed) {
-			if a.Held || !broke(a.Err) {
-				t.Errorf("renewal: %+v", a)
-			}
-		})
-		cancel()
-	}
-	if _, err := r.Ask(t.Context(), ask(1)); !broke(err) {
-		t.Errorf("ask: %v", err)
-	}
-	if _, err := r.Downgrade(t.Context(), ask(1)); !broke(err) {
-		t.Errorf("downgrade: %v", err)
-	}
-	want(t, "another, as before", try(t, mutexOf(other), 2), protocol.Busy)
-	in := inspect(t, other, "x")
-	if len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != "breaker" || in.Holds[0].Token != held.Token {
-		t.Errorf("got %+v", in)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), enough)
-	defer cancel()
-	if was, err := r.Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); was || !broke(err) {
-		t.Errorf("free: %v, %v", was, err)
-	}
-	eventually(t, "another gets in, once the holder has stopped", func() bool { return try(t, mutexOf(other), 3).Status == protocol.Held })
-}
-
 // A Break whose answers are lost is taken back, once its requests can take effect no more (trap
 // 35). One that arrives later does nothing.
-func TestBreakWithoutAnswers(t *testing.T) {
-	servers, _ := arranged(t, "hhh", "3mx")
-	all, behind := gates(servers)
-	p := client(t, behind, true, id(0))
+func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
+	servers, all, p := startGated(t)
+	put(t, 1, written("3mx", 7, 7), servers...)
 	warm(t, p)
 	was := fields(t, servers[0])[string(id(1))]
 	for _, g := range all[:2] {
-		g.answers(func(op string) error {
-			if op == "break" {
-				return errShut
-			}
-			return nil
-		})
+		g.answers(on("break", func() error { return errShut }))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -376,14 +297,14 @@ func TestBreakWithoutAnswers(t *testing.T) {
 	if done || !errors.As(err, &failure) {
 		t.Errorf("got %v, %v", done, err)
 	}
-	quiet(t, p)
+	waitQuiet(t, p)
 	for i, s := range servers {
 		if got := fields(t, s); len(got) != 1 || got[string(id(1))] == "" || i == 0 && got[string(id(1))] != was {
 			t.Errorf("master %d has %q", i+1, got)
 		}
 	}
 	all[0].answers(nil)
-	n, r := p.nodes[0], mutexOf(p).(*resource)
+	n, r := p.nodes[0], mutexOf(p)
 	text, err := n.ask(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(), "3mx", wire.Digits16(7),
 		string(id(7)), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
 	if err != nil || text[0] != 'L' || fields(t, servers[0])[string(id(1))] != was {
@@ -393,7 +314,7 @@ func TestBreakWithoutAnswers(t *testing.T) {
 
 // Of two Breaks that meet, one that succeeded by what the other had done stays, although the other
 // fails and is taken back.
-func TestTwoBreaksMeet(t *testing.T) {
+func TestBreakTakenBackLeavesBreakThatMetIt(t *testing.T) {
 	servers, other := arranged(t, "hhh", "3mx")
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(9))
@@ -401,12 +322,7 @@ func TestTwoBreaksMeet(t *testing.T) {
 	all[1].shut()
 	all[2].shut()
 	came := newOnce()
-	all[0].answers(func(op string) error {
-		if op == "break" {
-			came.wait()
-		}
-		return nil
-	})
+	all[0].answers(came.holdUp("break"))
 	failed := make(chan error, 1)
 	go func() {
 		_, err := p.Break(context.Background(), "x", breaks(7))
@@ -420,28 +336,11 @@ func TestTwoBreaksMeet(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("a Break at one node alone is done")
 	}
-	quiet(t, p)
-	quiet(t, other)
+	waitQuiet(t, p)
+	waitQuiet(t, other)
 	for i, s := range servers {
 		if got := fields(t, s); len(got) != 1 || got["-"+string(id(1))] == "" {
 			t.Errorf("master %d has %q", i+1, got)
-		}
-	}
-}
-
-// A key of another kind is left alone, and told.
-func TestBreakOfAnotherKind(t *testing.T) {
-	servers, p := arranged(t, "hhh", "3rx")
-	before := fields(t, servers[0])
-	_, err := doBreak(t, p, 7, 0)
-	var foreign *protocol.Foreign
-	if !errors.As(err, &foreign) || foreign.Node == "" {
-		t.Errorf("got %v", err)
-	}
-	quiet(t, p)
-	for _, s := range servers {
-		if got := fields(t, s); len(got) != len(before) {
-			t.Errorf("got %q", got)
 		}
 	}
 }

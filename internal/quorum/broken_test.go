@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
@@ -26,41 +24,39 @@ func remains(mode, by string) string {
 func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Protocol) {
 	t.Helper()
 	for range masters {
-		servers = append(servers, master{redisserver.Start(t)})
+		servers = append(servers, startMaster(t))
 	}
 	all, behind := gates(servers)
 	p = client(t, behind, true, id(0))
 	warm(t, p)
-	free(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1)
-	quiet(t, p)
 	for i, s := range servers {
-		hold, remainder := string(id(1)), "-"+string(id(1))
 		switch masters[i] {
 		case 'h':
-			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 7, 7))
+			put(t, 1, written(mode, 7, 7), s)
 		case 't':
-			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 0, 0))
-		case 'r':
-			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode, "by"))
+			put(t, 1, written(mode, 0, 0), s)
 		case 'b':
-			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode, "by"), string(id(2)), written(mode, 8, 8)+"by")
+			put(t, 2, written(mode, 8, 8)+"by", s)
+			fallthrough
+		case 'r':
+			do(t, s, "HSET", "q:{%quorum}:x", "-"+string(id(1)), remains(mode, "by"))
 		case 'd':
-			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 7, 7))
+			put(t, 1, written(mode, 7, 7), s)
 			all[i].shut()
 		}
 	}
 	return servers, p
 }
 
-// isBroken tells whether an error says that "by" broke the hold.
-func isBroken(err error) bool {
+// brokenBy reports whether an error says that a caller with this label broke the hold.
+func brokenBy(by string, err error) bool {
 	var broken *protocol.Broken
-	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: "by"}
+	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: by}
 }
 
 // A hold is given back where a majority had it. Where any master says else that it was broken, it
 // was: a second question finds nothing there, and must not take that for given back.
-func TestFreeOfABrokenHold(t *testing.T) {
+func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
 		"rrh": "broken", "bbh": "broken", "rrr": "broken", "rrd": "broken", "r-h": "broken", "rdh": "broken", "rdd": "broken",
@@ -70,18 +66,12 @@ func TestFreeOfABrokenHold(t *testing.T) {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
 				servers, p := arranged(t, masters, "3mx")
-				ctx, cancel := context.WithTimeout(t.Context(), enough)
-				request := protocol.Free{Ticket: ask(1).Ticket}
-				if keep > 0 {
-					request.Keep = p.micros(time.Now().Add(keep))
-				}
-				was, err := mutexOf(p).Free(ctx, request)
-				cancel()
+				was, err := giveBack(t, mutexOf(p), 1, keep)
 				got := "none"
 				switch {
 				case was && err == nil:
 					got = "given back"
-				case !was && isBroken(err):
+				case !was && brokenBy("by", err):
 					got = "broken"
 				case err != nil:
 					got = "failed"
@@ -108,7 +98,7 @@ func TestFreeOfABrokenHold(t *testing.T) {
 // A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master
 // says that the hold was broken, it was; then nothing is given back before its holder has stopped.
 // A master where it was broken is not told of it again.
-func TestRenewalOfABrokenHold(t *testing.T) {
+func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
 		"rrh": "broken", "bbh": "broken", "brr": "broken", "r-h": "broken", "rrd": "broken",
@@ -118,25 +108,21 @@ func TestRenewalOfABrokenHold(t *testing.T) {
 		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
 			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
 				servers, p := arranged(t, masters, "3mx")
-				ctx, cancel := context.WithTimeout(t.Context(), enough)
-				defer cancel()
-				got := ""
-				p.Renew(ctx, []protocol.Renewal{{Resource: mutexOf(p), Ticket: ask(1).Ticket, Token: 7, TTL: ttl}},
-					func(_ int, r protocol.Renewed) {
-						got += "gone"
-						switch {
-						case r.Held && r.Err == nil:
-							got = "held"
-						case !r.Held && isBroken(r.Err):
-							got = "broken"
-						case r.Err != nil:
-							got = "failed"
-						}
-					})
+				renewal := renewalOf(mutexOf(p), 1, 7)
+				renewal.TTL = ttl
+				r, got := renewOnce(t, p, renewal), "gone"
+				switch {
+				case r.Held && r.Err == nil:
+					got = "held"
+				case !r.Held && brokenBy("by", r.Err):
+					got = "broken"
+				case r.Err != nil:
+					got = "failed"
+				}
 				if got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
-				quiet(t, p) // also what is repaired, and given back
+				waitQuiet(t, p) // also what is repaired, and given back
 				for i, s := range servers {
 					all := fields(t, s)
 					hold, remainder := all[string(id(1))], all["-"+string(id(1))]
@@ -157,23 +143,21 @@ func TestRenewalOfABrokenHold(t *testing.T) {
 }
 
 // Names of one command are told apart, also what is said of each.
-func TestRenewalsOfBrokenHolds(t *testing.T) {
+func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 	servers, p := arranged(t, "bbh", "3mx")
 	var renewals []protocol.Renewal
 	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
 	for i := range 6 {
 		name := fmt.Sprint("y", i)
-		r := p.Bind(protocol.Spec{Name: name, Kind: protocol.Mutex, Life: time.Minute})
-		want(t, "hold", try(t, r, 1), protocol.Held)
+		r := named(p, name)
+		want(t, "hold", tryAsk(t, r, 1), protocol.Held)
 		if label, broken := labels[i]; broken {
-			for _, s := range servers {
-				do(t, s, "DEL", "q:{%quorum}:"+name)
-				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("3mx", label))
-			}
+			doAll(t, servers, "DEL", "q:{%quorum}:"+name)
+			doAll(t, servers, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("3mx", label))
 		}
-		renewals = append(renewals, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Minute})
+		renewals = append(renewals, renewalOf(r, 1, 7))
 	}
-	quiet(t, p)
+	waitQuiet(t, p)
 	reported := 0
 	p.Renew(t.Context(), renewals, func(i int, r protocol.Renewed) {
 		reported++
@@ -189,17 +173,16 @@ func TestRenewalsOfBrokenHolds(t *testing.T) {
 }
 
 // A downgrade of what was broken says so.
-func TestDowngradeOfABrokenHold(t *testing.T) {
+func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken", "---": "busy", "rhd": "failed",
 		"hhhrr": "held", "rrrhh": "broken"} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "3rx")
 			for range 2 {
-				asks := ask(1)
-				answer, err := reader(p, "").Downgrade(t.Context(), asks)
+				answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
 				got := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
 				switch {
-				case isBroken(err):
+				case brokenBy("by", err):
 					got = "broken"
 				case err != nil:
 					got = "failed"
@@ -213,7 +196,7 @@ func TestDowngradeOfABrokenHold(t *testing.T) {
 }
 
 // Remainders are nobody's; beside them the holder is named, with its token.
-func TestLookAtABrokenHold(t *testing.T) {
+func TestLookAtBrokenHoldTellsHolderBeside(t *testing.T) {
 	by := protocol.Party{Owner: string(id(2)), Label: "by", Unnamed: true}
 	for _, c := range []struct {
 		masters string
@@ -230,7 +213,7 @@ func TestLookAtABrokenHold(t *testing.T) {
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			_, p := arranged(t, c.masters, "3mx")
-			got := look(t, mutexOf(p))
+			got := lookAgain(t, mutexOf(p))
 			got.Server, got.Since = 0, 0
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
@@ -241,7 +224,7 @@ func TestLookAtABrokenHold(t *testing.T) {
 
 // A caller that is kept out is told the holder's token where it is known, whether it waits or not,
 // and none where only remainders are left.
-func TestBusyTellsTheToken(t *testing.T) {
+func TestBusyTellsTokenOfMajority(t *testing.T) {
 	for _, c := range []struct {
 		masters string
 		who     protocol.ID // empty: nobody
@@ -271,39 +254,24 @@ func TestBusyTellsTheToken(t *testing.T) {
 // The remainder that a break leaves at a majority keeps others out until the holder has stopped or
 // its time is over, also while a master does not answer; at a minority it keeps nobody from what a
 // majority agrees on.
-func TestOthersAreKeptOutByAMajority(t *testing.T) {
+func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "3mx")
-			answer := try(t, mutexOf(p), 3)
+			answer := tryAsk(t, mutexOf(p), 3)
 			if held := answer.Status == protocol.Held; held != enters {
 				t.Fatalf("got %+v", answer)
 			}
 			if enters {
 				return
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), enough)
-			defer cancel()
-			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isBroken(err) {
+			if _, err := mutexOf(p).Ask(t.Context(), ask(1)); !brokenBy("by", err) {
+				t.Errorf("its holder asks: %v", err)
+			}
+			if _, err := giveBack(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
 				t.Errorf("release: %v", err)
 			}
-			eventually(t, "it is free", func() bool { return try(t, mutexOf(p), 3).Status == protocol.Held })
+			eventually(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
 		})
-	}
-}
-
-// A token is known where a majority names it, of the hold that is told.
-func TestTokenIsKnownByAMajority(t *testing.T) {
-	for _, c := range []struct {
-		tokens []int64 // what masters name, in the order of their answers
-		want   int64
-	}{{[]int64{7, 7}, 7}, {[]int64{7, 0}, 0}, {[]int64{0, 7}, 0}, {[]int64{5, 7}, 0}, {[]int64{0, 7, 7}, 7}, {[]int64{7, 0, 7}, 7}, {[]int64{0, 0, 7}, 0}} {
-		out := &round{tally: tally{p: &Protocol{need: 2}, replies: []*reply{{status: 'B', holder: id(2), token: 7}, {status: 'T'}}}}
-		for _, token := range c.tokens {
-			out.add(&reply{status: 'B', holder: id(1), token: token})
-		}
-		if got := out.tokenOf(id(1)); got != c.want {
-			t.Errorf("%d: got %d, want %d", c.tokens, got, c.want)
-		}
 	}
 }

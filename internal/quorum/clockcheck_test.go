@@ -2,8 +2,6 @@ package quorum
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,83 +11,156 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// An answer from before this machine stood still comes after that was found out: it says nothing of
-// what the clock shows since.
-func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
-	servers, all, p, logged := ahead(t)
-	late := newOnce()
-	all[2].answers(func(op string) error {
-		if op == "ask" {
-			late.wait()
-		}
-		return nil
-	})
-	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex}), 2), protocol.Held)
-	<-late.came
-	all[2].answers(nil)
-	for _, g := range all {
-		g.forward(time.Minute)
+// startKnown makes a protocol, behind gates, that knows the clocks of three nodes that count.
+func startKnown(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, logged *logger) {
+	t.Helper()
+	servers = start(t)
+	founded(t, servers)
+	all, behind := gates(servers)
+	p, logged = knowClocks(t, behind)
+	return servers, all, p, logged
+}
+
+// knowClocks makes a protocol that knows the clocks of its nodes.
+func knowClocks(t *testing.T, stores []wire.Store) (p *Protocol, logged *logger) {
+	t.Helper()
+	logged, to := newLogger()
+	p = open(t, stores, Config{Process: string(id(78)), MaxTTL: time.Minute, Logger: to})
+	warm(t, p)
+	for range 10 { // the quickest answer says what is known of a clock, also on a slow machine
+		status(t, p)
 	}
-	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
-	close(late.goes)
-	quiet(t, p) // it was heard
-	if _, err := p.Status(t.Context()); err != nil {
-		t.Fatal(err)
+	return p, logged
+}
+
+// named is a mutex of another name than that of the rest of a test.
+func named(p *Protocol, name string) *resource {
+	return p.bind(protocol.Spec{Name: name, Kind: protocol.Mutex})
+}
+
+// refuses fails unless an ask is refused, as a node that is needed may have ended a hold.
+func refuses(t *testing.T, r *resource, n int) {
+	t.Helper()
+	if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
+		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
 	}
+}
+
+// untilCounted waits until so many nodes count by their own record: the others were told.
+func untilCounted(t *testing.T, servers []wire.Store, n int) {
+	t.Helper()
+	eventually(t, "the nodes that were set are told", func() bool { return counts(t, servers) == n })
+}
+
+// blamesNobody fails if a node was told, or the logger, that its clock was set.
+func blamesNobody(t *testing.T, servers []wire.Store, p *Protocol, logged *logger) {
+	t.Helper()
 	p.Close(time.Now().Add(10 * time.Second))
 	if counts(t, servers) != 3 || logged.count("does not count") != 0 {
 		t.Errorf("got %q", logged.texts)
 	}
 }
 
+// A node whose clock was set forward may have ended a hold early: it does not count until what it
+// may have ended is over.
+func TestNodeSetForwardDoesNotCount(t *testing.T) {
+	for _, by := range []time.Duration{10 * time.Second, time.Hour} { // a request to a node an hour ahead comes too late at first
+		t.Run(by.String(), func(t *testing.T) {
+			servers, all, p, logged := startKnown(t)
+			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
+			all[1].forward(by)
+			want(t, "the others are a majority", tryAsk(t, named(p, "x"), 1), protocol.Held)
+			untilCounted(t, servers, 2)
+			if do(t, servers[1], "HGET", "q:{%quorum}", "born") == before {
+				t.Error("its memory did not begin anew")
+			}
+			if nodes := status(t, p); nodes[1].Counts || !nodes[0].Counts || !nodes[2].Counts {
+				t.Errorf("got %v", nodes)
+			}
+			all[0].shut()
+			refuses(t, named(p, "x"), 2)
+			if n := logged.count("a node does not count; node=node 2; reason=its clock seems to have been set forward"); n != 1 {
+				t.Errorf("got %q", logged.texts)
+			}
+		})
+	}
+}
+
+// A node that was set forward and was not told yet does not count either.
+func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
+	servers, all, p, _ := startKnown(t)
+	all[1].forward(time.Minute)
+	all[1].set(on("node", func() error { return errShut }))
+	r := named(p, "x")
+	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
+	eventually(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	all[0].shut()
+	refuses(t, named(p, "y"), 2)
+	if counts(t, servers) != 3 {
+		t.Error("it was told, through a shut gate")
+	}
+	waitQuiet(t, p) // while it is being told, no other answer is what it is told by
+	all[1].set(nil)
+	if _, err := r.Look(t.Context(), nil); err == nil {
+		t.Error("two nodes are told as a majority")
+	}
+	untilCounted(t, servers, 2)
+}
+
+// When all nodes seem to be ahead, it was this machine that stood still, and they go on to count.
+// An answer from before says nothing of what the clock shows since, when it comes after that.
+func TestAllNodesAheadBlameThisMachine(t *testing.T) {
+	servers, all, p, logged := startKnown(t)
+	late := newOnce()
+	all[2].answers(late.holdUp("ask"))
+	want(t, "hold", tryAsk(t, named(p, "y"), 2), protocol.Held)
+	<-late.came
+	all[2].answers(nil)
+	for _, g := range all {
+		g.forward(time.Minute)
+	}
+	want(t, "hold", tryAsk(t, named(p, "x"), 1), protocol.Held)
+	close(late.goes)
+	waitQuiet(t, p) // it was heard
+	if nodes := status(t, p); !nodes[0].Counts || !nodes[1].Counts || !nodes[2].Counts {
+		t.Errorf("got %v", nodes)
+	}
+	blamesNobody(t, servers, p, logged)
+}
+
 // No stop of this machine explains two nodes that are ahead by different times: both were set
 // forward, each when it was.
-func TestTwoNodesSetForwardByDifferentTimes(t *testing.T) {
-	servers, all, p, _ := ahead(t)
+func TestTwoNodesAheadByDifferentTimesDoNotCount(t *testing.T) {
+	servers, all, p, _ := startKnown(t)
 	all[0].forward(time.Hour)
 	all[1].forward(time.Minute)
-	if answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(1)); err == nil {
-		t.Errorf("locked by nodes that may have ended a hold: %+v", answer)
-	}
-	eventually(t, "they were told", func() bool { return counts(t, servers) == 1 })
+	refuses(t, named(p, "x"), 1)
+	untilCounted(t, servers, 1)
 }
 
 // Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does
 // not count by that answer, and the next is looked at again.
-func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
-	servers, all, p, _ := ahead(t)
+func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
+	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
-	all[1].set(func(op string) error { // the others have answered by then
-		if op == "ask" {
-			eventually(t, "the others hold", func() bool {
-				return do(t, servers[0], "EXISTS", "q:{%quorum}:x") == int64(1) && do(t, servers[2], "EXISTS", "q:{%quorum}:x") == int64(1)
-			})
-			all[0].shut()
-			all[2].shut()
-		}
+	all[1].set(on("ask", func() error { // the others have answered by then
+		eventually(t, "the others hold", func() bool { return countAll(t, []wire.Store{servers[0], servers[2]}, "EXISTS", "q:{%quorum}:x") == 2 })
+		all[0].shut()
+		all[2].shut()
 		return nil
-	})
-	all[2].answers(func(op string) error {
-		if op == "ask" {
-			return errShut
-		}
-		return nil
-	})
-	if answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(1)); err == nil {
-		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
-	}
+	}))
+	all[2].answers(on("ask", func() error { return errShut }))
+	refuses(t, named(p, "x"), 1)
 	all[1].set(nil)
 	all[0].set(nil)
-	if answer, err := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex}).Ask(t.Context(), ask(2)); err == nil {
-		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
-	}
-	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+	refuses(t, named(p, "y"), 2)
+	untilCounted(t, servers, 2)
 }
 
 // A check that finds a node's clock in time, because another answer was noted, also finds that the
 // node does not count.
-func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
-	servers, all, p, _ := ahead(t)
+func TestClockCheckNotesClockAndRevocationTogether(t *testing.T) {
+	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Hour)
 	n := p.nodes[1]
 	f, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
@@ -105,13 +176,13 @@ func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 		}
 	}
 	n.mu.Unlock()
-	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+	untilCounted(t, servers, 2)
 }
 
 // The lead that all clocks seemed to have was forgotten between an answer that showed it and the
 // check: there is nothing to check.
-func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
-	_, all, p, _ := ahead(t)
+func TestClockCheckOfForgottenLeadIsNone(t *testing.T) {
+	_, all, p, _ := startKnown(t)
 	for _, g := range all {
 		g.forward(time.Minute)
 	}
@@ -132,57 +203,61 @@ func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	}
 }
 
-// A try takes no longer than its deadline, also while the others are asked whose clock is wrong.
-func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
-	servers, all, p, _ := ahead(t)
-	all[1].forward(time.Minute)
-	silent := make(chan struct{})
-	all[2].set(func(op string) error { // it does not answer
-		if op == "node" {
-			<-silent
-		}
-		return errShut
-	})
-	hurried := ask(1)
-	hurried.Deadline = time.Now().Add(3 * time.Second) // what comes later than that is not carried out
-	answered := make(chan error, 1)
-	go func() {
-		_, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), hurried)
-		answered <- err
-	}()
-	select {
-	case err := <-answered:
-		if err == nil {
-			t.Error("locked by a node that may have ended a hold")
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("it waits for the check")
+// A server that is seen at two nodes, and whose clock was set forward, is no majority that is ahead
+// of our clock: it is the one that was set.
+func TestOneServerAheadAtTwoNodesDoesNotCount(t *testing.T) {
+	one, other := startMaster(t), startMaster(t)
+	founded(t, []wire.Store{one, other, startMaster(t)})
+	all, behind := gates([]wire.Store{other, one, one})
+	p, _ := knowClocks(t, behind)
+	all[1].forward(time.Hour)
+	all[2].forward(time.Hour)
+	refuses(t, named(p, "x"), 1)
+	untilCounted(t, []wire.Store{one}, 0)
+}
+
+// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is
+// not kept out for as long as it was ahead.
+func TestNodeSetBackCountsAgain(t *testing.T) {
+	servers := start(t)
+	founded(t, servers)
+	p := young(t, servers, false, memory)
+	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
+	do(t, servers[1], "HSET", "q:{%quorum}", "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
+	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Error("it never counts")
 	}
-	close(silent)
-	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
 // A prompt is a master that answers at once, on a fake clock, grants all, and counts.
 type prompt struct {
 	wire.Store
-	ahead time.Duration
-	born  time.Time
-	told  atomic.Bool // that it counts no more
+	ahead  time.Duration
+	born   atomic.Int64
+	silent bool        // it answers nothing
+	told   atomic.Bool // that its memory begins anew
 }
 
 // Do implements wire.Store.
-func (s *prompt) Do(_ context.Context, requests []wire.Request) []wire.Reply {
+func (s *prompt) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
 	replies := make([]wire.Reply, len(requests))
+	if s.silent {
+		<-ctx.Done()
+	}
 	for i, r := range requests {
-		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + nameless + "1"
-		switch r.Args[1] {
-		case digests["node"]:
-			if r.Args[6] == "a" {
-				s.told.Store(true)
-			}
+		now := time.Now().Add(s.ahead).UnixMicro()
+		if !s.silent && r.Args[1] == digests["node"] && r.Args[6] == "a" {
+			s.told.Store(true)
+			s.born.Store(now)
+		}
+		head := wire.Digits16(now) + wire.Digits16(s.born.Load()) + nameless + "1"
+		switch {
+		case s.silent:
+			replies[i].Err = ctx.Err()
+		case r.Args[1] == digests["node"]:
 			replies[i].Value = "N" + head + wire.Digits16(0) + "1000"
-		case digests["ask"]:
+		case r.Args[1] == digests["ask"]:
 			replies[i].Value = "H" + head + r.Args[15].(string) + r.Args[14].(string) + r.Args[15].(string)
 		default:
 			replies[i].Value = "1"
@@ -191,27 +266,51 @@ func (s *prompt) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	return replies
 }
 
+// onPrompts runs a test on a fake clock, with a protocol that knows the clocks of three masters.
+func onPrompts(t *testing.T, f func(t *testing.T, p *Protocol, all []*prompt, logged *logger)) {
+	synctest.Test(t, func(t *testing.T) {
+		var stores []wire.Store
+		var all []*prompt
+		for range 3 {
+			s := &prompt{}
+			s.born.Store(time.Now().Add(-time.Hour).UnixMicro())
+			stores, all = append(stores, s), append(all, s)
+		}
+		logged, to := newLogger()
+		p := open(t, stores, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: to})
+		want(t, "all are met", tryAsk(t, named(p, "warm"), 9), protocol.Held)
+		<-time.After(time.Second)
+		synctest.Wait() // the third has answered
+		f(t, p, all, logged)
+	})
+}
+
 // A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node
 // after the other ahead, and the next nearly so. An answer that is late by as much as is missing
 // shows nothing, so all come at once.
-func TestThisMachineIsSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var servers []wire.Store
-		var all []*prompt
-		for range 3 {
-			s := &prompt{born: time.Now().Add(-time.Hour)}
-			servers, all = append(servers, s), append(all, s)
-		}
-		logged := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(logged)})
-		want(t, "all are met", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 9), protocol.Held)
-		<-time.After(time.Second)
-		synctest.Wait() // the third has answered
+func TestNodesNearlyAheadBlameThisMachine(t *testing.T) {
+	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, logged *logger) {
 		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond, leap-5*time.Millisecond
-		want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
+		want(t, "hold", tryAsk(t, named(p, "x"), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
 		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {
 			t.Errorf("got %q", logged.texts)
+		}
+	})
+}
+
+// A try takes no longer than its deadline, also while the others are asked whose clock is wrong.
+func TestAskEndsInTimeDuringClockCheck(t *testing.T) {
+	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, _ *logger) {
+		all[1].ahead, all[2].silent = time.Minute, true
+		asks := ask(1)
+		asks.Deadline = time.Now().Add(300 * time.Millisecond) // the check takes a second
+		began := time.Now()
+		if _, err := named(p, "x").Ask(t.Context(), asks); err == nil {
+			t.Error("locked by a node that may have ended a hold")
+		}
+		if took := time.Since(began); took > 400*time.Millisecond {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

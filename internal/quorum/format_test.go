@@ -13,42 +13,27 @@ import (
 
 // A client that meets a lock of an earlier format says so, and touches nothing: neither what is
 // held, nor what is over.
-func TestAnEarlierFormat(t *testing.T) {
-	ms := func(after time.Duration) string { return wire.Digits16(time.Now().Add(after).UnixMilli())[3:] }
-	tokens := wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1)
+func TestEarlierFormatIsToldAndLeft(t *testing.T) {
+	ends := func(mode string, after time.Duration, payload string) string {
+		return writtenUntil(mode, time.Now().Add(after), 7, 7)[:64] + payload
+	}
 	for what, keeps := range map[string][]any{
-		"a hold":               {string(id(1)), "2mx" + ms(time.Minute) + tokens + "1:olabel"},
-		"the rest of min hold": {strings.Repeat("~", 21) + "x", "2mx" + ms(time.Minute) + tokens + "0:"},
-		"what is over":         {string(id(1)), "2mx" + ms(-time.Minute) + tokens + "1:olabel"},
-		"what is over, and one of ours": {string(id(1)), "2mx" + ms(-time.Minute) + tokens + "1:olabel",
-			string(id(2)), written("3mx", 7, 7), string(id(3)), "3mx" + ms(-time.Minute) + tokens + "0:0:0:0:"},
+		"a hold":               {string(id(1)), ends("2mx", time.Minute, "1:olabel")},
+		"the rest of min hold": {strings.Repeat("~", 21) + "x", ends("2mx", time.Minute, "0:")},
+		"what is over":         {string(id(1)), ends("2mx", -time.Minute, "1:olabel")},
+		"what is over, and one of ours": {string(id(1)), ends("2mx", -time.Minute, "1:olabel"),
+			string(id(2)), written("3mx", 7, 7), string(id(3)), ends("3mx", -time.Minute, "0:0:0:0:")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
 			warm(t, p)
-			for _, s := range servers {
-				do(t, s, append([]any{"HSET", "q:{%quorum}:x"}, keeps...)...)
-				do(t, s, "PEXPIRE", "q:{%quorum}:x", 60_000)
-			}
-			before, r := fields(t, servers[0]), mutexOf(p)
-			joins := ask(1)
-			joins.Join = true
-			for op, f := range map[string]func() error{
-				"ask":         func() error { _, err := r.Ask(t.Context(), ask(4)); return err },
-				"ask to wait": func() error { _, err := r.Ask(t.Context(), joins); return err },
-				"break":       func() error { _, err := p.Break(t.Context(), "x", breaks(7)); return err },
-				"downgrade":   func() error { _, err := r.Downgrade(t.Context(), ask(1)); return err },
-				"look":        func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: id(5)}); return err },
-				"free":        func() error { _, err := r.Free(t.Context(), protocol.Free{Ticket: ask(1).Ticket}); return err },
-				"renew": func() (err error) {
-					p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Second}},
-						func(_ int, answer protocol.Renewed) { err = answer.Err })
-					return err
-				},
-			} {
+			doAll(t, servers, append([]any{"HSET", "q:{%quorum}:x"}, keeps...)...)
+			doAll(t, servers, "PEXPIRE", "q:{%quorum}:x", 60_000)
+			before := fields(t, servers[0])
+			for op, f := range requestsOf(t, mutexOf(p)) {
 				err := f()
-				quiet(t, p)
+				waitQuiet(t, p)
 				_, held := before[string(id(1))]
 				var foreign *protocol.Foreign
 				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" && !strings.Contains(err.Error(), "is a lock of kind m, format 2, not") {
@@ -69,25 +54,21 @@ func TestAnEarlierFormat(t *testing.T) {
 }
 
 // A waiter of another format is not ours to wake.
-func TestAnEarlierFormatWaits(t *testing.T) {
+func TestWaiterOfEarlierFormatIsLeft(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	r := mutexOf(p)
 	hold(t, r, servers, 1)
-	for _, s := range servers {
-		do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
-	}
+	doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
 	free(t, r, 1)
-	quiet(t, p)
-	for _, s := range servers {
-		if n := do(t, s, "ZCARD", "q:{%quorum}+x"); n != int64(1) {
-			t.Errorf("%d wait", n)
-		}
+	waitQuiet(t, p)
+	if n := places(t, servers); n != 3 {
+		t.Errorf("%d wait", n)
 	}
 }
 
 // The payload of a hold can be read, also that of a process that cannot be told anything.
-func TestPayload(t *testing.T) {
+func TestPayloadOfHoldIsReadable(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, "host-7-random")
 	for _, c := range []struct {
@@ -100,7 +81,7 @@ func TestPayload(t *testing.T) {
 		{protocol.Spec{TTL: time.Hour, Label: "a:b"}, true, "3600000:0:0:0:a:b"},
 	} {
 		c.spec.Name, c.spec.Kind, c.spec.Life = "x", protocol.Mutex, time.Minute
-		r := p.Bind(c.spec)
+		r := p.bind(c.spec)
 		asks := ask(1)
 		asks.Ticket.NoMessages = c.deaf
 		answer, err := r.Ask(t.Context(), asks)
@@ -108,7 +89,7 @@ func TestPayload(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "hold", answer, protocol.Held)
-		quiet(t, p)
+		waitQuiet(t, p)
 		token := wire.Digits16(answer.Token)
 		for i, s := range servers {
 			if text := value(t, s, 1); len(text) < 64 || text[:3] != "3mx" || text[64:] != c.want ||
@@ -120,35 +101,33 @@ func TestPayload(t *testing.T) {
 		if owner == "" {
 			owner = string(id(1))
 		}
-		if s := look(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label, Unnamed: c.spec.Owner == ""}) || s.Token != answer.Token {
+		if s := lookAgain(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label, Unnamed: c.spec.Owner == ""}) || s.Token != answer.Token {
 			t.Errorf("got %+v", s)
 		}
 		free(t, r, 1)
-		quiet(t, p)
+		waitQuiet(t, p)
 	}
 }
 
 // Extras that a later version writes are skipped, and stay with the hold.
-func TestExtrasAreSkipped(t *testing.T) {
+func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	text := strings.TrimSuffix(written("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
-	for _, s := range servers {
-		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text)
-	}
+	put(t, 1, text, servers...)
 	r := mutexOf(p)
-	busy := try(t, r, 3) // what gives it back may still be under way
+	busy := tryAsk(t, r, 3) // what gives it back may still be under way
 	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	if a := r.(*resource).breakAt(p.nodes[0], id(7), breaks(7), time.Now().Add(enough)); a.err != nil {
+	if a := r.breakAt(p.nodes[0], id(7), breaks(7), time.Now().Add(enough)); a.err != nil {
 		t.Fatal(a.err)
 	}
 	if got := fields(t, servers[0])["-"+string(id(1))]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
 		t.Errorf("broken: %q", got)
 	}
-	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r.(*resource), id: id(7), round: endless, how: 'b'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r, id: id(7), round: endless, how: 'b'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, servers[0], 1); got != text {

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,8 +83,7 @@ func FuzzReplies(f *testing.F) {
 				return wire.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := New([]wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
-			defer p.Close(time.Now().Add(time.Minute))
+			p := open(t, []wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second})
 			if shape%8 < 4 {
 				for _, m := range masters {
 					m.p = p
@@ -121,7 +119,7 @@ func FuzzReplies(f *testing.F) {
 
 // Masters that refuse every token, or of which each names another holder, are asked in rounds as
 // often as the pace of the Ask allows.
-func TestRoundsKeepThePace(t *testing.T) {
+func TestRoundsKeepPace(t *testing.T) {
 	const facts = "0946684800000000" + "0946684700000000" + "0000000000000000" + "1" + "0946684790000000"
 	busy := "B" + facts + "1000|1|0|012345678901234567890%d094668480000000160000:0:0:0:"
 	for name, text := range map[string]string{"every token is refused": "T" + facts, "each names another holder": busy} {
@@ -133,15 +131,14 @@ func TestRoundsKeepThePace(t *testing.T) {
 					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d", string(rune('0'+i)))}})
 					stores = append(stores, all[i])
 				}
-				p := New(stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
-				defer p.Close(time.Now().Add(time.Minute))
+				p := open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second})
 				for _, m := range all {
 					m.p = p
 				}
 				asking := ask(1)
 				asking.Pace = &protocol.Pace{Every: 100 * time.Millisecond}
 				began := time.Now()
-				if answer, err := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex}).Ask(t.Context(), asking); err == nil && answer.Status == protocol.Held {
+				if answer, err := mutexOf(p).Ask(t.Context(), asking); err == nil && answer.Status == protocol.Held {
 					t.Errorf("got %+v", answer)
 				}
 				took := time.Since(began)

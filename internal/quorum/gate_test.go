@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -117,15 +116,31 @@ func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	return replies
 }
 
-// do sends a command to a master, past the gate.
-func do(t *testing.T, s wire.Store, args ...any) any {
-	t.Helper()
-	if g, ok := s.(*gate); ok {
-		s = g.Store
+// A once is called by a gate: it says that a request came, the first time, and holds it up until it
+// may go.
+type once struct {
+	came, goes chan struct{}
+	first      sync.Once
+}
+
+func newOnce() *once { return &once{came: make(chan struct{}), goes: make(chan struct{})} }
+
+func (o *once) wait() {
+	o.first.Do(func() { close(o.came) })
+	<-o.goes
+}
+
+// on returns what a gate is to do with requests, or answers, of one operation.
+func on(op string, do func() error) func(string) error {
+	return func(came string) error {
+		if came == op {
+			return do()
+		}
+		return nil
 	}
-	value, err := s.(master).Server.Do(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
+}
+
+// holdUp lets a gate hold up the requests of one operation.
+func (o *once) holdUp(op string) func(string) error {
+	return on(op, func() error { o.wait(); return nil })
 }

@@ -3,92 +3,77 @@ package quorum
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// untilFree waits until no master keeps a hold. It would be there for a minute.
-func untilFree(t *testing.T, servers []wire.Store, n int) {
+// noMajorityOf returns what an error says of the masters.
+func noMajorityOf(t *testing.T, err error) *NoMajority {
 	t.Helper()
-	eventually(t, "all is given back", func() bool {
-		for _, s := range servers {
-			if knows(t, s, n) {
-				return false
-			}
-		}
-		return true
-	})
+	var none *NoMajority
+	if !errors.As(err, &none) {
+		t.Fatalf("got %v", err)
+	}
+	return none
 }
 
 // The holds of an ask that failed are given back, whenever the failure is known.
-func TestAnAskThatFailsIsGivenBack(t *testing.T) {
+func TestAskThatFailsIsGivenBack(t *testing.T) {
 	t.Run("another holds at a majority", func(t *testing.T) {
 		servers := start(t)
 		p := client(t, servers, true, id(0))
 		warm(t, p)
-		other := func(s wire.Store) {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), written("3mx", 7, 7))
-		}
-		other(servers[1])
-		other(servers[2])
-		answer, err := mutexOf(p).Ask(t.Context(), ask(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, "ask", answer, protocol.Busy)
+		put(t, 9, written("3mx", 7, 7), servers[1], servers[2])
+		want(t, "ask", tryAsk(t, mutexOf(p), 1), protocol.Busy)
 		untilFree(t, servers, 1)
 	})
-	t.Run("no majority", func(t *testing.T) {
-		servers := start(t)
-		all, behind := gates(servers)
-		p := client(t, behind, true, id(0))
-		warm(t, p)
-		won := newOnce()
-		close(won.goes)
-		all[0].answers(func(op string) error {
-			if op == "ask" {
-				if !knows(t, servers[0], 1) {
-					t.Error("it never won")
-				}
-				won.wait()
+	for name, lost := range map[string]error{"no majority": nil, "an answer is lost": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			servers, all, p := startGated(t)
+			warm(t, p)
+			won := make(chan bool, 1)
+			all[0].answers(on("ask", func() error { won <- knows(t, servers[0], 1); return lost }))
+			all[1].shut()
+			all[2].shut()
+			_, err := mutexOf(p).Ask(t.Context(), ask(1))
+			noMajorityOf(t, err)
+			if !<-won { // the error may be known before
+				t.Error("it never won")
 			}
-			return nil
+			if lost != nil { // what it won is given back when the request can take effect no more, or by Close
+				eventually(t, "it is noted, or forgotten", func() bool {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					n := p.nodes[0]
+					n.mu.Lock()
+					defer n.mu.Unlock()
+					return p.running == 0 || len(n.pendingCleanups) > 0
+				})
+				p.Close(time.Now().Add(enough))
+			}
+			untilFree(t, servers, 1)
 		})
-		all[1].shut()
-		all[2].shut()
-		_, err := mutexOf(p).Ask(t.Context(), ask(1))
-		var none *NoMajority
-		if !errors.As(err, &none) {
-			t.Fatalf("got %v", err)
-		}
-		<-won.came // the error may be known before
-		untilFree(t, servers, 1)
-	})
+	}
 	t.Run("its context ends, and the answers come later", func(t *testing.T) {
-		servers := start(t)
-		all, behind := gates(servers)
-		p := client(t, behind, true, id(0))
-		r := mutexOf(p)
+		servers, all, p := startGated(t)
 		warm(t, p)
-		var late []*once
-		for _, g := range all {
-			o := newOnce()
-			late = append(late, o)
-			g.answers(func(op string) error {
-				if op == "ask" {
-					o.wait()
-				}
-				return nil
-			})
+		late := make([]*once, len(all))
+		for i, g := range all {
+			late[i] = newOnce()
+			g.answers(late[i].holdUp("ask"))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := r.Ask(ctx, ask(1))
+			_, err := mutexOf(p).Ask(ctx, ask(1))
 			failed <- err
 		}()
 		for i, o := range late {
@@ -106,75 +91,10 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		}
 		untilFree(t, servers, 1)
 	})
-	t.Run("an answer is lost", func(t *testing.T) {
-		servers := start(t)
-		all, behind := gates(servers)
-		p := client(t, behind, true, id(0))
-		warm(t, p)
-		late := newOnce()
-		close(late.goes)
-		all[0].answers(func(op string) error {
-			if op == "ask" {
-				if !knows(t, servers[0], 1) {
-					t.Error("it never won")
-				}
-				late.wait()
-				return context.DeadlineExceeded
-			}
-			return nil
-		})
-		all[1].shut()
-		all[2].shut()
-		asks := ask(1)
-		asks.Deadline = time.Now().Add(4 * time.Second) // what it won is given back then
-		if _, err := mutexOf(p).Ask(t.Context(), asks); err == nil {
-			t.Fatal("one master of three is no majority")
-		}
-		<-late.came // the error may be known before
-		untilFree(t, servers, 1)
-	})
-}
-
-// A repair takes nothing from another.
-func TestARepairAsksWhoHolds(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
-	r := mutexOf(p)
-	held := hold(t, r, servers, 1)
-	do(t, servers[0], "DEL", "q:{%quorum}:x")
-	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), written("3mx", 7, 7))
-	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
-	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
-		t.Error("another held there")
-	}
-}
-
-// The error of a renewal has each master's answer about its own name.
-func TestErrorsOfARenewalNameTheLock(t *testing.T) {
-	servers := start(t)
-	all, behind := gates(servers)
-	p := client(t, behind, true, id(0))
-	r := mutexOf(p)
-	held := hold(t, r, servers, 1)
-	for _, g := range all {
-		g.shut()
-	}
-	p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}},
-		func(_ int, r protocol.Renewed) {
-			var none *NoMajority
-			if !errors.As(r.Err, &none) || !strings.HasPrefix(r.Err.Error(), `renew "x": `) {
-				t.Fatalf("got %+v", r)
-			}
-			for _, n := range none.Nodes {
-				if !strings.HasPrefix(n.Err.Error(), `renew "x" at node `) {
-					t.Errorf("got %v", n.Err)
-				}
-			}
-		})
 }
 
 // The error tells what the one master that lives says, also where no majority can be met at all.
-func TestErrorTellsOfTheMasterThatLives(t *testing.T) {
+func TestAskErrorTellsOfMasterThatLives(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
 	all[1].shut()
@@ -182,12 +102,298 @@ func TestErrorTellsOfTheMasterThatLives(t *testing.T) {
 	var none *NoMajority
 	eventually(t, "the one that lives says so", func() bool { // the error does not wait for it any longer than courtesy
 		_, err := mutexOf(client(t, behind, false, id(0))).Ask(t.Context(), ask(1))
-		if !errors.As(err, &none) || !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
+		if none = noMajorityOf(t, err); !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
 			t.Fatalf("got %v", err)
 		}
 		return none.Nodes[0].Err == nil
 	})
 	if none.Nodes[0].Counts || none.Nodes[0].Why == "" {
 		t.Fatalf("got %v", none)
+	}
+}
+
+// following is how many asks wait until the releases before them are done. Their goroutines stand
+// still in closedBy.
+func following() (n int) {
+	stacks := make([]byte, 1<<20)
+	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		head, calls, _ := strings.Cut(stack, "\n")
+		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.closedBy(") &&
+			strings.Contains(calls, "sendRound") {
+			n++
+		}
+	}
+	return n
+}
+
+// A process asks a master for a name only after it has given back there what it had: its own hold
+// would keep it out, for as long as the others that gave it back do not answer.
+func TestAskFollowsRelease(t *testing.T) {
+	servers, all, p := startGated(t)
+	r := mutexOf(p)
+	hold(t, r, servers, 1)
+	late := newOnce()
+	overtaken := make(chan struct{}, 100)
+	all[0].set(func(op string) error {
+		switch op {
+		case "free":
+			late.wait()
+		case "ask":
+			overtaken <- struct{}{}
+		}
+		return nil
+	})
+	if !free(t, r, 1) { // by the other two
+		t.Fatal("there was no hold")
+	}
+	<-late.came
+	all[2].shut()
+	got := make(chan protocol.Answer, 1)
+	go func() {
+		answer, err := r.Ask(t.Context(), ask(2))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- answer
+	}()
+	eventually(t, "the ask waits for the release, or went ahead of it", func() bool { return len(overtaken) > 0 || following() > 0 })
+	if len(overtaken) > 0 {
+		t.Error("asked before it gave back")
+	}
+	close(late.goes)
+	want(t, "the next hold", <-got, protocol.Held)
+}
+
+// And it gives back at a master only after its ask was answered there, or can take effect no more:
+// the ask would bring back what nobody knows of.
+func TestReleaseFollowsAsk(t *testing.T) {
+	servers, all, p := startGated(t)
+	r := mutexOf(p)
+	warm(t, p)
+	late, freed := newOnce(), newOnce()
+	close(freed.goes)
+	all[0].set(func(op string) error {
+		switch op {
+		case "ask":
+			late.wait()
+		case "free":
+			freed.wait()
+		}
+		return nil
+	})
+	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
+	<-late.came
+	if !free(t, r, 1) {
+		t.Error("there was no hold")
+	}
+	eventually(t, "the release waits for the ask, or went ahead of it", func() bool {
+		select {
+		case <-freed.came:
+			t.Error("it gave back before it asked")
+			return true
+		default:
+		}
+		n := p.nodes[0]
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		asks := n.pendingAsks[id(1)]
+		return asks != nil && asks.done != nil
+	})
+	close(late.goes)
+	<-freed.came
+	untilFree(t, servers, 1)
+}
+
+// A ticket keeps its place if its first goroutine gave up and another one goes on with it late.
+func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
+	servers, all, p := startGated(t)
+	r := mutexOf(p)
+	hold(t, r, servers, 1)
+	gone := make([]*once, len(all))
+	for i, g := range all {
+		gone[i] = newOnce()
+		g.set(gone[i].holdUp("free"))
+	}
+	waits := func(ctx context.Context) {
+		asks := ask(2)
+		asks.Join = true
+		if answer, err := r.Ask(ctx, asks); err != nil || answer.Status != protocol.Busy {
+			t.Errorf("got %+v, %v", answer, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits(ctx)
+	eventually(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+	cancel()
+	for _, o := range gone {
+		<-o.came
+	}
+	next := make(chan struct{})
+	go func() { defer close(next); waits(t.Context()) }()
+	eventually(t, "the asks wait for what is on its way, or went ahead of it", func() bool {
+		select {
+		case <-next:
+			return true
+		default:
+			return following() == len(gone)
+		}
+	})
+	for _, o := range gone {
+		close(o.goes)
+	}
+	<-next
+	waitQuiet(t, p) // what was given back is
+	eventually(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+}
+
+// An Ask that gives an older hold up gives it back later at a master that did not answer, whatever
+// caller is in by then.
+func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
+	for name, status := range map[string]protocol.Status{"kept": protocol.Held, "left to one who waits": protocol.Busy} {
+		t.Run(name, func(t *testing.T) {
+			servers, all, p := startGated(t)
+			r := mutexOf(p)
+			hold(t, r, servers, 1)
+			if status == protocol.Busy {
+				doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"3mx0:q:{%quorum}@nobody")
+			}
+			all[2].shut()
+			yields := ask(2)
+			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
+			answer, err := r.Ask(t.Context(), yields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "yield", answer, status)
+			all[2].set(nil)
+			eventually(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
+		})
+	}
+}
+
+// A round that failed is given back at a master that did not answer as soon as it does, by when the
+// hold may have been confirmed there: it was renewed, downgraded or set again. Then it stays, as it
+// is trusted.
+func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
+	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s wire.Store, token int64) *resource{
+		"renewed": func(t *testing.T, p *Protocol, _ wire.Store, token int64) *resource {
+			renew(t, p, renewalOf(writerOf(p, ""), 1, token))
+			return writerOf(p, "")
+		},
+		"set again": func(t *testing.T, p *Protocol, s wire.Store, token int64) *resource {
+			do(t, s, "DEL", "q:{%quorum}:x")
+			renew(t, p, renewalOf(writerOf(p, ""), 1, token))
+			return writerOf(p, "")
+		},
+		"downgraded": func(t *testing.T, p *Protocol, s wire.Store, _ int64) *resource {
+			answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "downgrade", answer, protocol.Held)
+			eventually(t, "it shares", func() bool { return strings.HasPrefix(value(t, s, 1), "3rs") })
+			return readerOf(p, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			held := hold(t, writerOf(p, ""), servers, 1)
+			// A master that learns the floor of its tokens between the greeting and the ask refuses
+			// them, and then a renewal sets the whole hold again. This one has accepted them.
+			text := value(t, servers[0], 1)
+			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:], servers[0])
+			r := confirm(t, p, servers[0], held.Token)
+			late := &cleanup{resource: r, id: id(1), round: p.rounds.Load(), how: 'q'}
+			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
+				t.Errorf("given back: %q, %v", was, err)
+			}
+			if !free(t, r, 1) {
+				t.Error("there was no hold")
+			}
+			untilFree(t, servers, 1) // a majority has answered
+		})
+	}
+}
+
+// A switched is a master that answers each script with "1", or not at all.
+type switched struct {
+	wire.Store
+	on              atomic.Bool
+	asked, answered atomic.Int64
+}
+
+// Do implements wire.Store.
+func (s *switched) Do(_ context.Context, requests []wire.Request) []wire.Reply {
+	<-time.After(time.Microsecond)
+	replies := make([]wire.Reply, len(requests))
+	for i := range replies {
+		s.asked.Add(1)
+		if replies[i] = (wire.Reply{Value: "1"}); s.on.Load() {
+			s.answered.Add(1)
+		} else {
+			replies[i] = wire.Reply{Err: errShut, Unsent: true}
+		}
+	}
+	return replies
+}
+
+// A master that does not answer is asked for little of what is to be given back there, and for all
+// of it once it answers.
+func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &switched{}
+		p := open(t, []wire.Store{s, s, s}, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
+		const holds = 200
+		for n := range holds {
+			p.nodes[0].addCleanup(cleanup{resource: mutexOf(p), id: id(n), round: endless, how: 'f', notBefore: time.Now(), until: time.Now().Add(time.Minute)})
+		}
+		<-time.After(10 * time.Second)
+		if n := s.asked.Load(); n > holds+20 {
+			t.Errorf("asked %d times: once for each, and then once a pause, are about %d", n, holds+14)
+		}
+		s.on.Store(true)
+		<-time.After(2 * time.Second)
+		if n := s.answered.Load(); n != holds {
+			t.Errorf("%d of %d are given back", n, holds)
+		}
+	})
+}
+
+// A caller that is refused for good waits for nothing more, though its context goes on.
+func TestAskThatIsRefusedForGoodDoesNotWait(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	doAll(t, servers, "SET", "q:{%quorum}:x", "text")
+	asks := ask(1)
+	asks.Join = true
+	var foreign *protocol.Foreign
+	if _, err := mutexOf(p).Ask(t.Context(), asks); !errors.As(err, &foreign) {
+		t.Fatalf("got %v", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waits) != 0 {
+		t.Errorf("%d wait", len(p.waits))
+	}
+}
+
+// Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left
+// as it was.
+func TestReleaseBesideForeignKeyLeavesIt(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	mutex := mutexOf(p)
+	for n, key := range []string{"q:{%quorum}+x", "q:{%quorum}=x"} {
+		hold(t, mutex, servers, n)
+		doAll(t, servers, "RPUSH", key, "text")
+		if _, err := giveBack(t, mutex, n, 0); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
+			t.Errorf("got %v", err)
+		}
+		if countAll(t, servers, "LLEN", key) != 3 || countAll(t, servers, "DEL", key) != 3 {
+			t.Error("touched")
+		}
+		_, _ = giveBack(t, mutex, n, 0)
+		untilFree(t, servers, n)
 	}
 }

@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,7 +34,7 @@ func inspect(t *testing.T, p *Protocol, name string) protocol.Inspection {
 }
 
 // The verdict is what a majority of all nodes knows. A node that does not answer may know it too.
-func TestInspectAgrees(t *testing.T) {
+func TestInspectTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7", "tth": "held 0",
 		"ttd": "held 0", "h--": "", "---": "", "--d": "", "-dd": "",
@@ -78,12 +77,11 @@ func TestInspectAgrees(t *testing.T) {
 }
 
 // A hold ends when fewer than a majority keep it.
-func TestInspectTellsWhenAMajorityIsGone(t *testing.T) {
+func TestInspectUntilIsEndOfMajority(t *testing.T) {
 	servers, p := arranged(t, "---", "3mx")
 	now := time.Now()
 	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
-		end := wire.Digits16(now.Add(left).UnixMilli())[3:]
-		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), "3rs"+end+written("3rs", 7, 9)[16:])
+		put(t, 1, writtenUntil("3rs", now.Add(left), 7, 9), servers[i])
 	}
 	in := inspect(t, p, "x")
 	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
@@ -96,43 +94,10 @@ func TestInspectTellsWhenAMajorityIsGone(t *testing.T) {
 	}
 }
 
-// All that is to be known of holds is told, and never whose time is over.
-func TestInspectTells(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, "host/7/random")
-	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Label: "label", TTL: time.Minute, Life: time.Minute}
-	before := time.Now()
-	held := hold(t, p.Bind(spec), servers, 1)
-	quiet(t, p)
-	in := inspect(t, p, "x")
-	if len(in.Holds) != 1 || in.Kind != protocol.Mutex || in.Foreign != nil {
-		t.Fatalf("got %+v", in)
-	}
-	h := in.Holds[0]
-	party := protocol.Party{Owner: "o", Label: "label"}
-	if h.ID != id(1) || h.State != protocol.HoldTaken || h.Party != party || h.Process != "host/7/random" || h.Token != held.Token ||
-		h.Block != 1 || h.TTL != time.Minute || h.Fixed || h.Shared {
-		t.Errorf("got %+v", h)
-	}
-	long := time.Since(before).Microseconds() + 1000
-	if h.Renewed > in.Server || h.Renewed < in.Server-long || h.Since > in.Server || h.Since < in.Server-long || h.Until > in.Server+time.Minute.Microseconds() {
-		t.Errorf("at %d: %+v", in.Server, h)
-	}
-	free(t, p.Bind(spec), 1)
-	quiet(t, p)
-	for _, s := range servers {
-		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
-		do(t, s, "HSET", "q:{%quorum}:x", string(id(2)), "3mx"+end+written("3mx", 7, 7)[16:])
-	}
-	if in := inspect(t, p, "x"); len(in.Holds) > 0 || in.HoldCount > 0 || in.Kind != 0 {
-		t.Errorf("what is over is told: %+v", in)
-	}
-}
-
 // A look changes nothing, wherever it finds what others would have to change: at masters that are
 // new, where holds are over, and where a snapshot has come back (trap 44).
 func TestInspectChangesNothing(t *testing.T) {
-	all := func(s wire.Store) string {
+	kept := func(s wire.Store) string {
 		out := ""
 		for _, key := range []string{"q:{%quorum}", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x"} {
 			dump, _ := do(t, s, "DUMP", key).(string)
@@ -147,41 +112,29 @@ func TestInspectChangesNothing(t *testing.T) {
 			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, do(t, servers[i], "DBSIZE"))
 		}
 	}
-	p := client(t, servers, true, id(0))
-	warm(t, p)
-	eventually(t, "all count", func() bool {
-		if _, err := p.Status(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return counts(t, servers) == 3
-	})
-	quiet(t, p)
-	for _, s := range servers {
-		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
-		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "3mx"+end+written("3mx", 7, 7)[16:])
-	}
-	do(t, servers[0], "SAVE")
-	if err := servers[0].(master).Server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	warm(t, founded(t, servers))
+	put(t, 1, writtenUntil("3mx", time.Now().Add(-time.Second), 7, 7), servers...)
+	restart(t, servers[0], "q")
 	var before []string
 	for _, s := range servers {
-		before = append(before, all(s))
+		before = append(before, kept(s))
 	}
 	for range 2 { // also once the script is known
 		in := inspect(t, stranger, "x")
+		if len(in.Holds) > 0 || in.HoldCount > 0 || in.Kind != 0 {
+			t.Errorf("what is over is told: %+v", in)
+		}
 		for i, n := range in.Nodes {
 			if n.Counts != (i > 0) || i == 0 && !strings.Contains(n.Why, "it was restarted") {
 				t.Errorf("%s: %+v", n.Name, n)
 			}
-			if got := all(servers[i]); got != before[i] {
+			if kept(servers[i]) != before[i] {
 				t.Errorf("%s was changed", n.Name)
 			}
 		}
 	}
-	nodes, err := stranger.Status(t.Context()) // the first that may change something sees the restart
-	if err != nil || nodes[0].Counts || all(servers[0]) == before[0] {
-		t.Errorf("after the look: %v, %v", nodes, err)
+	if nodes := status(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] { // the first that may change something sees the restart
+		t.Errorf("after the look: %v", nodes)
 	}
 	for _, n := range inspect(t, stranger, "x").Nodes {
 		if strings.Contains(n.Why, "it was restarted") {
@@ -192,7 +145,7 @@ func TestInspectChangesNothing(t *testing.T) {
 
 // A value of another program at the key is told of each node, and of the name where no majority can
 // be (trap 28).
-func TestInspectTellsWhatIsForeign(t *testing.T) {
+func TestInspectTellsForeignKeyOfEachNode(t *testing.T) {
 	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": ""} {
 		t.Run(masters, func(t *testing.T) {
 			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "3mx")
@@ -201,9 +154,10 @@ func TestInspectTellsWhatIsForeign(t *testing.T) {
 				case 'f':
 					do(t, s, "SET", "q:{%quorum}:x", "theirs")
 				case 'o':
-					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "2"+written("3mx", 7, 7)[1:])
+					put(t, 1, written("2mx", 7, 7), s)
 				case 'k':
-					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 7), string(id(2)), written("3rx", 8, 8))
+					put(t, 1, written("3mx", 7, 7), s)
+					put(t, 2, written("3rx", 8, 8), s)
 				}
 			}
 			in := inspect(t, p, "x")
@@ -230,11 +184,9 @@ func TestInspectTellsWhatIsForeign(t *testing.T) {
 
 // A node whose clock was set forward does not count. All nodes ahead by the same say that our own
 // clock stood still.
-func TestInspectSeesAClockSetForward(t *testing.T) {
+func TestInspectNodeSetForwardDoesNotCount(t *testing.T) {
 	for _, forward := range []int{0, 1, 3} {
-		servers := start(t)
-		all, behind := gates(servers)
-		p := client(t, behind, true, id(0))
+		_, all, p := startGated(t)
 		warm(t, p)
 		for _, g := range all[:forward] {
 			g.forward(time.Hour)
@@ -275,7 +227,7 @@ func (a answered) Do(ctx context.Context, requests []wire.Request) []wire.Reply 
 func (answered) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // A node that is stopped is told as such. It holds the rest up for no longer than a request.
-func TestInspectDoesNotWaitForTheDead(t *testing.T) {
+func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 	for stopped := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now().UnixMicro()
@@ -285,8 +237,7 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 			for i := range 3 {
 				stores = append(stores, answered{text: text, stopped: i < stopped})
 			}
-			p := New(stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
-			defer p.Close(time.Now().Add(time.Minute))
+			p := open(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 			began := time.Now()
 			in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: 1})
 			if long := time.Since(began); long > inspectTimeout {
@@ -313,27 +264,11 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 	}
 }
 
-// A caller that gives up gets no answer.
-func TestInspectIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stores := []wire.Store{answered{stopped: true}, answered{stopped: true}, answered{stopped: true}}
-		p := New(stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
-		defer p.Close(time.Now().Add(time.Minute))
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Millisecond, cancel)
-		if _, err := p.Inspect(ctx, "x", protocol.Page{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 // No more is told than was asked for, the oldest first, and all are counted.
-func TestInspectTellsAPage(t *testing.T) {
+func TestInspectTellsOnePage(t *testing.T) {
 	servers, p := arranged(t, "---", "3rs")
-	for _, s := range servers {
-		for n := 1; n <= 5; n++ {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(n)), written("3rs", int64(100-n), int64(100-n)))
-		}
+	for n := 1; n <= 5; n++ {
+		put(t, n, written("3rs", int64(100-n), int64(100-n)), servers...)
 	}
 	for page := range 7 {
 		in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: page})

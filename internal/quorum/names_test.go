@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +35,7 @@ func grantedBefore() string {
 
 // A name that a master learns of after it was read is told by the next that knows it, although the
 // first knows it as well by then.
-func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
+func TestNamesLearnedMeanwhileAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		value func() string
 		told  string
@@ -46,16 +44,14 @@ func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
 			do(t, servers[0], "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
-			for _, s := range servers[1:] {
-				do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), c.value())
-			}
+			put(t, 1, c.value(), servers[1:]...)
 			told := ""
 			for found, err := range p.Names(t.Context(), "*") {
 				switch {
 				case err != nil:
 					t.Error(err)
 				case found.Name == "a": // the first master was read: what it learns of now, it does not tell
-					do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), c.value())
+					put(t, 1, c.value(), servers[0])
 				default: // in one millisecond with its beginning, a name may be told again
 					told = cmp.Or(told, found.Node)
 				}
@@ -70,10 +66,10 @@ func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
 // Each name is told once, by the first node that knows it, also one whose key is of another type.
 // The keys beside are of others: keys of this quorum that are no names, and other prefixes, also
 // where the prefix reads as a pattern (trap 27).
-func TestNames(t *testing.T) {
+func TestNamesTellsEachNameOnce(t *testing.T) {
 	servers := start(t)
 	prefix := `a*[b]?\`
-	p := New(servers, Config{Prefix: prefix, Process: "p", Trust: true, Logger: slog.New(slog.DiscardHandler)})
+	p := open(t, servers, Config{Prefix: prefix, Process: "p", Trust: true})
 	want, first := map[string]int{}, map[string]string{}
 	for n, name := range []string{"x", "order:1", "order:2", "a b\nc", "}{%", "*", "äö", "order:[3]", "y"} {
 		for i, s := range servers {
@@ -89,12 +85,10 @@ func TestNames(t *testing.T) {
 	do(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
 	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), written("3mx", 7, 7))
 	want["odd"], first["odd"] = 1, nodeName(0)
-	for _, s := range servers {
-		do(t, s, "HSET", prefix+":{%quorum}", "born", "1")
-		do(t, s, "ZADD", prefix+":{%quorum}+waits", "1", "x")
-		do(t, s, "HSET", `axbc\:{%quorum}:other`, "f", "v")
-		do(t, s, "HSET", prefix+":{native}", "f", "v")
-	}
+	doAll(t, servers, "HSET", prefix+":{%quorum}", "born", "1")
+	doAll(t, servers, "ZADD", prefix+":{%quorum}+waits", "1", "x")
+	doAll(t, servers, "HSET", `axbc\:{%quorum}:other`, "f", "v")
+	doAll(t, servers, "HSET", prefix+":{native}", "f", "v")
 	names, by, err := listed(t.Context(), p, "*")
 	if err != nil || !maps.Equal(names, want) || !maps.Equal(by, first) {
 		t.Errorf("got %v by %v, %v; want %v by %v", names, by, err, want, first)
@@ -104,47 +98,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Many names are told page by page, each once. A caller that has had enough is told no more.
-func TestNamesInPages(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
-	const many = 3000
-	for i, s := range servers {
-		args := []any{"EVAL", "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'q:{%quorum}:' .. i, ARGV[3], ARGV[4]) end return 1",
-			0, 1, (i+1)*many/3 - 1, string(id(1)), grantedBefore()}
-		do(t, s, args...)
-	}
-	names, by, err := listed(t.Context(), p, "*")
-	if err != nil || len(names) != many-1 {
-		t.Fatalf("%d names, %v", len(names), err)
-	}
-	for name, times := range names {
-		if n, _ := strconv.Atoi(name); times != 1 || by[name] != nodeName(n*3/many) {
-			t.Errorf("%s is told %d times, by %s", name, times, by[name])
-		}
-	}
-	told := 0
-	for range p.Names(t.Context(), "*") {
-		if told++; told == 700 {
-			break
-		}
-	}
-	if told != 700 {
-		t.Errorf("%d were told", told)
-	}
-}
-
 // A node that fails is left out, and the others tell what they know. Where no majority answers the
 // error says so.
-func TestNamesWithoutNodes(t *testing.T) {
+func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
 	for _, c := range []struct {
 		shut []int
 		want string // of the names
 	}{{nil, "a b c"}, {[]int{0}, "b c"}, {[]int{1}, "a c"}, {[]int{2}, "a b c"}, {[]int{0, 2}, "b c"}, {[]int{0, 1, 2}, ""}} {
 		t.Run(fmt.Sprint(c.shut), func(t *testing.T) {
-			servers := start(t)
-			all, behind := gates(servers)
-			p := client(t, behind, true, id(0))
+			servers, all, p := startGated(t)
 			for i, names := range []string{"a", "b c", "c"} {
 				for name := range strings.FieldsSeq(names) {
 					do(t, servers[i], "HSET", "q:{%quorum}:"+name, string(id(1)), grantedBefore())
@@ -171,13 +133,9 @@ func TestNamesWithoutNodes(t *testing.T) {
 }
 
 // A node that is asked what it knows, and fails then, is left out as well.
-func TestNamesWhileANodeFails(t *testing.T) {
-	servers := start(t)
-	all, behind := gates(servers)
-	p := client(t, behind, true, id(0))
-	for _, s := range servers {
-		do(t, s, "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
-	}
+func TestNamesOfNodeThatFailsLaterAreToldAgain(t *testing.T) {
+	servers, all, p := startGated(t)
+	doAll(t, servers, "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
 	told := 0
 	var end error
 	for found, err := range p.Names(t.Context(), "*") {
@@ -194,19 +152,9 @@ func TestNamesWhileANodeFails(t *testing.T) {
 	}
 }
 
-// A caller that gives up is told so.
-func TestNamesIsGivenUp(t *testing.T) {
-	p := client(t, start(t), true, id(0))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if names, _, err := listed(ctx, p, "*"); len(names) > 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, %v", names, err)
-	}
-}
-
 // A user that may not SCAN is told so by each node, and nothing else is asked of it. A single node
 // that refuses is named, as that does not pass by itself.
-func TestNamesDenied(t *testing.T) {
+func TestNamesDeniedTellsNode(t *testing.T) {
 	for _, c := range []struct {
 		refuse int
 		node   string
@@ -215,7 +163,7 @@ func TestNamesDenied(t *testing.T) {
 		for i := range c.refuse {
 			servers[i] = answered{refused: "NOPERM this user has no permissions to run the 'scan' command"}
 		}
-		p := New(servers, Config{Prefix: usual, Process: "p", Logger: slog.New(slog.DiscardHandler)})
+		p := open(t, servers, Config{Prefix: usual, Process: "p"})
 		_, _, err := listed(t.Context(), p, "*")
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) || failure.Reason != protocol.Denied || failure.Node != c.node {
@@ -227,9 +175,7 @@ func TestNamesDenied(t *testing.T) {
 // The end of ctx ends a list of names at once, whatever a node is being asked for.
 func TestNamesEndWithContext(t *testing.T) {
 	servers := start(t)
-	for i := range servers {
-		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 7))
-	}
+	put(t, 1, written("3mx", 7, 7), servers...)
 	for what, silent := range map[string]func(op string, n int) bool{
 		"the time":         func(string, int) bool { return true },
 		"its names":        func(_ string, n int) bool { return n == 2 },

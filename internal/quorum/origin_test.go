@@ -11,7 +11,7 @@ import (
 
 // The nodes' clocks tell another process how old a hold is, whatever the clocks of the two
 // processes show.
-func TestOriginTellsTheAge(t *testing.T) {
+func TestOriginTellsAge(t *testing.T) {
 	began := time.Now()
 	servers := start(t)
 	first, second := client(t, servers, true, id(1)), client(t, servers, true, id(2))
@@ -19,8 +19,8 @@ func TestOriginTellsTheAge(t *testing.T) {
 	const age = time.Hour
 	ticket := ask(1).Ticket
 	granted := first.now() - age.Microseconds()
-	origin := first.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex}).Origin(ticket, granted)
-	r := second.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex})
+	origin := mutexOf(first).Origin(ticket, granted)
+	r := mutexOf(second)
 	adopted, err := r.Adopt(t.Context(), ticket, origin, true)
 	if err != nil || !reflect.DeepEqual(adopted.Ticket, ticket) {
 		t.Fatalf("%+v, %v", adopted, err)
@@ -31,9 +31,9 @@ func TestOriginTellsTheAge(t *testing.T) {
 	}
 }
 
-func TestOriginOfAnotherQuorum(t *testing.T) {
+func TestOriginOfAnotherQuorumIsRefused(t *testing.T) {
 	p := client(t, start(t), true, id(1))
-	r := p.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex})
+	r := mutexOf(p)
 	for _, origin := range []protocol.Origin{"", "m42", "n342:pchannel", "q3", "q31,2", "q31,2,3,4", "q41,2,3", "q3x,2,3"} {
 		if _, err := r.Adopt(t.Context(), ask(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("%q: %v", origin, err)

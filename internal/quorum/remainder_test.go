@@ -21,18 +21,13 @@ type atOne struct {
 	held   string
 }
 
-// heldAtOne holds for so long, for an owner.
-func heldAtOne(t *testing.T, owner string, holds time.Duration) *atOne {
+// heldAtOne holds for an owner.
+func heldAtOne(t *testing.T, owner string) *atOne {
 	t.Helper()
 	servers := start(t)
 	h := &atOne{p: client(t, servers, true, id(0))}
 	h.r = h.of(owner)
-	first := ask(1)
-	first.TTL = holds
-	held, err := h.r.Ask(t.Context(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := tryAsk(t, h.r, 1)
 	want(t, "hold", held, protocol.Held)
 	h.token = held.Token
 	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
@@ -44,15 +39,14 @@ func heldAtOne(t *testing.T, owner string, holds time.Duration) *atOne {
 		}
 		return false
 	})
-	quiet(t, h.p)
+	waitQuiet(t, h.p)
 	h.held, h.next = value(t, h.server, 1), h.token+1e9
 	return h
 }
 
 // of is the name for an owner.
 func (h *atOne) of(owner string) *resource {
-	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner, TTL: time.Minute, Life: time.Minute}
-	return h.p.Bind(spec).(*resource)
+	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner, TTL: time.Minute, Life: time.Minute})
 }
 
 // asks asks the master alone, with larger tokens than before.
@@ -124,14 +118,14 @@ func (h *atOne) all(t *testing.T) map[string]string {
 // id 7.
 func broken(t *testing.T) *atOne {
 	t.Helper()
-	h := heldAtOne(t, "o", time.Minute)
+	h := heldAtOne(t, "o")
 	h.breaks(t, 7)
 	return h
 }
 
 // A remainder excludes as the hold did. No caller enters it; beside another hold of its owner the
 // owner enters.
-func TestRemainderExcludes(t *testing.T) {
+func TestRemainderExcludesAsHold(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		former, asks string // owners
@@ -146,7 +140,7 @@ func TestRemainderExcludes(t *testing.T) {
 		{"nobody, beside another hold", "o", "", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := heldAtOne(t, c.former, time.Minute)
+			h := heldAtOne(t, c.former)
 			least := 30 * time.Second // of the remainder
 			var beside *reply
 			if c.beside {
@@ -177,9 +171,9 @@ func TestRemainderExcludes(t *testing.T) {
 
 // The remainder of a min hold belongs to its owner: beside another hold of that owner the owner
 // enters, and beside what is left alone nobody does.
-func TestMinHoldOfAnOwner(t *testing.T) {
+func TestMinHoldOfOwnerLetsOwnerIn(t *testing.T) {
 	for _, other := range []string{"o", "p"} {
-		h := heldAtOne(t, "o", time.Minute)
+		h := heldAtOne(t, "o")
 		if !h.asks(t, h.of("o"), 3, nil).holds() {
 			t.Fatal("not beside its owner")
 		}
@@ -197,7 +191,7 @@ func TestMinHoldOfAnOwner(t *testing.T) {
 
 // The holder's release ends the remainder, at the end of its min hold if that is sooner; a replay
 // finds what the first left. Taking the break back brings nothing back then.
-func TestRemainderIsGivenBack(t *testing.T) {
+func TestRemainderReleasedByHolderEnds(t *testing.T) {
 	t.Run("after a min hold", func(t *testing.T) {
 		h := broken(t)
 		before := end(t, h.remainder(t))
@@ -236,17 +230,12 @@ func TestRemainderIsGivenBack(t *testing.T) {
 			t.Errorf("got %c, %q", was, h.all(t))
 		}
 	})
-	t.Run("by itself", func(t *testing.T) {
-		h := heldAtOne(t, "o", 2*time.Second)
-		h.breaks(t, 7)
-		eventually(t, "nothing is left", func() bool { return do(t, h.server, "EXISTS", "q:{%quorum}:x") == int64(0) })
-	})
 }
 
 // Any bytes in labels and owners leave all that is written readable.
-func TestRemainderOfAnyName(t *testing.T) {
+func TestRemainderOfAnyBytesIsReadable(t *testing.T) {
 	for _, odd := range []string{"", "a:1:b", "by:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "of:22:" + string(id(7))} {
-		h := heldAtOne(t, odd, time.Minute)
+		h := heldAtOne(t, odd)
 		h.breaksBy(t, 7, odd)
 		if a := h.renews(t, 1, time.Second); a.letters != "R" || a.brokeBy[0] != odd {
 			t.Errorf("%q: got %q by %q", odd, a.letters, a.brokeBy)
@@ -261,29 +250,22 @@ func TestRemainderOfAnyName(t *testing.T) {
 }
 
 // A repair of tokens that is on its way while the hold is broken sets nothing.
-func TestRemainderIsNotRepaired(t *testing.T) {
-	servers := start(t)
-	all, behind := gates(servers)
-	p := client(t, behind, true, id(0))
+func TestRepairOfRemainderSetsNothing(t *testing.T) {
+	servers, all, p := startGated(t)
 	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute} // its holds do not exclude each other
-	r := p.Bind(spec)
+	r := p.bind(spec)
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)
-	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+wire.Digits16(5)+wire.Digits16(5)+text[48:])
+	put(t, 1, text[:16]+wire.Digits16(5)+wire.Digits16(5)+text[48:], servers[0])
 	late := newOnce()
-	all[0].set(func(op string) error {
-		if op == "ask" {
-			late.wait()
-		}
-		return nil
-	})
+	all[0].set(late.holdUp("ask"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
+		renew(t, p, renewalOf(r, 1, held.Token))
 	}()
 	<-late.came
-	other := client(t, servers, true, id(7)).Bind(spec).(*resource)
+	other := client(t, servers, true, id(7)).bind(spec)
 	beside := &acquisition{r: other, ask: ask(2), outcome: newOutcome()}
 	if a := beside.askNode(other.p.nodes[0], 1, held.Token+1); !a.holds() {
 		t.Errorf("beside its owner: %+v", a)
@@ -297,6 +279,6 @@ func TestRemainderIsNotRepaired(t *testing.T) {
 		if knows(t, servers[0], 1) || !knows(t, servers[0], 2) || fields(t, servers[0])["-"+string(id(1))] == "" {
 			t.Errorf("got %q", fields(t, servers[0]))
 		}
-		renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
+		renew(t, p, renewalOf(r, 1, held.Token))
 	}
 }

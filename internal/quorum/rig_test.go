@@ -20,10 +20,67 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+func TestMain(m *testing.M) {
+	left := leak.Watch()
+	code := m.Run()
+	for _, s := range masters.idle {
+		_ = s.Close()
+	}
+	if left := left(); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines left behind:\n\n%s\n", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// masters are servers that no test uses. They are started when they are needed, and serve one test
+// after the other.
+var masters struct {
+	mu   sync.Mutex
+	idle []*redisserver.Server
+}
 
 // A master is a real server, asked without a client library.
 type master struct{ *redisserver.Server }
+
+// startMaster returns an empty master, for the time of a test.
+func startMaster(t *testing.T) master {
+	t.Helper()
+	masters.mu.Lock()
+	defer masters.mu.Unlock()
+	if len(masters.idle) == 0 {
+		s, err := redisserver.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		masters.idle = append(masters.idle, s)
+	}
+	last := len(masters.idle) - 1
+	s := master{masters.idle[last]}
+	masters.idle = masters.idle[:last]
+	t.Cleanup(func() {
+		masters.mu.Lock()
+		defer masters.mu.Unlock()
+		masters.idle = append(masters.idle, s.Server)
+	})
+	do(t, s, "FLUSHALL")
+	do(t, s, "SCRIPT", "FLUSH")
+	return s
+}
+
+// start returns three masters.
+func start(t *testing.T) []wire.Store {
+	t.Helper()
+	return []wire.Store{startMaster(t), startMaster(t), startMaster(t)}
+}
+
+// startGated returns three masters, a gate before each, and a client behind these.
+func startGated(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol) {
+	t.Helper()
+	servers = start(t)
+	all, behind := gates(servers)
+	return servers, all, client(t, behind, true, id(0))
+}
 
 // Do implements wire.Store.
 func (m master) Do(_ context.Context, requests []wire.Request) []wire.Reply {
@@ -91,33 +148,42 @@ func (s *subscription) Close() error {
 	return err
 }
 
-// start runs three masters.
-func start(t *testing.T) []wire.Store {
+// open makes a protocol. The test ends when nothing of it is under way any more: its masters serve
+// the next test.
+func open(t *testing.T, stores []wire.Store, config Config) *Protocol {
 	t.Helper()
-	var servers []wire.Store
-	for range 3 {
-		servers = append(servers, master{redisserver.Start(t)})
+	if config.Prefix == "" {
+		config.Prefix = "q"
 	}
-	return servers
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := New(stores, config)
+	t.Cleanup(func() {
+		p.Close(time.Now().Add(2 * time.Second))
+		waitQuiet(t, p)
+	})
+	return p
 }
 
 // client makes a protocol as another process would.
-func client(t *testing.T, servers []wire.Store, trust bool, id protocol.ID) *Protocol {
-	p := New(servers, Config{Prefix: "q", Process: string(id), MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
-	return p
+func client(t *testing.T, stores []wire.Store, trust bool, id protocol.ID) *Protocol {
+	t.Helper()
+	return open(t, stores, Config{Process: string(id), MaxTTL: time.Second, Trust: trust})
 }
 
 func id(n int) protocol.ID { return protocol.ID(fmt.Sprintf("id%020d", n)) }
 
-// try asks once.
-func try(t *testing.T, r protocol.Resource, n int) protocol.Answer {
-	t.Helper()
-	answer, err := r.Ask(t.Context(), ask(n))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
+func mutexOf(p *Protocol) *resource {
+	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
+}
+
+func readerOf(p *Protocol, owner string) *resource {
+	return p.bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Owner: owner, Life: time.Minute})
+}
+
+func writerOf(p *Protocol, owner string) *resource {
+	return p.bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Owner: owner, Life: time.Minute})
 }
 
 // ask is one that arrives in time, also on a slow machine, for a hold that does not end by itself
@@ -129,10 +195,26 @@ func ask(n int) protocol.Ask {
 // enough is how long a request may take, on a machine that stands still now and then.
 const enough = 10 * time.Second
 
-// written is what a master keeps of a hold without owner and label, for a minute.
-func written(mode string, first, last int64) string {
-	return mode + wire.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) +
-		wire.Digits16(1) + "60000:0:0:0:"
+// tryAsk asks once.
+func tryAsk(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+	t.Helper()
+	answer, err := r.Ask(t.Context(), ask(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// join asks, and waits if others hold.
+func join(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+	t.Helper()
+	asks := ask(n)
+	asks.Join = true
+	answer, err := r.Ask(t.Context(), asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
 }
 
 // want fails unless an ask has this outcome.
@@ -143,16 +225,65 @@ func want(t *testing.T, what string, got protocol.Answer, status protocol.Status
 	}
 }
 
-// free gives back.
-func free(t *testing.T, r protocol.Resource, n int) bool {
+// hold takes a lock for long, at all masters.
+func hold(t *testing.T, r *resource, servers []wire.Store, n int) protocol.Answer {
+	t.Helper()
+	answer := tryAsk(t, r, n)
+	want(t, "hold", answer, protocol.Held)
+	eventually(t, "all masters know of the hold", func() bool {
+		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == int64(len(servers))
+	})
+	waitQuiet(t, r.p) // where the first round was refused its token, another may yet set it anew
+	return answer
+}
+
+// giveBack gives back, with a min hold unless keep is 0.
+func giveBack(t *testing.T, r *resource, n int, keep time.Duration) (was bool, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	was, err := r.Free(ctx, protocol.Free{Ticket: protocol.Ticket{ID: id(n), Block: 1}})
+	request := protocol.Free{Ticket: ask(n).Ticket}
+	if keep > 0 {
+		request.Keep = r.p.micros(time.Now().Add(keep))
+	}
+	return r.Free(ctx, request)
+}
+
+// free gives back.
+func free(t *testing.T, r *resource, n int) bool {
+	t.Helper()
+	was, err := giveBack(t, r, n, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return was
+}
+
+// renewOnce renews the hold of a ticket.
+func renewOnce(t *testing.T, p *Protocol, renewal protocol.Renewal) (answer protocol.Renewed) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	p.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
+	return answer
+}
+
+// renew renews with success, and waits until all masters have answered.
+func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
+	t.Helper()
+	if r := renewOnce(t, p, renewal); !r.Held || r.Err != nil {
+		t.Errorf("renewed: %+v", r)
+	}
+	eventually(t, "the renewal ends", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.repairs) == 0
+	})
+}
+
+// renewalOf is the renewal of a hold.
+func renewalOf(r *resource, n int, token int64) protocol.Renewal {
+	return protocol.Renewal{Resource: r, Ticket: ask(n).Ticket, Token: token, TTL: time.Minute}
 }
 
 // eventually waits until a condition holds.
@@ -168,10 +299,10 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// quiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when a
-// majority has answered: what is still to come to a master meets what a test has changed there
+// waitQuiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when
+// a majority has answered: what is still to come to a master meets what a test has changed there
 // since.
-func quiet(t *testing.T, p *Protocol) {
+func waitQuiet(t *testing.T, p *Protocol) {
 	t.Helper()
 	eventually(t, "nothing is under way", func() bool {
 		p.mu.Lock()
@@ -180,82 +311,80 @@ func quiet(t *testing.T, p *Protocol) {
 	})
 }
 
-// warm lets all masters meet a protocol, and know the script that asks.
+// status asks all masters what they know of themselves.
+func status(t *testing.T, p *Protocol) []protocol.Node {
+	t.Helper()
+	nodes, err := p.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nodes
+}
+
+// warm lets all masters meet a protocol, and know the scripts that ask and free.
 func warm(t *testing.T, p *Protocol) {
 	t.Helper()
-	want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
-	quiet(t, p)
+	r := p.bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex})
+	want(t, "warm", tryAsk(t, r, 1), protocol.Held)
+	waitQuiet(t, p)
+	free(t, r, 1)
+	waitQuiet(t, p)
 }
 
-// heardAt waits until a protocol listens at all masters: when Listen returns, at a majority.
-func heardAt(t *testing.T, servers []wire.Store, p *Protocol) {
+// do sends a command to a master, past the gate.
+func do(t *testing.T, s wire.Store, args ...any) any {
+	t.Helper()
+	if g, ok := s.(*gate); ok {
+		s = g.Store
+	}
+	value, err := s.(master).Server.Do(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// doAll sends a command to all masters.
+func doAll(t *testing.T, servers []wire.Store, args ...any) {
 	t.Helper()
 	for _, s := range servers {
-		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })
+		do(t, s, args...)
 	}
 }
 
-// A nudges is a sink that remembers.
-type nudges struct {
-	mu     sync.Mutex
-	ids    []protocol.ID
-	afters []time.Duration // of each
-	broken []protocol.ID
-}
-
-// Granted implements protocol.Sink.
-func (*nudges) Granted(protocol.Grant) {}
-
-// Gap implements protocol.Sink.
-func (*nudges) Gap() {}
-
-// Broken implements protocol.Sink.
-func (n *nudges) Broken(id protocol.ID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.broken = append(n.broken, id)
-}
-
-// Nudge implements protocol.Sink.
-func (n *nudges) Nudge(id protocol.ID, after time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ids, n.afters = append(n.ids, id), append(n.afters, after)
-}
-
-// last is when an id was last told to ask; false: it was not.
-func (n *nudges) last(id protocol.ID) (after time.Duration, ok bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i, other := range n.ids {
-		if other == id {
-			after, ok = n.afters[i], true
-		}
+// countAll adds up what all masters answer to a command.
+func countAll(t *testing.T, servers []wire.Store, args ...any) (sum int64) {
+	t.Helper()
+	for _, s := range servers {
+		n, _ := do(t, s, args...).(int64)
+		sum += n
 	}
-	return after, ok
+	return sum
 }
 
-// breaks is how often the hold of an id was said to be broken.
-func (n *nudges) breaks(id protocol.ID) (count int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, other := range n.broken {
-		if other == id {
-			count++
-		}
+// restart makes a master one that was started since, from a snapshot of now: it knows no scripts,
+// and its run id is not the one that it wrote down.
+func restart(t *testing.T, s wire.Store, prefixes ...string) {
+	t.Helper()
+	do(t, s, "SCRIPT", "FLUSH")
+	for _, prefix := range prefixes {
+		do(t, s, "HSET", prefix+":{%quorum}", "run", strings.Repeat("b", 40))
 	}
-	return count
 }
 
-func (n *nudges) count(id protocol.ID) (count int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, other := range n.ids {
-		if other == id {
-			count++
-		}
-	}
-	return count
+// written is what a master keeps of a hold without owner and label, for a minute.
+func written(mode string, first, last int64) string {
+	return writtenUntil(mode, time.Now().Add(time.Minute), first, last)
+}
+
+func writtenUntil(mode string, end time.Time, first, last int64) string {
+	return mode + wire.Digits16(end.UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) + wire.Digits16(1) + "60000:0:0:0:"
+}
+
+// put writes a hold into masters.
+func put(t *testing.T, n int, value string, servers ...wire.Store) {
+	t.Helper()
+	doAll(t, servers, "HSET", "q:{%quorum}:x", string(id(n)), value)
 }
 
 // fields are what a master keeps of x: by id, and "-" before that of a remainder.
@@ -269,6 +398,24 @@ func fields(t *testing.T, s wire.Store) map[string]string {
 	return all
 }
 
+// value is what a master keeps of a hold.
+func value(t *testing.T, s wire.Store, n int) string {
+	t.Helper()
+	return fields(t, s)[string(id(n))]
+}
+
+// knows reports whether a master keeps a hold.
+func knows(t *testing.T, s wire.Store, n int) bool {
+	t.Helper()
+	return value(t, s, n) != ""
+}
+
+// untilFree waits until no master keeps a hold. It would be there for a minute.
+func untilFree(t *testing.T, servers []wire.Store, n int) {
+	t.Helper()
+	eventually(t, "all is given back", func() bool { return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == 0 })
+}
+
 // end is when a hold, or what is left of it, ends at its master, in its ms.
 func end(t *testing.T, value string) int64 {
 	t.Helper()
@@ -277,4 +424,87 @@ func end(t *testing.T, value string) int64 {
 	}
 	at, _ := wire.Number(value[3:16])
 	return at
+}
+
+// A heard is a sink that remembers.
+type heard struct {
+	mu     sync.Mutex
+	nudges map[protocol.ID][]time.Duration
+	breaks map[protocol.ID]int
+}
+
+// listen opens a subscription at all masters. Listen returns when a majority is subscribed.
+func listen(t *testing.T, servers []wire.Store, p *Protocol) *heard {
+	t.Helper()
+	h := &heard{nudges: map[protocol.ID][]time.Duration{}, breaks: map[protocol.ID]int{}}
+	listening, err := p.Listen(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(listening.Close)
+	for _, s := range servers {
+		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })
+	}
+	return h
+}
+
+// Granted implements protocol.Sink.
+func (*heard) Granted(protocol.Grant) {}
+
+// Gap implements protocol.Sink.
+func (*heard) Gap() {}
+
+// Broken implements protocol.Sink.
+func (h *heard) Broken(id protocol.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.breaks[id]++
+}
+
+// Nudge implements protocol.Sink.
+func (h *heard) Nudge(id protocol.ID, after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.nudges[id] = append(h.nudges[id], after)
+}
+
+// of returns when an id was told to ask, each time, and how often its hold was said to be broken.
+func (h *heard) of(n int) (nudges []time.Duration, breaks int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.nudges[id(n)], h.breaks[id(n)]
+}
+
+// A logger remembers what it was told.
+type logger struct {
+	slog.Handler
+	mu    sync.Mutex
+	texts []string
+}
+
+// newLogger makes a logger, and what a protocol takes.
+func newLogger() (*logger, *slog.Logger) {
+	l := &logger{Handler: slog.NewTextHandler(io.Discard, nil)}
+	return l, slog.New(l)
+}
+
+// Handle implements slog.Handler.
+func (l *logger) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += "; " + a.String(); return true })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, text)
+	return nil
+}
+
+func (l *logger) count(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, logged := range l.texts {
+		if strings.Contains(logged, text) {
+			n++
+		}
+	}
+	return n
 }

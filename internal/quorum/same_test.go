@@ -1,29 +1,24 @@
 package quorum
 
 import (
-	"context"
 	"errors"
-	"io"
-	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 const same = "it is the same server as node "
 
-// of makes a protocol, behind gates, whose nodes are these servers and count.
-func of(t *testing.T, servers ...wire.Store) (all []*gate, p *Protocol, logged *words) {
+// startSame makes a protocol, behind gates, whose nodes are these servers and count.
+func startSame(t *testing.T, servers ...wire.Store) (all []*gate, p *Protocol, logged *logger) {
 	t.Helper()
 	all, behind := gates(servers)
-	logged = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p = New(behind, Config{Prefix: "q", Process: string(id(79)), MaxTTL: time.Minute, Trust: true, Logger: slog.New(logged)})
-	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
-	return all, p, logged
+	logged, to := newLogger()
+	return all, open(t, behind, Config{Process: string(id(79)), MaxTTL: time.Minute, Trust: true, Logger: to}), logged
 }
 
 // isSame fails unless an error says that too many nodes are one server, and that waiting does not
@@ -52,15 +47,16 @@ func twins(nodes []protocol.Node) (n int) {
 // Three nodes that are one server are one of three: nothing can be locked, and each call says so at
 // once, after a few requests.
 func TestOneServerIsNoMajority(t *testing.T) {
-	server := master{redisserver.Start(t)}
-	_, p, logged := of(t, server, server, server)
-	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+	server := startMaster(t)
+	_, p, logged := startSame(t, server, server, server)
+	r := mutexOf(p)
+	before := server.CommandStats()["evalsha"]
 	asking := ask(1)
 	asking.Join = true
 	_, err := r.Ask(t.Context(), asking)
 	isSame(t, "ask", err)
-	quiet(t, p)
-	if n := server.CommandStats()["evalsha"]; n > 50 {
+	waitQuiet(t, p)
+	if n := server.CommandStats()["evalsha"] - before; n > 50 {
 		t.Errorf("%d scripts for one call", n)
 	}
 	_, err = r.Look(t.Context(), nil)
@@ -68,14 +64,13 @@ func TestOneServerIsNoMajority(t *testing.T) {
 	isSame(t, "probe", p.Probe(t.Context()))
 	_, err = p.Break(t.Context(), "x", breaks(7))
 	isSame(t, "break", err)
-	nodes, err := p.Status(t.Context())
-	if err != nil || twins(nodes) != 2 {
-		t.Errorf("got %v, %v", nodes, err)
+	if nodes := status(t, p); twins(nodes) != 2 {
+		t.Errorf("got %v", nodes)
 	}
 	if logged.count(same) != 2 || logged.count("does not count") != 2 {
 		t.Errorf("got %q", logged.texts)
 	}
-	quiet(t, p)
+	waitQuiet(t, p)
 	if fields := fields(t, server); len(fields) > 0 {
 		t.Errorf("%q is left", fields)
 	}
@@ -84,22 +79,22 @@ func TestOneServerIsNoMajority(t *testing.T) {
 // Two nodes that are one server count once, whatever is asked. With the other server they are the
 // majority of three, and without it they are none.
 func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
-	one, other := master{redisserver.Start(t)}, master{redisserver.Start(t)}
+	one, other := startMaster(t), startMaster(t)
 	for name, at := range map[string]int{"the first is another": 0, "the last is another": 2} {
 		t.Run(name, func(t *testing.T) {
 			do(t, one, "FLUSHALL")
 			do(t, other, "FLUSHALL")
 			servers := []wire.Store{one, one, one}
 			servers[at] = other
-			all, p, _ := of(t, servers...)
-			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
-			held := try(t, r, 1)
+			all, p, _ := startSame(t, servers...)
+			r := mutexOf(p)
+			held := tryAsk(t, r, 1)
 			want(t, "both servers", held, protocol.Held)
-			quiet(t, p)
+			waitQuiet(t, p)
 			if !knows(t, one, 1) || !knows(t, other, 1) {
 				t.Fatal("a server without the hold")
 			}
-			renewal := protocol.Renewal{Resource: r, Ticket: protocol.Ticket{ID: id(1), Block: 1}, Token: held.Token, TTL: time.Minute}
+			renewal := renewalOf(r, 1, held.Token)
 			renew(t, p, renewal)
 			var failure *protocol.Failure
 			if err := p.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.SameServer || failure.Again() {
@@ -107,13 +102,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			}
 
 			all[at].shut()
-			renewed := func() (answer protocol.Renewed) {
-				ctx, cancel := context.WithTimeout(t.Context(), enough)
-				defer cancel()
-				p.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
-				return answer
-			}
-			if got := renewed(); got.Held || got.Err == nil {
+			if got := renewOnce(t, p, renewal); got.Held || got.Err == nil {
 				t.Errorf("renewed by one server of three: %+v", got)
 			}
 			if got, err := r.Look(t.Context(), nil); err == nil {
@@ -122,10 +111,10 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			if done, err := p.Break(t.Context(), "x", breaks(held.Token)); done || err == nil {
 				t.Errorf("broken at one server of three: %v, %v", done, err)
 			}
-			quiet(t, p)
+			waitQuiet(t, p)
 			in := inspect(t, p, "x")
-			if n := countedOf(in.Nodes); n != 1 {
-				t.Errorf("%d nodes count: %+v", n, in.Nodes)
+			if n := len(slices.DeleteFunc(in.Nodes, func(n protocol.Node) bool { return !n.Counts })); n != 1 {
+				t.Errorf("%d nodes count", n)
 			}
 			if _, counting, _ := p.takeCensus(); counting != 1 {
 				t.Errorf("%d nodes count", counting)
@@ -135,79 +124,45 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			}
 
 			all[at].set(nil)
-			quiet(t, p)
+			waitQuiet(t, p)
 			do(t, other, "DEL", "q:{%quorum}:x")
-			if got := renewed(); got.Held {
+			if got := renewOnce(t, p, renewal); got.Held {
 				t.Error("renewed by one server, and the other does not know the hold")
 			}
 		})
 	}
 }
 
-func countedOf(nodes []protocol.Node) (n int) {
-	for _, node := range nodes {
-		if node.Counts {
-			n++
-		}
-	}
-	return n
-}
-
-// A server that is seen at two nodes, and whose clock was set forward, is no majority that is ahead
-// of our clock: it is the one that was set.
-func TestOneServerSetForwardAtTwoNodes(t *testing.T) {
-	one, other := master{redisserver.Start(t)}, master{redisserver.Start(t)}
-	founded(t, []wire.Store{one, other, master{redisserver.Start(t)}})
-	all, behind := gates([]wire.Store{other, one, one})
-	p := New(behind, Config{Prefix: "q", Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
-	warm(t, p)
-	for range 10 { // the quickest answer says what is known of a clock, also on a slow machine
-		if _, err := p.Status(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all[1].forward(time.Hour)
-	all[2].forward(time.Hour)
-	if answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(1)); err == nil {
-		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
-	}
-	eventually(t, "it was told", func() bool { return counts(t, []wire.Store{one}) == 0 })
-}
-
 // The address of a node leads to the server of another node for a while: the very next answer
 // tells, and so does the logger, once. When it leads elsewhere again, the node counts again.
-func TestANodeBecomesAnotherOne(t *testing.T) {
+func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 	servers := start(t)
-	all, p, logged := of(t, servers...)
+	all, p, logged := startSame(t, servers...)
 	warm(t, p)
 	for again := range 2 {
 		all[1].leadTo(servers[0])
 		n := 3*again + 2
-		r := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex})
+		r := named(p, "y")
 		all[2].shut()
 		if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
 			t.Errorf("locked by one server of three: %+v", answer)
 		}
 		all[2].set(nil)
-		quiet(t, p)
-		nodes, err := p.Status(t.Context())
-		if err != nil || twins(nodes) != 1 || nodes[1].Why != same+"1" {
-			t.Errorf("got %v, %v", nodes, err)
+		waitQuiet(t, p)
+		if nodes := status(t, p); twins(nodes) != 1 || nodes[1].Why != same+"1" {
+			t.Errorf("got %v", nodes)
 		}
 		if got := logged.count(same); got != again+1 {
 			t.Errorf("told %d times: %q", got, logged.texts)
 		}
 		all[1].leadTo(servers[1])
-		if _, err := p.Status(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		status(t, p)
 		all[2].shut()
-		want(t, "two servers of three", try(t, r, n+1), protocol.Held)
+		want(t, "two servers of three", tryAsk(t, r, n+1), protocol.Held)
 		all[2].set(nil)
-		quiet(t, p)
+		waitQuiet(t, p)
 		free(t, r, n+1)
-		quiet(t, p)
+		waitQuiet(t, p)
 	}
 	if got := logged.count("counts again"); got != 2 {
 		t.Errorf("told %d times: %q", got, logged.texts)
@@ -216,10 +171,11 @@ func TestANodeBecomesAnotherOne(t *testing.T) {
 
 // A server is known by what it says of itself, which is new with each start, and without the
 // permission to say it by what the first client wrote there.
-func TestWhatAServerIsKnownBy(t *testing.T) {
+func TestServerIsKnownByRunIDOrText(t *testing.T) {
 	servers := start(t)
 	do(t, servers[1], "ACL", "SETUSER", "default", "-info")
-	_, p, _ := of(t, servers...)
+	t.Cleanup(func() { do(t, servers[1], "ACL", "SETUSER", "default", "+@all") })
+	_, p, _ := startSame(t, servers...)
 	warm(t, p)
 	known := map[string]bool{}
 	for _, s := range servers {
@@ -234,9 +190,7 @@ func TestWhatAServerIsKnownBy(t *testing.T) {
 	}
 	do(t, servers[0], "FLUSHALL") // its scripts stay
 	do(t, servers[1], "FLUSHALL")
-	if _, err := p.Status(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	status(t, p)
 	for i, s := range servers[:2] {
 		if run, _ := do(t, s, "HGET", "q:{%quorum}", "run").(string); (i == 0) != known[run[:serverSize]] {
 			t.Errorf("%d: known by %q now", i, run)

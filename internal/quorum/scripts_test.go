@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // TestDigests checks the constants of digests.go (trap 30: nothing computes SHA-1 at run time).
@@ -31,5 +34,26 @@ func TestDigests(t *testing.T) {
 	}
 	if err := os.WriteFile("digests.go", []byte(text+"}\n"), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing
+// to the second, which has a memory of its own that came back from a snapshot.
+func TestRestartIsSeenByEachPrefix(t *testing.T) {
+	servers := start(t)
+	prefixes := []string{"q", usual, "with \"quotes\"\nand lines"}
+	counting := func(prefix string) int64 { return countAll(t, servers, "HEXISTS", prefix+":{%quorum}", "counts") }
+	for _, prefix := range prefixes {
+		founder := open(t, servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour, Trust: true})
+		eventually(t, "all count", func() bool { status(t, founder); return counting(prefix) == 3 })
+		waitQuiet(t, founder) // it would let one that forgot count again
+	}
+	restart(t, servers[0], prefixes...)
+	for _, prefix := range prefixes {
+		p := open(t, servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour})
+		want(t, "two of three", tryAsk(t, mutexOf(p), 1), protocol.Held)
+		if nodes := status(t, p); nodes[0].Counts || nodes[0].Err != nil || !nodes[1].Counts || counting(prefix) != 2 {
+			t.Errorf("prefix %q: %v", prefix, nodes)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: all nodes are blamed for our own clock",
-			Caught: inside("TestThisMachineStoodStill"),
+			Caught: inside("TestAllNodesAheadBlameThisMachine"),
 			Patches: []Patch{{
 				File: "internal/quorum/clockcheck.go",
 				Old:  "\t\treturn wrongOurs\n",
@@ -52,7 +52,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: two steps of different size pass for a stop of our own clock",
-			Caught: inside("TestTwoNodesSetForwardByDifferentTimes"),
+			Caught: inside("TestTwoNodesAheadByDifferentTimesDoNotCount"),
 			Patches: []Patch{{
 				File: "internal/quorum/clockcheck.go",
 				Old:  "\t\t\tahead = explainedByOneStop(leads)\n",
@@ -74,7 +74,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: who does not answer is taken for one that forgot",
-			Caught: inside("TestASilentMasterHasNotForgotten"),
+			Caught: inside("TestAdoptWithSilentMasterWaits"),
 			Patches: []Patch{{
 				File: "internal/quorum/adopt.go",
 				Old:  "\tcase len(forgot) > p.spare(), p.config.Trust && answered >= p.need:\n",
@@ -83,7 +83,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: the longest TTL is not told with the hold",
-			Caught: inside("TestTheLongestTTLIsKeptWithTheHold"),
+			Caught: inside("TestAskTellsLongestTTL"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
 				Old:  "r.life, r.p.config.MaxTTL.Milliseconds()}\n",
@@ -92,7 +92,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: another prefix has seen the restart",
-			Caught: inside("TestEachPrefixSeesARestart"),
+			Caught: inside("TestRestartIsSeenByEachPrefix"),
 			Patches: []Patch{{
 				File: "internal/quorum/scripts.go",
 				Old:  "\treturn \"-- \" + strconv.QuoteToASCII(prefix) +",
@@ -101,7 +101,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: what a failed ask won is not given back",
-			Caught: inside("TestAnAskThatFailsIsGivenBack/no_majority"),
+			Caught: inside("TestAskThatFailsIsGivenBack/no_majority"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
 				Old:  "\tcase a.holds():\n\t\ta.node.addCleanup(c)\n",
@@ -110,7 +110,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: late answers are not looked after",
-			Caught: inside("TestAnAskThatFailsIsGivenBack/its_context_ends,_and_the_answers_come_later"),
+			Caught: inside("TestAskThatFailsIsGivenBack/its_context_ends,_and_the_answers_come_later"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
 				Old:  "collectRest(func(a *reply) { t.cleanUpAfter(a, number, outcome.held) })\n",
@@ -119,7 +119,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: an answer that was lost is not looked after",
-			Caught: inside("TestAnAskThatFailsIsGivenBack/an_answer_is_lost"),
+			Caught: inside("TestAskThatFailsIsGivenBack/an_answer_is_lost"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
 				Old:  "\t\tc.notBefore = t.ask.Deadline.Add(time.Millisecond)\n\t\ta.node.addCleanup(c)\n",
@@ -128,7 +128,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: no repair",
-			Caught: inside("TestRepair/the_hold"),
+			Caught: inside("TestRenewalRepairs/the_hold"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
 				Old:  "\t\tt.repair(&repairs)\n",
@@ -137,7 +137,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a repair does not ask who holds",
-			Caught: inside("TestARepairAsksWhoHolds"),
+			Caught: inside("TestRepairBesideAnotherHoldSetsNothing"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
 				Old:  "if other or kept or held_off then\n",
@@ -146,7 +146,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a repair sets again what was given back",
-			Caught: inside("TestARepairComesTooLate"),
+			Caught: inside("TestRepairAfterGiveBackSetsNothing"),
 			Patches: []Patch{{
 				File: "internal/quorum/wait.go",
 				Old:  "\tif m := p.repairs[id]; m == nil || m.freed {\n",
@@ -155,7 +155,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a late give-back takes what was renewed since",
-			Caught: inside("TestAGiveBackComesTooLate/renewed"),
+			Caught: inside("TestLateGiveBackLeavesConfirmedHold/renewed"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/renew.lua",
 				Old:  "string.sub(value, 17, 48) .. AGREED .. string.sub(value, 65))\n",
@@ -164,7 +164,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a break ends what it leaves before the end of the hold",
-			Caught: inside("TestBreakIsAgreedOn"),
+			Caught: inside("TestBreakIsDoneByMajority"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/break.lua",
 				Old:  "broken(value, ARGV[4], ARGV[3]))\n",
@@ -191,7 +191,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: an ask overtakes the release before it",
-			Caught: inside("TestAnAskFollowsTheRelease"),
+			Caught: inside("TestAskFollowsRelease"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
 				Old:  "\t\tbefore := n.releasesBefore(t.r.spec.Name)\n",
@@ -200,7 +200,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a release overtakes the ask before it",
-			Caught: inside("TestAReleaseFollowsTheAsk"),
+			Caught: inside("TestReleaseFollowsAsk"),
 			Patches: []Patch{{
 				File: "internal/quorum/pending.go",
 				Old:  "\tif f == nil {\n\t\tn.mu.Unlock()\n\t\treturn true\n\t}\n",
@@ -209,7 +209,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a caller enters beside a remainder",
-			Caught: inside("TestRemainderExcludes"),
+			Caught: inside("TestRemainderExcludesAsHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
 				Old:  "    kept, soft, barred = true,",
@@ -218,7 +218,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: an owner enters what remains of its own hold",
-			Caught: inside("TestRemainderExcludes/an_owner,_where_it_alone_is_left"),
+			Caught: inside("TestRemainderExcludesAsHold/an_owner,_where_it_alone_is_left"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
 				Old:  "or own and theirs == owner\n",
@@ -227,7 +227,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a hold is repaired over its remainder",
-			Caught: inside("TestRemainderIsNotRepaired"),
+			Caught: inside("TestRepairOfRemainderSetsNothing"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
 				Old:  "if late then\n",
@@ -236,7 +236,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a hold that was broken is given back before its holder has stopped",
-			Caught: inside("TestRenewalOfABrokenHold"),
+			Caught: inside("TestRenewalOfBrokenHoldTellsByMajority"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
 				Old:  "broken >= 0 {",
@@ -245,7 +245,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: what was broken is said to be given back",
-			Caught: inside("TestFreeOfABrokenHold"),
+			Caught: inside("TestFreeOfBrokenHoldTellsByMajority"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/free.lua",
 				Old:  "  return 'R' .. by\n",
@@ -254,7 +254,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a break counts at fewer than a majority",
-			Caught: inside("TestBreakIsAgreedOn"),
+			Caught: inside("TestBreakIsDoneByMajority"),
 			Patches: []Patch{{
 				File: "internal/quorum/break.go",
 				Old:  "\tcase broken >= t.p.need:",
@@ -263,7 +263,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: what a break that failed has ended is not taken back",
-			Caught: inside("TestBreakIsAgreedOn"),
+			Caught: inside("TestBreakIsDoneByMajority"),
 			Patches: []Patch{{
 				File: "internal/quorum/break.go",
 				Old:  "\ta.node.addCleanup(c)\n",
@@ -272,7 +272,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a break takes any token",
-			Caught: inside("TestBreakTakesTheToken"),
+			Caught: inside("TestBreakEndsHoldOfToken"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/break.lua",
 				Old:  "  return ARGV[2] >= string.sub(value, 17, 32) and ARGV[2] <= string.sub(value, 33, 48)\n",
@@ -281,7 +281,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a break that arrives late takes effect",
-			Caught: inside("TestBreakWithoutAnswers"),
+			Caught: inside("TestBreakWithoutAnswersIsTakenBack"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/break.lua",
 				Old:  "if now > ARGV[5] then\n",
@@ -290,7 +290,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: taking one break back undoes another",
-			Caught: inside("TestTwoBreaksMeet"),
+			Caught: inside("TestBreakTakenBackLeavesBreakThatMetIt"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/break.lua",
 				Old:  "    if breaks ~= '' and not but_for(breaks, ARGV[3]) then\n",
@@ -299,7 +299,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: taking a break back holds again what was released",
-			Caught: inside("TestReleaseOfABrokenHold"),
+			Caught: inside("TestReleaseOfBrokenHoldIsFinal"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/free.lua",
 				Old:  "with_breaks(late, '')\n",
@@ -344,7 +344,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: one server at two nodes finds our own clock wrong",
-			Caught: inside("TestOneServerSetForwardAtTwoNodes"),
+			Caught: inside("TestOneServerAheadAtTwoNodesDoesNotCount"),
 			Patches: []Patch{{
 				File: "internal/quorum/clockcheck.go",
 				Old:  "err != nil || f.same != nil {",
@@ -371,7 +371,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a server that does not tell its run id is known by nothing",
-			Caught: inside("TestWhatAServerIsKnownBy"),
+			Caught: inside("TestServerIsKnownByRunIDOrText"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/node.lua",
 				Old:  "run ~= '' and run or ARGV[5])",
@@ -380,7 +380,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a node stays another one",
-			Caught: inside("TestANodeBecomesAnotherOne"),
+			Caught: inside("TestNodeThatBecomesAnotherDoesNotCount"),
 			Patches: []Patch{{
 				File: "internal/quorum/node.go",
 				Old:  "f.server != \"\" && f.server != n.server {",
@@ -398,7 +398,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: rounds without a pace",
-			Caught: inside("TestRoundsKeepThePace"),
+			Caught: inside("TestRoundsKeepPace"),
 			Patches: []Patch{{
 				File: "internal/quorum/resource.go",
 				Old:  "\tif pace != nil && pace.Next().After(now.Add(d)) {",

@@ -1,0 +1,157 @@
+package quorum
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// The next renewal tells a master all that it missed of a hold: the hold, its tokens, that it
+// shares by now; and never for longer than it may last, nor for shorter.
+func TestRenewalRepairs(t *testing.T) {
+	const far = 10 * time.Minute
+	gone := func(t *testing.T, s wire.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }
+	for _, c := range []struct {
+		name   string
+		missed func(t *testing.T, s wire.Store, text string)
+		change func(p *Protocol, r *protocol.Renewal)
+		ends   time.Duration // from now, at most some seconds less
+	}{
+		{"the hold", gone, nil, time.Minute},
+		{"its tokens", func(t *testing.T, s wire.Store, text string) {
+			put(t, 1, text[:16]+strings.Repeat("0", 32)+text[48:], s)
+		}, nil, time.Minute},
+		{"other tokens", func(t *testing.T, s wire.Store, text string) {
+			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:], s)
+		}, nil, time.Minute},
+		{"that it shares", func(t *testing.T, s wire.Store, text string) { put(t, 1, text[:2]+"x"+text[3:], s) }, nil, time.Minute},
+		{"the rest of a min hold", gone,
+			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
+		{"the end of a max hold", gone,
+			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }, 30 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			r := readerOf(p, "")
+			held := hold(t, r, servers, 1)
+			c.missed(t, servers[0], value(t, servers[1], 1))
+			renewal := renewalOf(r, 1, held.Token)
+			if c.change != nil {
+				c.change(p, &renewal)
+			}
+			renew(t, p, renewal)
+			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
+			if got == "" || got[:3] != "3rs" || got[16:48] != strings.Repeat(wire.Digits16(held.Token), 2) || got[16:48] != want[16:48] {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+			if left := time.Until(time.UnixMilli(end(t, got))); left > c.ends || left < c.ends-20*time.Second {
+				t.Errorf("for another %v, want %v", left, c.ends)
+			}
+		})
+	}
+}
+
+// A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing
+// from what the renewal confirmed.
+func TestRepairOfTokensShortensNothing(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := readerOf(p, "")
+	held := hold(t, r, servers, 1)
+	text := value(t, servers[0], 1)
+	put(t, 1, text[:16]+strings.Repeat("0", 32)+text[48:], servers[0])
+	renewal := renewalOf(r, 1, held.Token)
+	renewal.Ceiling = p.micros(time.Now().Add(30*time.Second + enough))
+	confirmed, ok := p.nodes[0].clock.NotAfter(p.local(renewal.Ceiling)) // as far as the client knows this master's clock
+	if !ok {
+		t.Fatal("of the clock nothing is known")
+	}
+	renew(t, p, renewal)
+	repaired := value(t, servers[0], 1)
+	if repaired[16:32] != wire.Digits16(held.Token) {
+		t.Fatalf("not repaired: %q", repaired)
+	}
+	const slower = 100 // ms: an answer that came since may have said less of the clock; the repair has ten seconds to arrive
+	if until, _ := wire.Number(confirmed); end(t, repaired) < until/1000-slower {
+		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-end(t, repaired))
+	}
+}
+
+// A repair takes nothing from another.
+func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := mutexOf(p)
+	held := hold(t, r, servers, 1)
+	do(t, servers[0], "DEL", "q:{%quorum}:x")
+	put(t, 9, written("3mx", 7, 7), servers[0])
+	renew(t, p, renewalOf(r, 1, held.Token))
+	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
+		t.Error("another held there")
+	}
+}
+
+// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing
+// again, also when that has given back what it had.
+func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
+	for name, over := range map[string]func(*testing.T, *resource){
+		"yielded": func(t *testing.T, r *resource) {
+			yields := ask(2)
+			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
+			answer, err := r.Ask(t.Context(), yields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "the next hold", answer, protocol.Held)
+			free(t, r, 2)
+		},
+		"released": func(t *testing.T, r *resource) { free(t, r, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers, all, p := startGated(t)
+			r := mutexOf(p)
+			held := hold(t, r, servers, 1)
+			do(t, servers[2], "DEL", "q:{%quorum}:x")
+			late := newOnce()
+			all[2].set(late.holdUp("renew"))
+			if renewed := renewOnce(t, p, renewalOf(r, 1, held.Token)); !renewed.Held || renewed.Err != nil {
+				t.Errorf("renewed: %+v", renewed)
+			}
+			<-late.came
+			over(t, r)
+			untilFree(t, servers, 1)
+			untilFree(t, servers, 2)
+			close(late.goes)
+			waitQuiet(t, p)
+			for i, s := range servers {
+				if knows(t, s, 1) {
+					t.Errorf("master %d keeps what was given back", i+1)
+				}
+			}
+		})
+	}
+}
+
+// The error of a renewal has each master's answer about its own name.
+func TestRenewalErrorNamesLock(t *testing.T) {
+	servers, all, p := startGated(t)
+	r := mutexOf(p)
+	held := hold(t, r, servers, 1)
+	for _, g := range all {
+		g.shut()
+	}
+	err := renewOnce(t, p, renewalOf(r, 1, held.Token)).Err
+	none := noMajorityOf(t, err)
+	if !strings.HasPrefix(err.Error(), `renew "x": `) {
+		t.Errorf("got %v", err)
+	}
+	for _, n := range none.Nodes {
+		if !strings.HasPrefix(n.Err.Error(), `renew "x" at node `) {
+			t.Errorf("got %v", n.Err)
+		}
+	}
+}

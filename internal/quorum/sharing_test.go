@@ -1,0 +1,189 @@
+package quorum
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// places returns how many masters know that a process waits for x, and what readers are kept out
+// for.
+func places(t *testing.T, servers []wire.Store) int64 {
+	return countAll(t, servers, "ZCARD", "q:{%quorum}+x")
+}
+
+// A writer that waits keeps new readers out, for half a second after each of its asks (trap 23).
+func TestReaderBesideWaitingWriterIsKeptOut(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	r, w := readerOf(p, ""), writerOf(p, "")
+	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
+	eventually(t, "a reader comes within half a second", func() bool {
+		asked := time.Now()
+		want(t, "writer", join(t, w, 2), protocol.Busy)
+		answer := tryAsk(t, r, 3)
+		if time.Since(asked) < 500*time.Millisecond {
+			want(t, "a new reader before a writer", answer, protocol.Busy)
+		}
+		if answer.Status == protocol.Held {
+			free(t, r, 3)
+		}
+		return answer.Status == protocol.Busy
+	})
+	want(t, "the reader that is in", tryAsk(t, r, 1), protocol.Held)
+	free(t, r, 1)
+	want(t, "writer", tryAsk(t, w, 2), protocol.Held)
+}
+
+// A waiting reader is told when an owner ceases to write, though the owner reads on.
+func TestReaderBehindOwnerIsToldWhenItStopsWriting(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	h := listen(t, servers, p)
+	want(t, "the owner writes", tryAsk(t, writerOf(p, "o"), 1), protocol.Held)
+	want(t, "and reads", tryAsk(t, readerOf(p, "o"), 2), protocol.Held)
+	want(t, "another reader", join(t, readerOf(p, ""), 3), protocol.Busy)
+	free(t, writerOf(p, "o"), 1)
+	eventually(t, "the reader is told", func() bool { nudges, _ := h.of(3); return len(nudges) > 0 })
+	want(t, "another reader", tryAsk(t, readerOf(p, ""), 3), protocol.Held)
+}
+
+// A writer that is in, or waits no more, keeps no reader out, and leaves nothing.
+func TestWriterThatWaitedLeavesNothing(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	for _, gives := range []bool{false, true} {
+		want(t, "reader", tryAsk(t, readerOf(p, ""), 1), protocol.Held)
+		want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
+		eventually(t, "a majority knows the writer", func() bool { return places(t, servers) >= 4 })
+		if gives {
+			free(t, writerOf(p, ""), 2)
+		} else {
+			free(t, readerOf(p, ""), 1)
+			want(t, "writer", tryAsk(t, writerOf(p, ""), 2), protocol.Held)
+			free(t, writerOf(p, ""), 2)
+			want(t, "reader", tryAsk(t, readerOf(p, ""), 1), protocol.Held)
+		}
+		want(t, "another reader", tryAsk(t, readerOf(p, ""), 3), protocol.Held)
+		free(t, readerOf(p, ""), 1)
+		free(t, readerOf(p, ""), 3)
+		eventually(t, "nothing is left", func() bool {
+			return countAll(t, servers, "EXISTS", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x") == 0
+		})
+	}
+}
+
+// A writer that a minority kept out is known to wait there. Its place there goes with its hold, in
+// whatever form that is given back, and keeps nobody out meanwhile.
+func TestDowngradeLeavesNoPlace(t *testing.T) {
+	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			put(t, 9, written("3rs", 7, 7), servers[0])
+			want(t, "a majority holds for the writer", join(t, writerOf(p, ""), 1), protocol.Held)
+			left := func() int64 { return countAll(t, servers[:1], "EXISTS", "q:{%quorum}+x") }
+			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
+			if !others {
+				do(t, servers[0], "DEL", "q:{%quorum}:x")
+			}
+			down, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
+			if err != nil || down.Status != protocol.Held {
+				t.Fatalf("downgrade: %+v, %v", down, err)
+			}
+			eventually(t, "the first master forgets", func() bool { return left() == 0 })
+			if !free(t, readerOf(p, ""), 1) {
+				t.Error("there was no hold")
+			}
+		})
+	}
+}
+
+// A release removes the place that a downgrade left at a master that it did not reach.
+func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	hold(t, writerOf(p, ""), servers, 1)
+	do(t, servers[0], "ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"3rx"+"0:"+p.channel)
+	free(t, readerOf(p, ""), 1)
+	eventually(t, "the first master forgets", func() bool { return places(t, servers) == 0 })
+}
+
+// The place of a writer that was told and does not come goes, and keeps new readers out no longer.
+func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	hold(t, readerOf(p, ""), servers, 1)
+	want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
+	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
+	free(t, readerOf(p, ""), 1)
+	eventually(t, "it is told, or is not there", func() bool { return places(t, servers[:1]) <= 1 })
+	if left := do(t, servers[0], "PTTL", "q:{%quorum}+x").(int64); left > 500 {
+		t.Errorf("%v ms are left", left)
+	}
+}
+
+// A master that missed one of the holders is not what counts them.
+func TestBusyCountsAllHolders(t *testing.T) {
+	for _, missed := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}} {
+		servers := start(t)
+		p := client(t, servers, true, id(0))
+		for reader, at := range missed {
+			put(t, 8+reader, written("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
+		}
+		busy := tryAsk(t, writerOf(p, ""), 1)
+		if want(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
+			t.Errorf("missed %v: %d holders, want 2", missed, busy.Holders)
+		}
+	}
+}
+
+// A hold that nobody gives back, because it was lost, leaves no place either.
+func TestLostHoldLeavesNoPlace(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	put(t, 9, written("3mx", 7, 7), servers[0])
+	held := join(t, mutexOf(p), 1)
+	want(t, "hold", held, protocol.Held)
+	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })
+	do(t, servers[0], "DEL", "q:{%quorum}:x")
+	renew(t, p, renewalOf(mutexOf(p), 1, held.Token))
+	p.Close(time.Now().Add(enough)) // else the place goes when no ask can make another
+	eventually(t, "the first master forgets", func() bool { return places(t, servers[:1]) == 0 })
+	for i, s := range servers {
+		if !knows(t, s, 1) {
+			t.Errorf("master %d forgot the hold", i+1)
+		}
+	}
+}
+
+// A waiter that has waited for longer than the masters' clocks show is first nevertheless.
+func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	h := listen(t, servers, p)
+	hold(t, mutexOf(other), servers, 1)
+	for n, waited := range map[int]time.Duration{2: time.Second, 3: 100 * 365 * 24 * time.Hour, 4: 0} {
+		for _, node := range p.nodes {
+			waits := &acquisition{r: mutexOf(p), ask: ask(n), waited: waited, outcome: newOutcome()}
+			waits.ask.Join = true
+			if a := waits.askNode(node, 1, 1); a.status != 'B' {
+				t.Fatalf("got %+v", a)
+			}
+		}
+	}
+	for _, s := range servers {
+		order := do(t, s, "ZRANGE", "q:{%quorum}+x", 0, -1).([]any)
+		if len(order) != 3 || !strings.HasPrefix(order[0].(string), string(id(3))) || !strings.HasPrefix(order[2].(string), string(id(4))) {
+			t.Errorf("got %q", order)
+		}
+	}
+	free(t, mutexOf(other), 1)
+	eventually(t, "the first is told by all", func() bool { nudges, _ := h.of(3); return len(nudges) == 3 })
+	if nudges, _ := h.of(3); nudges[0] != 0 || nudges[2] != 0 {
+		t.Errorf("the first is told to ask in %v", nudges)
+	}
+}
