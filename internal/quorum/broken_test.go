@@ -66,7 +66,7 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
 				servers, p := arranged(t, masters, "3mx")
-				was, err := giveBack(t, mutexOf(p), 1, keep)
+				was, err := freeKeeping(t, mutexOf(p), 1, keep)
 				got := "none"
 				switch {
 				case was && err == nil:
@@ -268,7 +268,7 @@ func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 			if _, err := mutexOf(p).Ask(t.Context(), ask(1)); !brokenBy("by", err) {
 				t.Errorf("its holder asks: %v", err)
 			}
-			if _, err := giveBack(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
+			if _, err := freeKeeping(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
 				t.Errorf("release: %v", err)
 			}
 			eventually(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })

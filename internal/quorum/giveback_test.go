@@ -387,13 +387,13 @@ func TestReleaseBesideForeignKeyLeavesIt(t *testing.T) {
 	for n, key := range []string{"q:{%quorum}+x", "q:{%quorum}=x"} {
 		hold(t, mutex, servers, n)
 		doAll(t, servers, "RPUSH", key, "text")
-		if _, err := giveBack(t, mutex, n, 0); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
+		if _, err := freeKeeping(t, mutex, n, 0); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
 			t.Errorf("got %v", err)
 		}
 		if countAll(t, servers, "LLEN", key) != 3 || countAll(t, servers, "DEL", key) != 3 {
 			t.Error("touched")
 		}
-		_, _ = giveBack(t, mutex, n, 0)
+		_, _ = freeKeeping(t, mutex, n, 0)
 		untilFree(t, servers, n)
 	}
 }

@@ -175,7 +175,7 @@ func requestsOf(t *testing.T, r *resource) map[string]func() error {
 		},
 		"downgrade": func() error { _, err := r.Downgrade(t.Context(), ask(1)); return err },
 		"look":      func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: id(5)}); return err },
-		"free":      func() error { _, err := giveBack(t, r, 1, 0); return err },
+		"free":      func() error { _, err := freeKeeping(t, r, 1, 0); return err },
 		"renew":     func() error { return renewOnce(t, r.p, renewalOf(r, 1, 7)).Err },
 	}
 }

@@ -102,7 +102,7 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	free(t, r, 2)
 	untilTold(t, h, 3, 20*time.Second, time.Hour) // when the remainder is over
 	waitQuiet(t, other)
-	if _, err := giveBack(t, r, 1, 0); err == nil {
+	if _, err := freeKeeping(t, r, 1, 0); err == nil {
 		t.Fatal("given back")
 	}
 	untilTold(t, h, 3, 0, time.Second)
@@ -117,7 +117,7 @@ func TestWaiterBehindMinHoldIsToldItsEnd(t *testing.T) {
 	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
 	want(t, "reader", tryAsk(t, r, 2), protocol.Held)
 	waitQuiet(t, other)
-	if was, err := giveBack(t, r, 1, 30*time.Second); !was || err != nil {
+	if was, err := freeKeeping(t, r, 1, 30*time.Second); !was || err != nil {
 		t.Fatal(was, err)
 	}
 	waitQuiet(t, other)

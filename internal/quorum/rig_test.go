@@ -237,8 +237,8 @@ func hold(t *testing.T, r *resource, servers []wire.Store, n int) protocol.Answe
 	return answer
 }
 
-// giveBack gives back, with a min hold unless keep is 0.
-func giveBack(t *testing.T, r *resource, n int, keep time.Duration) (was bool, err error) {
+// freeKeeping gives back, with a min hold unless keep is 0.
+func freeKeeping(t *testing.T, r *resource, n int, keep time.Duration) (was bool, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
@@ -252,7 +252,7 @@ func giveBack(t *testing.T, r *resource, n int, keep time.Duration) (was bool, e
 // free gives back.
 func free(t *testing.T, r *resource, n int) bool {
 	t.Helper()
-	was, err := giveBack(t, r, n, 0)
+	was, err := freeKeeping(t, r, n, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
