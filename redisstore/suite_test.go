@@ -52,6 +52,7 @@ func TestClusterPermissions(t *testing.T)  { adaptertest.ClusterPermissions(t, p
 func TestClusterSeam(t *testing.T)         { adaptertest.ClusterSeam(t, plain) }
 func TestClusterNodes(t *testing.T)        { adaptertest.ClusterNodes(t, plain) }
 func TestSentinelSeam(t *testing.T)        { adaptertest.SentinelSeam(t, plain) }
+func TestUnderFIPS(t *testing.T)           { adaptertest.FIPS(t, plain) }
 func TestSentOnceBroken(t *testing.T)      { adaptertest.SentOnce(t, plain) }
 
 // The contracts of a store hold whatever the protocol and the client's own time-outs are.

@@ -3,7 +3,6 @@ package traps_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -46,24 +45,6 @@ func TestNamesGoneLeaveOneKeyPerSlot(t *testing.T) {
 			t.Errorf("%q is left", key)
 		}
 	}
-}
-
-// Trap 30: it runs where SHA-1 is refused.
-func TestUnderFIPS(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	srv := redisserver.Start(t)
-	out, err := harness.Child("TestChildLocks", "GODEBUG=fips140=only", "HOLDFAST_ADDR="+srv.Addr()).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "locked and released") {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// TestChildLocks is what TestUnderFIPS runs.
-func TestChildLocks(t *testing.T) {
-	harness.OnlyChild(t)
-	harness.Release(t, harness.Lock(t, harness.Locker(t, os.Getenv("HOLDFAST_ADDR"), nil).Mutex("n")))
-	fmt.Println("locked and released")
 }
 
 // Trap 40: tokens grow through the loss of all data, and through a clock that is ahead; a clock
