@@ -33,7 +33,8 @@ func (c *Cycle) equals(other *Cycle) bool {
 	}
 	for i := range c.Members {
 		a, b := &c.Members[i], &other.Members[i]
-		if a.Waits != b.Waits || a.Place.ID != b.Place.ID || a.Holds != b.Holds || a.Hold.ID != b.Hold.ID || a.aheadID() != b.aheadID() {
+		if a.Waits != b.Waits || a.Place.ID != b.Place.ID || a.Holds != b.Holds || a.Hold.ID != b.Hold.ID ||
+			a.aheadID() != b.aheadID() {
 			return false
 		}
 	}

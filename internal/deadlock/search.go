@@ -39,7 +39,8 @@ func Search(ctx context.Context, servers protocol.Operators, within time.Duratio
 			}
 		}
 	}
-	slices.SortFunc(confirmed, func(a, b *Cycle) int { return cmp.Compare(a.Members[0].Place.Order, b.Members[0].Place.Order) })
+	slices.SortFunc(confirmed,
+		func(a, b *Cycle) int { return cmp.Compare(a.Members[0].Place.Order, b.Members[0].Place.Order) })
 	return confirmed, nil
 }
 

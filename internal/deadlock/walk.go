@@ -45,7 +45,8 @@ type walkStep struct {
 // Walk returns the cycle whose victim is a ticket that waits for a name. It returns nil if there is
 // none, or if it is too far to walk. The error is that of Inspect.
 func Walk(ctx context.Context, servers protocol.Operators, name string, id protocol.ID) (*Cycle, error) {
-	w := &walk{servers: servers, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker), seen: make(map[protocol.Evidence]bool)}
+	w := &walk{servers: servers, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker),
+		seen: make(map[protocol.Evidence]bool)}
 	err := w.visitQueue(name, func(q *queued) bool {
 		if q.place.ID != id {
 			return true
@@ -99,7 +100,8 @@ func (w *walk) followHold(i int) (found *Cycle, err error) {
 		}
 		for _, next := range q.place.Under {
 			if b, blocks := w.blockers[next.ID]; blocks && next.Name == w.name {
-				found = w.makeCycle(i, Member{Waits: under.Name, Place: q.place, Holds: w.name, Hold: b.hold, ahead: ahead}, b.ahead)
+				found = w.makeCycle(i, Member{Waits: under.Name, Place: q.place, Holds: w.name, Hold: b.hold,
+					ahead: ahead}, b.ahead)
 				return false
 			}
 		}
@@ -126,7 +128,8 @@ func (w *walk) makeCycle(i int, last Member, ahead *protocol.Place) *Cycle {
 			Waits: w.steps[s.parent].under.Name, Place: s.place, Holds: s.under.Name, Hold: s.hold, ahead: s.ahead,
 		})
 	}
-	members[0] = Member{Waits: w.name, Place: w.place, Holds: w.steps[i].under.Name, Hold: w.steps[i].hold, ahead: ahead}
+	members[0] = Member{Waits: w.name, Place: w.place, Holds: w.steps[i].under.Name, Hold: w.steps[i].hold,
+		ahead: ahead}
 	return &Cycle{members}
 }
 
@@ -170,7 +173,8 @@ func sameOwner(a, b protocol.Party) bool { return !a.Unnamed && !b.Unnamed && a.
 // returns false. Names of other kinds have none. It stops at the last inspection of the walk.
 func (w *walk) visitQueue(name string, visit func(*queued) bool) error {
 	q := queued{}
-	for page := (protocol.Page{Holds: pageOfHolds, Queue: pageOfPlaces}); w.inspections < maxInspections; page.Holds = 0 {
+	for page := (protocol.Page{Holds: pageOfHolds,
+		Queue: pageOfPlaces}); w.inspections < maxInspections; page.Holds = 0 {
 		w.inspections++
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		in, err := w.servers.Inspect(ctx, name, page)

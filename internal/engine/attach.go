@@ -91,7 +91,8 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 		if err != nil {
 			return err
 		}
-		return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missingError(r) })
+		return a.renew(ctx, limit, (*hold).queryRequest,
+			func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missingError(r) })
 	})
 }
 
@@ -272,7 +273,8 @@ func (h *hold) takeAttached(r protocol.Renewed, sent time.Time) error {
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
 	if isPast(h.end(), h.heldSince) {
-		return &protocol.Failure{Op: "attach", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: errLate}
+		return &protocol.Failure{Op: "attach", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Unknown: true,
+			Err: errLate}
 	}
 	return nil
 }

@@ -49,11 +49,16 @@ func TestLeaseBindEndsWithFirst(t *testing.T) {
 		cause error
 		ended time.Duration
 	}{
-		"ctx":     {func(_ *Engine, _ *Lease, cancel context.CancelCauseFunc, _ context.CancelFunc) { cancel(errCaller) }, errCaller, 0},
-		"cancel":  {func(_ *Engine, _ *Lease, _ context.CancelCauseFunc, unbind context.CancelFunc) { unbind() }, context.Canceled, 0},
-		"release": {func(_ *Engine, l *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = l.Release() }, context.Canceled, 0},
-		"close":   {func(e *Engine, _ *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = e.Close() }, errClosed, 0},
-		"loss":    {func(*Engine, *Lease, context.CancelCauseFunc, context.CancelFunc) {}, errOver, 15*time.Second - margin(15*time.Second)},
+		"ctx": {func(_ *Engine, _ *Lease, cancel context.CancelCauseFunc, _ context.CancelFunc) { cancel(errCaller) },
+			errCaller, 0},
+		"cancel": {func(_ *Engine, _ *Lease, _ context.CancelCauseFunc, unbind context.CancelFunc) { unbind() },
+			context.Canceled, 0},
+		"release": {func(_ *Engine, l *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = l.Release() },
+			context.Canceled, 0},
+		"close": {func(e *Engine, _ *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = e.Close() },
+			errClosed, 0},
+		"loss": {func(*Engine, *Lease, context.CancelCauseFunc, context.CancelFunc) {}, errOver,
+			15*time.Second - margin(15*time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -192,7 +197,8 @@ func TestLeaseBindLeavesNothingAtLease(t *testing.T) {
 // that of ctx.
 func TestLeaseBindEntersFirstThatLives(t *testing.T) {
 	e := inMemory(t)
-	shared := e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, Options{TTL: 15 * time.Second, Strict: true})
+	shared := e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true},
+		Options{TTL: 15 * time.Second, Strict: true})
 	try := func(ctx context.Context) *Lease {
 		t.Helper()
 		lease, err := shared.Try(ctx)

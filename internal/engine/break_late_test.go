@@ -21,15 +21,18 @@ func TestBreakAsHandedOver(t *testing.T) {
 		leased        bool          // a lease is made of the hold
 		most          time.Duration // until the next gets in, at most
 	}{
-		"grant, break":            {leased: true, most: late},
-		"grant, late break":       {broken: way{messages: late}, leased: true, most: 2 * late},
-		"late grant, break":       {grant: way{messages: late}, most: late},
-		"both late":               {grant: way{messages: late}, broken: way{messages: 2 * late}, leased: true, most: 3 * late},
-		"lost grant, break":       {grant: way{noMessages: true}, most: late},
-		"grant, lost break":       {broken: way{noMessages: true}, leased: true, most: claim},
-		"both lost":               {grant: way{noMessages: true}, broken: way{noMessages: true}, most: claim + 7*time.Second},
-		"grant, then silence":     {broken: silent, leased: true, most: claim + 7*time.Second},
-		"late break, slow answer": {grant: way{messages: late, back: late}, broken: way{messages: late / 2, back: late}, most: 3 * late},
+		"grant, break":      {leased: true, most: late},
+		"grant, late break": {broken: way{messages: late}, leased: true, most: 2 * late},
+		"late grant, break": {grant: way{messages: late}, most: late},
+		"both late": {grant: way{messages: late}, broken: way{messages: 2 * late}, leased: true,
+			most: 3 * late},
+		"lost grant, break": {grant: way{noMessages: true}, most: late},
+		"grant, lost break": {broken: way{noMessages: true}, leased: true, most: claim},
+		"both lost": {grant: way{noMessages: true}, broken: way{noMessages: true},
+			most: claim + 7*time.Second},
+		"grant, then silence": {broken: silent, leased: true, most: claim + 7*time.Second},
+		"late break, slow answer": {grant: way{messages: late, back: late}, broken: way{messages: late / 2, back: late},
+			most: 3 * late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
@@ -106,13 +109,15 @@ func TestBreakBeforeAnswer(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, op := newHost(t, server), newHost(t, server)
 				if test.listens {
-					kept, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}).Try(t.Context())
+					kept, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+						engine.Options{TTL: 15 * time.Second}).Try(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
 					waits := make(chan *engine.Lease)
 					go func() {
-						lease, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
+						lease, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+							engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
 						if err != nil {
 							t.Error(err)
 						}

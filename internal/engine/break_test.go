@@ -40,7 +40,8 @@ func broken(t *testing.T, lease *engine.Lease) time.Time {
 	t.Helper()
 	at := lost(t, lease, engine.Broken)
 	var cause *loss
-	if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.By != operator || cause.Token != lease.Token() {
+	if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.By != operator ||
+		cause.Token != lease.Token() {
 		t.Errorf("lost by %v", err)
 	}
 	return at
@@ -85,7 +86,8 @@ func TestBreakLetsNextInAfterRelease(t *testing.T) {
 				if !op.breaks(protocol.Mutex, lease.Token(), false) {
 					t.Fatal("not broken")
 				}
-				if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != operator {
+				if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken ||
+					in.Holds[0].By != operator {
 					t.Errorf("Inspect: %+v", in)
 				}
 				if told := broken(t, lease).Sub(began); told > test.most {
@@ -156,7 +158,8 @@ func TestBreakReachesOwnClient(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 				began := time.Now()
-				done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator, Force: test.force})
+				done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator,
+					Force: test.force})
 				if test.most == 0 && (!done || err != nil || lease.Err() == nil) {
 					t.Fatalf("Break: %v, %v; the lease: %v", done, err, lease.Err())
 				}
@@ -203,8 +206,9 @@ func TestBreakIsToldByEveryAnswer(t *testing.T) {
 		fixed bool
 		tell  func(a *host, lease *engine.Lease) error
 	}{
-		"check":     {tell: func(a *host, lease *engine.Lease) error { return lease.Check(a.t.Context()) }},
-		"extend":    {fixed: true, tell: func(a *host, lease *engine.Lease) error { return lease.Extend(a.t.Context()) }},
+		"check": {tell: func(a *host, lease *engine.Lease) error { return lease.Check(a.t.Context()) }},
+		"extend": {fixed: true,
+			tell: func(a *host, lease *engine.Lease) error { return lease.Extend(a.t.Context()) }},
 		"downgrade": {tell: func(a *host, lease *engine.Lease) error { return lease.Downgrade(a.t.Context()) }},
 		"release":   {tell: func(a *host, lease *engine.Lease) error { return lease.Release() }},
 	} {
@@ -217,7 +221,8 @@ func TestBreakIsToldByEveryAnswer(t *testing.T) {
 				}
 				op.breaks(protocol.ReadWrite, lease.Token(), false)
 				var cause *loss
-				if err := test.tell(a, lease); !errors.As(err, &cause) || cause.Why != engine.Broken || cause.By != operator {
+				if err := test.tell(a, lease); !errors.As(err, &cause) || cause.Why != engine.Broken ||
+					cause.By != operator {
 					t.Errorf("it says %v", err)
 				}
 				_ = lease.Release()
@@ -238,7 +243,8 @@ func TestBreakIsToldByEveryAnswer(t *testing.T) {
 			}
 			op.breaks(protocol.Mutex, lease.Token(), false)
 			var refused *engine.AttachError
-			if _, err := b.Attach(t.Context(), detached[0]); !errors.As(err, &refused) || refused.Why != engine.Broken || refused.By != operator {
+			if _, err := b.Attach(t.Context(), detached[0]); !errors.As(err, &refused) ||
+				refused.Why != engine.Broken || refused.By != operator {
 				t.Errorf("Attach: %v", err)
 			}
 		})

@@ -64,7 +64,8 @@ func (c *crowd) run(server *memory.Server, seed uint64, processes, each int, tim
 		})
 		c.Cleanup(func() { _ = e.Close() })
 		for i := range each {
-			o := &orderer{crowd: c, engine: e, label: fmt.Sprint(p, "/", i), random: rand.New(rand.NewPCG(seed, uint64(p*each+i))), holds: make(map[string]bool)}
+			o := &orderer{crowd: c, engine: e, label: fmt.Sprint(p, "/", i),
+				random: rand.New(rand.NewPCG(seed, uint64(p*each+i))), holds: make(map[string]bool)}
 			c.orderers[o.label] = o
 		}
 	}
@@ -138,7 +139,8 @@ func (o *orderer) checkTrue(found *deadlock.Cycle) {
 	for _, m := range found.Members {
 		other := o.orderers[m.Place.Party.Label]
 		if !other.holds[m.Holds] || other.waits != m.Waits {
-			o.Errorf("%q holds %v and waits for %q, and is told to hold %q and to wait for %q", other.label, other.holds, other.waits, m.Holds, m.Waits)
+			o.Errorf("%q holds %v and waits for %q, and is told to hold %q and to wait for %q", other.label,
+				other.holds, other.waits, m.Holds, m.Waits)
 		}
 	}
 }

@@ -258,7 +258,8 @@ func chain(t *testing.T, server *memory.Server, n int, end string) (ask func()) 
 		ticket := protocol.Ticket{ID: protocol.NewID(), Block: 1}
 		answer, err := resource(i).Ask(t.Context(), protocol.Ask{Ticket: ticket, TTL: time.Hour})
 		must(answer, err, protocol.Held)
-		waits[i] = protocol.Ticket{ID: protocol.NewID(), Block: 1, Under: []protocol.Evidence{{Name: name(i), ID: ticket.ID}}}
+		waits[i] = protocol.Ticket{ID: protocol.NewID(), Block: 1,
+			Under: []protocol.Evidence{{Name: name(i), ID: ticket.ID}}}
 	}
 	ask = func() {
 		for i, ticket := range waits {
@@ -348,7 +349,8 @@ func TestDeadlockOfAGroup(t *testing.T) {
 // has2 takes a mutex that is free.
 func (h *host) has2(t *testing.T, of string) *engine.Lease {
 	t.Helper()
-	lease, err := h.Lock(protocol.Spec{Name: of, Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
+	lease, err := h.Lock(protocol.Spec{Name: of, Kind: protocol.Mutex},
+		engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +366,8 @@ func TestDeadlockCheckCostsNothingWithoutLeases(t *testing.T) {
 		var waiters []*waiter
 		for range 3 {
 			waiters = append(waiters, b.waitsFor(t.Context(), b.wants("n0", writes)))
-			waiters = append(waiters, b.waitsFor(ofB.Context(), b.Lock(b.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
+			waiters = append(waiters, b.waitsFor(ofB.Context(),
+				b.Lock(b.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
 		}
 		if places := len(inspect(t, server, "n0").Queue); places != 1 {
 			t.Errorf("%d places for one pool", places)
@@ -429,7 +432,8 @@ func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
 		var warnings strings.Builder
 		denied := engine.New(blind{server.Connect("test")}, engine.Config{
-			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.NewTextHandler(&warnings, nil)), Closed: errClosed, Cause: func(l engine.Lost) error { return &loss{l} },
+			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.NewTextHandler(&warnings, nil)), Closed: errClosed,
+			Cause: func(l engine.Lost) error { return &loss{l} },
 		})
 		defer denied.Close()
 		c := &host{Engine: denied, t: t}
@@ -456,5 +460,6 @@ func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 type blind struct{ protocol.Protocol }
 
 func (blind) Inspect(context.Context, string, protocol.Page) (protocol.Inspection, error) {
-	return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Reason: protocol.Denied, Err: errors.New("no permission")}
+	return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Reason: protocol.Denied,
+		Err: errors.New("no permission")}
 }

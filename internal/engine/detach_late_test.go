@@ -21,7 +21,8 @@ func TestDetachWaitsForALateAsk(t *testing.T) {
 		a.wire.lead(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			a.wire.open() // for the next ask
 			time.AfterFunc(900*time.Millisecond, func() { _, _ = r.Ask(context.Background(), ask) })
-			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true, Err: errors.New("broken")}
+			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true,
+				Err: errors.New("broken")}
 		})
 		asked := time.Now()
 		lease, err := l.Acquire(t.Context())
@@ -53,7 +54,8 @@ func TestDetachFixedProlonged(t *testing.T) {
 		server := memory.New(protocol.Features{Queue: true, Tokens: true})
 		a, b := newProcess(t, server), newProcess(t, server)
 		granted := time.Now()
-		lease, err := a.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options{TTL: ttl, Fixed: true}).Try(t.Context())
+		lease, err := a.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+			Options{TTL: ttl, Fixed: true}).Try(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +75,8 @@ func TestDetachFixedProlonged(t *testing.T) {
 					t.Fatalf("after %v: %v", time.Since(granted), err)
 				}
 				if until := lease.Until(); until.After(end) || until.Before(end.Add(-drift)) {
-					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted), end.Sub(granted))
+					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted),
+						end.Sub(granted))
 				}
 				end = lease.Until()
 			}

@@ -224,7 +224,8 @@ func TestAttachAfterMaxHold(t *testing.T) {
 
 // rw is the lock that readers and writers contend for.
 func (h *host) rw(shared bool) *engine.Lock {
-	return h.Lock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared}, engine.Options{TTL: 15 * time.Second})
+	return h.Lock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared},
+		engine.Options{TTL: 15 * time.Second})
 }
 
 func (h *host) takes(l *engine.Lock) *engine.Lease {
@@ -301,7 +302,8 @@ func TestAttachedHoldIsNotPassedOn(t *testing.T) {
 		b.releases(here)
 		second := w2.in()
 		if second.Token() <= first.Token() || second.Owner() == first.Owner() {
-			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(), second.Owner())
+			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(),
+				second.Owner())
 		}
 		lost(t, there, engine.Gone)
 		b.releases(second)

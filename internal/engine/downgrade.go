@@ -264,7 +264,8 @@ func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 		select {
 		case <-renewing:
 		case <-ctx.Done():
-			err = &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+			err = &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer,
+				Err: protocol.EndOf(ctx)}
 		}
 		e.mu.Lock()
 		if err != nil {

@@ -87,7 +87,8 @@ func (d *drawing) silent(ttl time.Duration) {
 		shown := t + (wide-1)*max(min(t, expiry)-trustEnds, 0)
 		return laneLeft + shown.Seconds()*perSecond
 	}
-	d.panel(fmt.Sprintf("The holder goes silent: trust ends before the hold does (TTL %s, renewed every %s)", spaced(ttl), spaced(step)))
+	d.panel(fmt.Sprintf("The holder goes silent: trust ends before the hold does (TTL %s, renewed every %s)",
+		spaced(ttl), spaced(step)))
 	d.rect("band", trustEnds, expiry, holderLane-32, axis-holderLane+32)
 	d.lanes()
 
@@ -128,7 +129,8 @@ func (d *drawing) handOver(ttl time.Duration) {
 
 	d.arrow(0, holderLane+barHeight, serverLane, "", "release")
 	d.arrow(arrives, serverLane+barHeight, waiterLane, "", "message")
-	d.arrow(first, waiterLane, serverLane+barHeight, fmt.Sprintf("first renewal, after %s: the hold now lasts a TTL", spaced(first)), "")
+	d.arrow(first, waiterLane, serverLane+barHeight, fmt.Sprintf("first renewal, after %s: the hold now lasts a TTL",
+		spaced(first)), "")
 	d.line("claim", 0, serverLane-9, c, serverLane-9)
 	d.line("claim", 0, serverLane-13, 0, serverLane-5)
 	d.line("claim", c, serverLane-13, c, serverLane-5)
@@ -151,7 +153,8 @@ func (d *drawing) lanes() {
 }
 
 func (d *drawing) rect(class string, from, to time.Duration, y, height float64) {
-	fmt.Fprintf(d, `  <rect class="%s" x="%.1f" y="%.0f" width="%.1f" height="%.0f"/>`+"\n", class, d.scale(from), d.top+y, d.scale(to)-d.scale(from), height)
+	fmt.Fprintf(d, `  <rect class="%s" x="%.1f" y="%.0f" width="%.1f" height="%.0f"/>`+"\n", class, d.scale(from),
+		d.top+y, d.scale(to)-d.scale(from), height)
 }
 
 // bar is a rectangle in a lane, with a text in its middle.
@@ -161,11 +164,13 @@ func (d *drawing) bar(class string, from, to time.Duration, lane float64, text s
 	if class == "wait" {
 		on = "name"
 	}
-	fmt.Fprintf(d, `  <text class="%s" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", on, (d.scale(from)+d.scale(to))/2, d.top+lane+18, text)
+	fmt.Fprintf(d, `  <text class="%s" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", on,
+		(d.scale(from)+d.scale(to))/2, d.top+lane+18, text)
 }
 
 func (d *drawing) line(class string, from time.Duration, y1 float64, to time.Duration, y2 float64) {
-	fmt.Fprintf(d, `  <line class="%s" x1="%.1f" y1="%.0f" x2="%.1f" y2="%.0f" stroke-width="1.5"/>`+"\n", class, d.scale(from), d.top+y1, d.scale(to), d.top+y2)
+	fmt.Fprintf(d, `  <line class="%s" x1="%.1f" y1="%.0f" x2="%.1f" y2="%.0f" stroke-width="1.5"/>`+"\n", class,
+		d.scale(from), d.top+y1, d.scale(to), d.top+y2)
 }
 
 // arrow is a request or a message between two lanes, with a text on its right or its left.
@@ -175,7 +180,8 @@ func (d *drawing) arrow(at time.Duration, from, to float64, right, left string) 
 		tip = -tip
 	}
 	d.line("", at, from, at, to+tip)
-	fmt.Fprintf(d, `  <path d="M %.1f %.0f l -4.5 %.0f h 9 z" style="fill: var(--ink)"/>`+"\n", d.scale(at), d.top+to, tip)
+	fmt.Fprintf(d, `  <path d="M %.1f %.0f l -4.5 %.0f h 9 z" style="fill: var(--ink)"/>`+"\n", d.scale(at), d.top+to,
+		tip)
 	y := (from+to)/2 + 5
 	if right != "" {
 		d.text("", at, y, 8, "start", right)
@@ -186,11 +192,13 @@ func (d *drawing) arrow(at time.Duration, from, to float64, right, left string) 
 }
 
 func (d *drawing) text(class string, at time.Duration, y, beside float64, anchor, text string) {
-	fmt.Fprintf(d, `  <text class="%s" x="%.1f" y="%.0f" text-anchor="%s">%s</text>`+"\n", class, d.scale(at)+beside, d.top+y, anchor, text)
+	fmt.Fprintf(d, `  <text class="%s" x="%.1f" y="%.0f" text-anchor="%s">%s</text>`+"\n", class, d.scale(at)+beside,
+		d.top+y, anchor, text)
 }
 
 func (d *drawing) ticks(every, end time.Duration) {
-	fmt.Fprintf(d, `  <line class="faint" x1="%.1f" y1="%.0f" x2="%.1f" y2="%.0f"/>`+"\n", laneLeft, d.top+axis, laneRight, d.top+axis)
+	fmt.Fprintf(d, `  <line class="faint" x1="%.1f" y1="%.0f" x2="%.1f" y2="%.0f"/>`+"\n", laneLeft, d.top+axis,
+		laneRight, d.top+axis)
 	for t := time.Duration(0); t < end; t += every {
 		d.line("faint", t, axis, t, axis+5)
 		d.text("faint", t, axis+19, 0, "middle", spaced(t))

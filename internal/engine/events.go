@@ -26,7 +26,7 @@ const (
 	Watching                       // a caller waits for a state of a name, and not for a lease
 	SlowWait                       // a caller waits for long: Took, Holder, Since and Stack
 	SlowHold                       // a lease lasts long: Took and Stack
-	Confirmed                      // a renewal of a hold that was promised for less than a TTL: by a hand-over, for its claim
+	Confirmed                      // a renewal of a hold that had less than a TTL, such as a claim
 )
 
 // An Event is one thing that happened.
@@ -186,7 +186,8 @@ func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
 
 // event makes an event about a hold in the background. Its caller is that of the present tenure.
 func (h *hold) event(kind EventKind) Event {
-	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.spec.Name, Token: h.token, Context: context.Background()}
+	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.spec.Name, Token: h.token,
+		Context: context.Background()}
 	if h.tenure != nil {
 		event.Context, event.Contended = h.tenure.firstLease.parent, h.tenure.firstLease.contended
 	}

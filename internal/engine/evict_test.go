@@ -91,7 +91,8 @@ func TestEvictEndsWait(t *testing.T) {
 // A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.
 func TestOwnCallsNeedNoMessage(t *testing.T) {
 	permits := func(h *host, n int64) *engine.Lock {
-		return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n}, engine.Options{TTL: 15 * time.Second}).Weigh(1)
+		return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n},
+			engine.Options{TTL: 15 * time.Second}).Weigh(1)
 	}
 	for name, test := range map[string]func(t *testing.T, a *host) (done func() bool, call func() error){
 		"Evict": func(t *testing.T, a *host) (func() bool, func() error) {
@@ -129,7 +130,8 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func() bool { return lease.Err() != nil }, func() error { return a.DropDetached(t.Context(), detached) }
+			return func() bool { return lease.Err() != nil },
+				func() error { return a.DropDetached(t.Context(), detached) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

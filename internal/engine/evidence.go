@@ -26,7 +26,8 @@ func (l *Lock) waitsUnder(ctx context.Context) (under []*Lease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	add := func(lease *Lease) bool {
-		if lease == nil || !lease.keepsOthersOut(e) || slices.ContainsFunc(under, func(other *Lease) bool { return other.tenure.hold == lease.tenure.hold }) {
+		if lease == nil || !lease.keepsOthersOut(e) ||
+			slices.ContainsFunc(under, func(other *Lease) bool { return other.tenure.hold == lease.tenure.hold }) {
 			return false
 		}
 		lease.tenure.hold.ticketNamed = true
@@ -43,7 +44,8 @@ func (l *Lock) waitsUnder(ctx context.Context) (under []*Lease) {
 // keepsOthersOut reports whether evidence may name a lease. The engine's mutex is held.
 func (l *Lease) keepsOthersOut(e *Engine) bool {
 	h := l.tenure.hold
-	return h.lock.engine == e && h.lock.spec.Kind != protocol.Semaphore && !l.released && h.isLive() && l.tenure.lossCause == nil && !isPast(h.end(), time.Now())
+	return h.lock.engine == e && h.lock.spec.Kind != protocol.Semaphore && !l.released && h.isLive() &&
+		l.tenure.lossCause == nil && !isPast(h.end(), time.Now())
 }
 
 // setEvidence makes the ticket of an attempt name leases, before its first request. The engine's

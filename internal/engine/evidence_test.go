@@ -134,7 +134,8 @@ func TestDeadlockEvidenceNamesWhatKeepsOthersOut(t *testing.T) {
 		a, b := newHost(t, server), newHost(t, server)
 		outer := a.has(t.Context(), "n0", writes)
 		foreign := b.has(outer.Context(), "n1", writes)
-		permit, err := a.Lock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2}, engine.Options{TTL: time.Minute}).
+		permit, err := a.Lock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2},
+			engine.Options{TTL: time.Minute}).
 			Weigh(1).Acquire(foreign.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -140,7 +140,8 @@ func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent,
 	go func() {
 		defer e.busy.Done()
 		defer close(done)
-		e.protocol.Renew(deadline{context.Background(), until}, renewals, func(i int, r protocol.Renewed) { x.takeAnswer(x.fixed[i], r, sent) })
+		e.protocol.Renew(deadline{context.Background(), until}, renewals,
+			func(i int, r protocol.Renewed) { x.takeAnswer(x.fixed[i], r, sent) })
 	}()
 	select {
 	case <-done:
@@ -156,7 +157,8 @@ func (x *extension) abandon(ctx context.Context) {
 	x.abandoned = true
 	for _, l := range x.fixed {
 		if _, answered := x.answers[l]; !answered {
-			x.answers[l] = &protocol.Failure{Op: "renew", Name: l.Name(), Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
+			x.answers[l] = &protocol.Failure{Op: "renew", Name: l.Name(), Reason: protocol.NoAnswer, Unknown: true,
+				Err: protocol.EndOf(ctx)}
 		}
 	}
 }

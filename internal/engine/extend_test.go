@@ -115,7 +115,8 @@ func TestLeaseExtendAnsweredAfterTrustIsLost(t *testing.T) {
 		sleep(time.Until(want) - 100*time.Millisecond)
 		a.goes(way{back: 150 * time.Millisecond})
 		var cause *loss
-		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Expired || !time.Now().Equal(want) {
+		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Expired ||
+			!time.Now().Equal(want) {
 			t.Errorf("got %v, %v after the end of trust", err, time.Since(want))
 		}
 		sleep(time.Second)
@@ -130,10 +131,12 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 		end  func(*host, *engine.Lease)
 		want func(error) bool
 	}{
-		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() }, func(err error) bool { return errors.As(err, &cause) }},
+		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() },
+			func(err error) bool { return errors.As(err, &cause) }},
 		"released": {func(h *host, l *engine.Lease) { h.releases(l) },
 			func(err error) bool { return errors.Is(err, engine.ErrNotHeld) }},
-		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() }, func(err error) bool { return errors.Is(err, errClosed) }},
+		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() },
+			func(err error) bool { return errors.Is(err, errClosed) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
@@ -161,7 +164,8 @@ func TestLeaseExtendContextOver(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var ended *engine.WaitEnded
-		if err := lease.Extend(over); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || len(a.since(time.Time{}, "renew")) > 0 {
+		if err := lease.Extend(over); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) ||
+			len(a.since(time.Time{}, "renew")) > 0 {
 			t.Errorf("over before: %v", err)
 		}
 		a.goes(way{back: 900 * time.Millisecond})
@@ -315,7 +319,8 @@ func TestLeaseExtendBesideDowngrade(t *testing.T) {
 					t.Error(err)
 				}
 				extended := a.since(began, "renew")
-				if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 || all[1].at.Sub(all[0].at) != 300*time.Millisecond {
+				if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 ||
+					all[1].at.Sub(all[0].at) != 300*time.Millisecond {
 					t.Fatalf("sent %v", all)
 				}
 				trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))

@@ -184,7 +184,8 @@ func (r *extending) run(seed int, server *memory.Server) {
 
 // kept is until when the server keeps the hold.
 func (r *extending) kept() time.Time {
-	answer, err := r.seen.Ask(r.Context(), protocol.Ask{Ticket: protocol.Ticket{ID: protocol.NewID(), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(1)})
+	answer, err := r.seen.Ask(r.Context(), protocol.Ask{Ticket: protocol.Ticket{ID: protocol.NewID(), Block: 1},
+		TTL: time.Second, Deadline: time.Now().Add(1)})
 	if err != nil || answer.Status == protocol.Held {
 		r.Errorf("the name was had while the lease is trusted: %v, %v", answer.Status, err)
 	}
@@ -194,7 +195,8 @@ func (r *extending) kept() time.Time {
 // anyWay is a way with delays about as long as a request may last.
 func (r *extending) anyWay() way {
 	delay := func() time.Duration { return time.Duration(r.d.Int64N(int64(min(r.ttl/6, time.Second)))) }
-	ways := []way{{}, {there: delay()}, {back: delay()}, {there: delay(), back: delay()}, {noRequests: true}, {noAnswers: true, there: delay()}}
+	ways := []way{{}, {there: delay()}, {back: delay()}, {there: delay(), back: delay()}, {noRequests: true},
+		{noAnswers: true, there: delay()}}
 	return ways[r.d.IntN(len(ways))]
 }
 
@@ -210,7 +212,8 @@ func (r *extending) extendAtRandom(stop context.Context, d *rand.Rand) {
 		switch {
 		case errors.As(err, &failure) && r.lease.Err() == nil && !after.Equal(before):
 			r.Errorf("a failure moved the end of trust by %v: %v", after.Sub(before), err)
-		case err == nil && after.Before(slices.MinFunc([]time.Time{sent.Add(r.ttl - margin(r.ttl)), before}, time.Time.Compare)):
+		case err == nil && after.Before(slices.MinFunc([]time.Time{sent.Add(r.ttl - margin(r.ttl)), before},
+			time.Time.Compare)):
 			r.Errorf("extended, and trusted for %v", time.Until(after))
 		}
 		select {

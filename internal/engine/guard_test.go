@@ -53,7 +53,8 @@ func (l *logged) Bind(spec protocol.Spec) protocol.Resource {
 
 func (r loggedResource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	if r.of.failures++; r.of.failures == 1 {
-		return protocol.Answer{}, &protocol.Failure{Op: "downgrade", Name: "n", Reason: protocol.Loading, Err: errors.New("loading")}
+		return protocol.Answer{}, &protocol.Failure{Op: "downgrade", Name: "n", Reason: protocol.Loading,
+			Err: errors.New("loading")}
 	}
 	return r.Resource.Downgrade(ctx, ask)
 }
@@ -80,7 +81,8 @@ func TestDowngradeAgainLogsUnlocked(t *testing.T) {
 		})
 		defer e.Close()
 		var err error
-		lease, err = e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite}, Options{TTL: time.Minute}).Try(t.Context())
+		lease, err = e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite},
+			Options{TTL: time.Minute}).Try(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

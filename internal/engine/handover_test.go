@@ -51,7 +51,8 @@ func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 				a.releases(lease)
 				released := time.Now()
 				held := first.in()
-				if until := held.Until(); until.After(released.Add(claim-margin(claim))) || until.Before(released.Add(claim/2)) {
+				if until := held.Until(); until.After(released.Add(claim-margin(claim))) ||
+					until.Before(released.Add(claim/2)) {
 					t.Errorf("trusted for %v", until.Sub(released))
 				}
 				end := lost(t, held, engine.Expired)
@@ -66,7 +67,8 @@ func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 // Trap 4: a message that comes when less than half of the claim is left is confirmed by asking. A
 // message that comes after the claim is no lease.
 func TestHandOverLateMessageIsConfirmed(t *testing.T) {
-	for name, late := range map[string]time.Duration{"late in the claim": 400 * time.Millisecond, "after the claim": 700 * time.Millisecond} {
+	for name, late := range map[string]time.Duration{"late in the claim": 400 * time.Millisecond,
+		"after the claim": 700 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b := newHost(t, server), newHost(t, server)
@@ -77,7 +79,8 @@ func TestHandOverLateMessageIsConfirmed(t *testing.T) {
 				a.releases(lease)
 				released := time.Now()
 				next.in()
-				if asks := b.since(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 || !asks[0].at.Equal(next.at) {
+				if asks := b.since(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 ||
+					!asks[0].at.Equal(next.at) {
 					t.Errorf("in after %v, with %v", next.at.Sub(released), asks)
 				}
 			})

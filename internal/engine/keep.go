@@ -14,7 +14,8 @@ import (
 var ErrOwnTimes = errors.New("a kept place is for leases that are renewed without an end")
 
 // errNoPlaces says why a protocol without a queue keeps no places.
-var errNoPlaces = errors.New("the servers have no common queue, so there is no place in one that could be kept between two waits")
+var errNoPlaces = errors.New("the servers have no common queue, so there is no place in one " +
+	"that could be kept between two waits")
 
 // placeError is why a protocol keeps no places; nil: it does.
 func (e *Engine) placeError(name string) error {

@@ -41,7 +41,8 @@ func (h *host) givesUp(place engine.Detached, after time.Duration) {
 	defer cancel()
 	_, err := h.AttachWait(ctx, place)
 	var ended *engine.WaitEnded
-	if !errors.As(err, &ended) || !errors.Is(err, context.DeadlineExceeded) || !ended.Answered || ended.Answer.Holders != 1 {
+	if !errors.As(err, &ended) || !errors.Is(err, context.DeadlineExceeded) || !ended.Answered ||
+		ended.Answer.Holders != 1 {
 		h.t.Fatalf("the wait ended with %v", err)
 	}
 }
@@ -50,7 +51,8 @@ func (h *host) givesUp(place engine.Detached, after time.Duration) {
 func (h *host) gone(place engine.Detached) {
 	h.t.Helper()
 	var gone *engine.AttachError
-	if lease, err := h.AttachWait(h.t.Context(), place); !errors.As(err, &gone) || gone.Why != engine.Gone || lease != nil {
+	if lease, err := h.AttachWait(h.t.Context(), place); !errors.As(err, &gone) || gone.Why != engine.Gone ||
+		lease != nil {
 		h.t.Errorf("AttachWait: %v", err)
 	}
 }
@@ -167,7 +169,8 @@ func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 // A process is killed while it waits at a place. Others pass it at once, and the place is kept.
 func TestPlaceProcessKilledWhileItWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
+			server)
 		lease := a.holds(engine.Options{})
 		place := b.place(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -198,7 +201,8 @@ func TestPlaceProcessKilledWhileItWaits(t *testing.T) {
 // once; then others pass it, and the place is kept.
 func TestPlaceHostSilentWhileItWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
+			server)
 		lease := a.holds(engine.Options{})
 		place := b.place(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -317,7 +321,8 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 		a := newHost(t, server)
 		a.goes(way{noAnswers: true})
 		var failure *protocol.Failure
-		if _, err := a.mutex(engine.Options{}).Place(t.Context(), time.Minute); !errors.As(err, &failure) || !failure.Unknown {
+		if _, err := a.mutex(engine.Options{}).Place(t.Context(), time.Minute); !errors.As(err, &failure) ||
+			!failure.Unknown {
 			t.Error(err)
 		}
 		a.goes(way{})

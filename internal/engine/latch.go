@@ -103,7 +103,8 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		}
 		unknown = unknown || failure.Unknown
 		again := failure.Again()
-		if pause := backoff(failures); again && time.Now().Add(pause).Before(until) && ctx.Err() == nil && e.pause(ctx, pause) {
+		if pause := backoff(failures); again && time.Now().Add(pause).Before(until) && ctx.Err() == nil &&
+			e.pause(ctx, pause) {
 			continue
 		}
 		failed := failure.Or(unknown)

@@ -20,10 +20,11 @@ func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
 		gap    bool
 		most   time.Duration
 	}{
-		"they waited long":             {waited: 3 * time.Second},
-		"they have just come":          {most: soon},
-		"the connection was lost":      {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
-		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond}, most: soon},
+		"they waited long":        {waited: 3 * time.Second},
+		"they have just come":     {most: soon},
+		"the connection was lost": {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
+		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond},
+			most: soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {

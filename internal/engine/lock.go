@@ -56,7 +56,8 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
 	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
 	if why := e.features.NoPermits; why != "" && spec.Kind == protocol.Semaphore {
-		l.unsupported = &protocol.Failure{Op: "ask", Name: spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
+		l.unsupported = &protocol.Failure{Op: "ask", Name: spec.Name, Reason: protocol.Unsupported,
+			Err: errors.New(why)}
 	}
 	l.setKey()
 	return l

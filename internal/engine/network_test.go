@@ -119,7 +119,8 @@ func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) 
 	case <-ctx.Done():
 	case <-late:
 	}
-	return none, &protocol.Failure{Op: s.op, Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
+	return none, &protocol.Failure{Op: s.op, Name: "n", Reason: protocol.NoAnswer, Unknown: true,
+		Err: context.DeadlineExceeded}
 }
 
 func (n *network) Bind(spec protocol.Spec) protocol.Resource {
@@ -167,7 +168,8 @@ func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done f
 		defer n.mu.Unlock()
 		for i := range all {
 			if name := renewals[i].Resource.(*resource).name; name == n.way.failing {
-				all[i] = protocol.Renewed{Err: &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}}
+				all[i] = protocol.Renewed{Err: &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer,
+					Unknown: true, Err: context.DeadlineExceeded}}
 			}
 		}
 		return all, nil
@@ -218,11 +220,15 @@ type resource struct {
 }
 
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	return send(ctx, r.network, sent{op: "ask", end: ask.Deadline}, func() (protocol.Answer, error) { return r.Resource.Ask(context.Background(), ask) })
+	return send(ctx, r.network, sent{op: "ask", end: ask.Deadline},
+		func() (protocol.Answer, error) { return r.Resource.Ask(context.Background(), ask) })
 }
 
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
-	return send(ctx, r.network, sent{op: "free"}, func() (bool, error) { return r.Resource.Free(context.Background(), free) })
+	return send(ctx, r.network, sent{op: "free"}, func() (bool,
+		error) {
+		return r.Resource.Free(context.Background(), free)
+	})
 }
 
 func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {

@@ -119,7 +119,8 @@ func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 }
 
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
-func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (done bool, err error) {
+func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (done bool,
+	err error) {
 	err = e.do(ctx, nil, func() error {
 		done, err = e.protocol.Evict(ctx, name, kind, id, by)
 		e.Nudge(id, 0) // it may be a ticket of this client, which needs no message

@@ -152,11 +152,13 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 		return func(int) (protocol.Answer, error) { return answer, err }
 	}
 	fail := func(reason protocol.Reason, unknown bool) answering {
-		return answer(protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: reason, Unknown: unknown, Err: errors.New("refused")})
+		return answer(protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: reason, Unknown: unknown,
+			Err: errors.New("refused")})
 	}
 	held := answer(protocol.Answer{Status: protocol.Held, Token: 1, Block: 1}, nil)
 	queued := answer(protocol.Answer{Status: protocol.Queued, Remaining: time.Hour}, nil)
 	nudge := func(s protocol.Sink, id, _ protocol.ID) { s.Nudge(id, 0) }
+	nudgeSoon := func(s protocol.Sink, id, _ protocol.ID) { s.Nudge(id, time.Microsecond) }
 	late := func(s protocol.Sink, id, _ protocol.ID) {
 		s.Granted(protocol.Grant{ID: id, Token: 1, Block: 1, At: 1, Claim: claim})
 	}
@@ -167,7 +169,7 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 		"queued behind nobody":       {say: answer(protocol.Answer{Status: protocol.Queued}, nil)},
 		"queued, and told to ask":    {say: queued, tell: nudge},
 		"told to ask":                {tell: nudge},
-		"told to ask in a moment":    {tell: func(s protocol.Sink, id, _ protocol.ID) { s.Nudge(id, time.Microsecond) }},
+		"told to ask in a moment":    {tell: nudgeSoon},
 		"messages were missed":       {tell: func(s protocol.Sink, _, _ protocol.ID) { s.Gap() }},
 		"perhaps broken":             {tell: func(s protocol.Sink, id, _ protocol.ID) { s.Broken(id) }},
 		"handed over too late":       {say: queued, tell: late},
@@ -187,8 +189,10 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 			s.Broken(before)
 			<-time.After(time.Millisecond)
 		}},
-		"listening is denied": {deaf: &protocol.Failure{Op: "subscribe", Reason: protocol.Denied, Err: errors.New("no permission")}},
-		"listening fails":     {deaf: &protocol.Failure{Op: "subscribe", Reason: protocol.Unreachable, Err: errors.New("refused")}},
+		"listening is denied": {deaf: &protocol.Failure{Op: "subscribe", Reason: protocol.Denied,
+			Err: errors.New("no permission")}},
+		"listening fails": {deaf: &protocol.Failure{Op: "subscribe", Reason: protocol.Unreachable,
+			Err: errors.New("refused")}},
 	} {
 		for call, wait := range waits {
 			t.Run(name+"/"+call, func(t *testing.T) {
@@ -212,20 +216,23 @@ var waits = map[string]func(context.Context, *engine.Engine) error{
 		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Acquire(ctx))
 	},
 	"a mutex in strict order": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, engine.Options{TTL: lasting.TTL, Strict: true}).Acquire(ctx))
+		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+			engine.Options{TTL: lasting.TTL, Strict: true}).Acquire(ctx))
 	},
 	"a try": func(ctx context.Context, e *engine.Engine) error {
 		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Try(ctx))
 	},
 	"polling": func(ctx context.Context, e *engine.Engine) error {
 		o := engine.Options{TTL: lasting.TTL, Interval: time.Second}
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1}, o).Weigh(1).Acquire(ctx))
+		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
+			o).Weigh(1).Acquire(ctx))
 	},
 	"readers": func(ctx context.Context, e *engine.Engine) error {
 		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, lasting).Acquire(ctx))
 	},
 	"permits": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1}, lasting).Weigh(1).Acquire(ctx))
+		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
+			lasting).Weigh(1).Acquire(ctx))
 	},
 	"a kept place": func(ctx context.Context, e *engine.Engine) error {
 		d := engine.Detached{Spec: protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options: lasting,
@@ -272,8 +279,9 @@ func acquired(lease *engine.Lease, err error) error {
 func (p *parrot) isAskedSeldom(t *testing.T, wait func(context.Context, *engine.Engine) error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	e := engine.New(p, engine.Config{ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
-		Cause: func(l engine.Lost) error { return &loss{l} }})
+	e := engine.New(p, engine.Config{ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler),
+		Closed: errClosed,
+		Cause:  func(l engine.Lost) error { return &loss{l} }})
 	p.sink = e // also of a call that does not listen yet
 	began := time.Now()
 	_ = wait(ctx, e)

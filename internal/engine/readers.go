@@ -18,7 +18,8 @@ func (p *pool) join(ctx context.Context) *Lease { return p.joinHold(ctx, nil) }
 // held.
 func (p *pool) joinHold(ctx context.Context, opened *hold) *Lease {
 	h, now := p.hold, time.Now()
-	if h == nil || !h.isLive() || h.tenure.lossCause != nil || ctx.Err() != nil || h != opened && !now.Before(h.joinableUntil) ||
+	if h == nil || !h.isLive() || h.tenure.lossCause != nil || ctx.Err() != nil || h != opened &&
+		!now.Before(h.joinableUntil) ||
 		h.end().Sub(now) < claim(h.lock.options.TTL)/2 || isPast(h.end(), now) {
 		return nil
 	}

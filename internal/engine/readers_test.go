@@ -35,7 +35,8 @@ func TestReaderBehindLeaderThatJoinsLateLeads(t *testing.T) {
 		silent := make(chan struct{})
 		p.wire.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 			<-silent
-			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Unreachable, Err: errors.New("gone")}
+			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Unreachable,
+				Err: errors.New("gone")}
 		})
 		first, second := make(chan *Lease, 1), make(chan *Lease, 1)
 		go read(first)

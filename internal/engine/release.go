@@ -28,7 +28,8 @@ func (e *Engine) releaseHold(h *hold) bool {
 				e.holds.remove(h)
 				lead := h.lock.newAttempt(w.call, passBlock)
 				lead.release = &h.ticket
-				lead.answer, lead.answered, lead.local = h.asAnswer(), true, h.tenure.firstLease.parent // until another answer comes
+				// until another answer comes
+				lead.answer, lead.answered, lead.local = h.asAnswer(), true, h.tenure.firstLease.parent
 				e.cleanupLateAsk(h)
 				e.handLead(p, w, lead)
 			}

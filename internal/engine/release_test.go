@@ -46,7 +46,8 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 				}
 				err := release()
 				var uncertain *engine.Uncertain
-				if test.certain && err != nil || !test.certain && (!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
+				if test.certain && err != nil || !test.certain &&
+					(!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
 					t.Errorf("got %v", err)
 				}
 				if n := len(a.since(time.Time{}, "free")); n != 2 {
@@ -101,9 +102,10 @@ func TestLeaseReleasedAfterLossLetsNextIn(t *testing.T) {
 		released time.Duration // after the grant, if not at the loss
 		next     time.Duration // when the next gets in
 	}{
-		"max hold":           {engine.Options{MaxHold: most}, engine.MaxHold, 0, most - margin(most)},
-		"fixed":              {engine.Options{Fixed: true}, engine.Expired, 0, ttl - margin(ttl)},
-		"fixed, min hold":    {engine.Options{Fixed: true, MinHold: least}, engine.Expired, 3500 * time.Millisecond, least},
+		"max hold": {engine.Options{MaxHold: most}, engine.MaxHold, 0, most - margin(most)},
+		"fixed":    {engine.Options{Fixed: true}, engine.Expired, 0, ttl - margin(ttl)},
+		"fixed, min hold": {engine.Options{Fixed: true, MinHold: least}, engine.Expired, 3500 * time.Millisecond,
+			least},
 		"max hold, min hold": {engine.Options{MaxHold: most, MinHold: most}, engine.MaxHold, 0, most},
 	} {
 		t.Run(name, func(t *testing.T) {

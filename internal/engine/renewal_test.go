@@ -61,7 +61,8 @@ func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
 // Trap 8: a release waits for the renewal under way, and a renewal that arrives after the release
 // makes no hold.
 func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
-	for name, after := range map[string]time.Duration{"before the release": 500 * time.Millisecond, "after its time": 3 * time.Second} {
+	for name, after := range map[string]time.Duration{"before the release": 500 * time.Millisecond,
+		"after its time": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a := newHost(t, server)

@@ -272,7 +272,8 @@ func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 			t.Helper()
 			b.wire.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 				b.wire.open()
-				return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Denied, Err: errors.New("not yours")}
+				return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Denied,
+					Err: errors.New("not yours")}
 			})
 			pass(2 * askEvery)
 			var failure *protocol.Failure
@@ -296,7 +297,8 @@ func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 
 // The server forgets a place that shows no life. Its waiter joins anew, and goes on waiting.
 func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
-	for name, change := range map[string]func(*Options){"pooled": func(*Options) {}, "strict": strict, "polling": polls} {
+	for name, change := range map[string]func(*Options){"pooled": func(*Options) {}, "strict": strict,
+		"polling": polls} {
 		t.Run(name, func(t *testing.T) {
 			onMemory(t, func(t *testing.T, server *memory.Server) {
 				a, b := newProcess(t, server), newProcess(t, server)
@@ -342,7 +344,8 @@ func TestSemaphoreResizedLateAskGoesBack(t *testing.T) {
 					t.Errorf("the late request: %v, %v", answer, err)
 				}
 			}
-			return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: errors.New("lost")}
+			return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.NoAnswer, Unknown: true,
+				Err: errors.New("lost")}
 		})
 		a.resize(3)
 		one.in()
@@ -373,7 +376,8 @@ func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 		b.wire.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			answer, err := r.Ask(ctx, ask)
 			if err != nil {
-				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.standing().Server, Claim: 500 * time.Millisecond})
+				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.standing().Server,
+					Claim: 500 * time.Millisecond})
 			}
 			return answer, err
 		})
@@ -392,7 +396,8 @@ func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 
 // A server that names the number that it refuses is not asked again and again.
 func TestSemaphoreRefusedWithItsOwnNumber(t *testing.T) {
-	for name, change := range map[string]func(*Options){"pooled": func(*Options) {}, "strict": strict, "polling": polls} {
+	for name, change := range map[string]func(*Options){"pooled": func(*Options) {}, "strict": strict,
+		"polling": polls} {
 		t.Run(name, func(t *testing.T) {
 			onMemory(t, func(t *testing.T, server *memory.Server) {
 				a, b := newProcess(t, server), newProcess(t, server)
@@ -444,7 +449,8 @@ func TestSemaphoreResizedThenGivenUp(t *testing.T) {
 // No caller that has waited is refused because of the number, whatever others do meanwhile. The
 // permits that are taken are never more than there may be.
 func TestSemaphoreResizedAtRandom(t *testing.T) {
-	for name, features := range map[string]protocol.Features{"queue": {Queue: true, Tokens: true}, "no queue": {Tokens: true}} {
+	for name, features := range map[string]protocol.Features{"queue": {Queue: true, Tokens: true},
+		"no queue": {Tokens: true}} {
 		for seed := range uint64(10) {
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { resizeAtRandom(t, memory.New(features), seed) })

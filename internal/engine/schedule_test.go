@@ -63,7 +63,8 @@ func (b *bell) remove(a *alarm) {
 func TestScheduleRingsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
-		early, middle, late, never := &alarm{name: "early"}, &alarm{name: "middle"}, &alarm{name: "late"}, &alarm{name: "never"}
+		early, middle := &alarm{name: "early"}, &alarm{name: "middle"}
+		late, never := &alarm{name: "late"}, &alarm{name: "never"}
 		b.after(late, time.Second) // at first
 		b.after(never, 2*time.Second)
 		b.after(middle, 3*time.Second)

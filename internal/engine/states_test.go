@@ -29,7 +29,8 @@ func TestHoldStateTransitions(t *testing.T) {
 			if is := map[bool]holdState{true: to, false: from}[want]; h.state != is {
 				t.Errorf("%v to %v: it is %v, want %v", from, to, h.state, is)
 			}
-			if live := h.isLive(); live != (h.state == holdHeld || h.state == holdDowngrading || h.state == holdSharing) {
+			if live := h.isLive(); live != (h.state == holdHeld || h.state == holdDowngrading ||
+				h.state == holdSharing) {
 				t.Errorf("%v: live is %t", h.state, live)
 			}
 		}

@@ -45,7 +45,8 @@ func (a *attempt) dropBroken(err error) bool {
 	if !errors.As(err, &broken) {
 		return false
 	}
-	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.call.name, "by", broken.By)
+	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name",
+		a.call.name, "by", broken.By)
 	a.to(attemptQueued) // the server has something of the ticket
 	a.replace(a.lock, a.ticket.NoMessages)
 	return true

@@ -81,7 +81,8 @@ func TestLeaseAfterSleep(t *testing.T) {
 			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 				Cause: func(Lost) error { return over }, Closed: errors.New("closed")})
 			t.Cleanup(func() { _ = e.Close() })
-			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options{TTL: time.Minute}).Acquire(t.Context())
+			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+				Options{TTL: time.Minute}).Acquire(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +108,8 @@ func TestLossTellsHowLateTheRenewalWas(t *testing.T) {
 			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 				Cause: func(l Lost) error { lost = l; return errors.New("lost") }, Closed: errors.New("closed")})
 			t.Cleanup(func() { _ = e.Close() })
-			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options{TTL: time.Hour}).Acquire(t.Context())
+			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+				Options{TTL: time.Hour}).Acquire(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,8 @@ func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 		another bool // holds by then, for another second
 		asks    int
 	}{
-		"slow":                      {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond}, 900 * time.Millisecond, false, 1},
+		"slow": {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond},
+			900 * time.Millisecond, false, 1},
 		"when trust is almost over": {way{stopped: whole - 1}, whole - 1, false, 1},
 		"when trust is over":        {way{stopped: whole}, whole, false, 2},
 		"when the hold is over":     {way{stopped: 50 * time.Minute}, 50 * time.Minute, false, 2},
@@ -80,7 +81,8 @@ func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 				a, b := newHost(t, server), newHost(t, server)
 				a.goes(test.way)
 				began := time.Now()
-				next := a.waits(context.Background(), engine.Options{Fixed: true}) // without an end: the caller itself asks
+				// without an end: the caller itself asks
+				next := a.waits(context.Background(), engine.Options{Fixed: true})
 				a.goes(way{})
 				if test.another {
 					sleep(16 * time.Second)
@@ -205,7 +207,8 @@ func TestLeaseGoneIsLostAtNextRenewal(t *testing.T) {
 		granted := time.Now()
 		lease := a.holds(engine.Options{})
 		operator := server.Connect("test").Bind(a.mutex(engine.Options{}).Spec())
-		if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
+		if _, err := operator.Free(t.Context(),
+			protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
 			t.Fatal(err)
 		}
 		if end := lost(t, lease, engine.Gone); end.Sub(granted) != 5*time.Second {

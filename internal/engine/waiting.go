@@ -205,7 +205,8 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 
 // beginWaiting begins or continues to wait, after the answer to a request that was sent at a
 // moment. The name to watch is nil where no messages can come. The results are those of subscribe.
-func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
+func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, answer protocol.Answer,
+	sent time.Time) (subscribed, missed bool, err error) {
 	w.record(answer)
 	w.failures = 0
 	if !w.counted {
@@ -221,7 +222,8 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 // subscribe makes messages about a name come. Subscribed reports whether they do; if not, err says
 // why. Missed tells that one may have been lost between the request and the subscription: then the
 // goroutine must ask again.
-func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool, err error) {
+func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool,
+	err error) {
 	since, err := w.subscription().ensureSubscribed(ctx, watched) // zero if it fails
 	isNew := since != w.subscribedSince
 	missed = isNew && !since.Before(sent) // a message between sent and since reached nobody

@@ -24,7 +24,8 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 				defer cancel()
 				next := b.waits(ctx, engine.Options{})
 				var ended *engine.WaitEnded
-				if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) || next.at.Sub(began) != 1234567891 {
+				if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) ||
+					next.at.Sub(began) != 1234567891 {
 					t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
 				}
 				b.goes(way{})
@@ -62,7 +63,8 @@ func TestMutexWaitEndsBeforeLeadIsAnswered(t *testing.T) {
 // Try on a silent network takes no longer than one request may.
 func TestMutexTrySilentEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		for ttl, most := range map[time.Duration]time.Duration{15 * time.Second: time.Second, 600 * time.Millisecond: 100 * time.Millisecond} {
+		for ttl, most := range map[time.Duration]time.Duration{15 * time.Second: time.Second,
+			600 * time.Millisecond: 100 * time.Millisecond} {
 			a := newHost(t, server)
 			a.goes(silent)
 			began := time.Now()
@@ -115,7 +117,8 @@ func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 
 // Traps 10 and 12: a caller that gives up after a lost answer leaves nothing behind.
 func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
-	for name, w := range map[string]way{"answers are lost": {noAnswers: true}, "requests are late": {there: 950 * time.Millisecond}} {
+	for name, w := range map[string]way{"answers are lost": {noAnswers: true},
+		"requests are late": {there: 950 * time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a := newHost(t, server)
@@ -149,7 +152,8 @@ func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 			t.Errorf("%d requests in a minute", len(asks))
 		}
 		for i := range asks[1:] {
-			if pause := asks[i+1].at.Sub(asks[i].at); asks[i].op != "ask" || pause < askEvery*4/5 || pause > askEvery*6/5 {
+			if pause := asks[i+1].at.Sub(asks[i].at); asks[i].op != "ask" || pause < askEvery*4/5 ||
+				pause > askEvery*6/5 {
 				t.Errorf("%v after a pause of %v", asks[i+1].op, pause)
 			}
 		}

@@ -44,7 +44,8 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply wire.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
+func (r *resource) readAll(reply wire.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64,
+	late bool, err error) {
 	text, _ := reply.Value.(string)
 	switch {
 	case text == "A":

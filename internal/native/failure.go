@@ -19,7 +19,8 @@ func (r *resource) failureOf(s *script, reply wire.Reply, keys ...any) error {
 	err := s.Failure(r.spec.Name, reply, keys)
 	var failure *protocol.Failure
 	if wire.IsMisrouted(reply) && errors.As(err, &failure) && r.p.servers.KnownSingle() {
-		failure.Err = fmt.Errorf("the client takes a cluster for a single server, as some do that may not ask for the slots (+cluster|slots): %w", failure.Err)
+		failure.Err = fmt.Errorf("the client takes a cluster for a single server, "+
+			"as some do that may not ask for the slots (+cluster|slots): %w", failure.Err)
 	}
 	return r.at(reply, err)
 }

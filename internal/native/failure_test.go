@@ -15,7 +15,8 @@ import (
 // Every command of the scripts that can raise an error says by a name which key it is about.
 func TestScriptsNameTheirKeys(t *testing.T) {
 	all := loadScripts()
-	for _, s := range []script{all.ask, all.free, all.renew, all.downgrade, all.resize, all.look, all.inspect, all.all, all.latch} {
+	for _, s := range []script{all.ask, all.free, all.renew, all.downgrade, all.resize, all.look, all.inspect, all.all,
+		all.latch} {
 		for _, line := range s.Unnamed() {
 			t.Errorf("%s: which keys are they in %q?", s.Name, line)
 		}
@@ -27,15 +28,19 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
 	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', queue, self)")
 	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)
-	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
-	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: time.Now().Add(time.Minute)}
+	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x",
+		Timeout: time.Second}).Bind(specOf("n"))
+	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second,
+		Deadline: time.Now().Add(time.Minute)}
 	var foreign *protocol.Foreign
-	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:queue" || len(foreign.Or) != 0 {
+	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:queue" ||
+		len(foreign.Or) != 0 {
 		t.Errorf("got %v", err)
 	}
 	ask.Release = &protocol.Ticket{ID: "1123456789012345678901", Block: 1}
 	var failure *protocol.Failure
-	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &failure) || failure.Reason != protocol.ForeignKey || !failure.Unknown ||
+	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &failure) || failure.Reason != protocol.ForeignKey ||
+		!failure.Unknown ||
 		!strings.Contains(err.Error(), `"p:{n}:queue"`) {
 		t.Errorf("got %v", err)
 	}

@@ -52,7 +52,8 @@ type inspection struct {
 
 // takeApart reads the reply into its texts and lists. It is false if the reply is none.
 func (in *inspection) takeApart(reply any) bool {
-	texts := []*string{&in.now, &in.is, &in.value, &in.left, &in.holders, &in.taken, &in.permits, &in.queueIs, &in.sample, &in.waiters, &in.closed}
+	texts := []*string{&in.now, &in.is, &in.value, &in.left, &in.holders, &in.taken, &in.permits, &in.queueIs,
+		&in.sample, &in.waiters, &in.closed}
 	lists := []*[]string{&in.holds, &in.open, &in.shut}
 	fields, _ := reply.([]any)
 	if len(fields) != len(texts)+len(lists) || !readTexts(fields[:len(texts)], texts) {
@@ -143,7 +144,8 @@ func aloneAsList(value string, end int64, room int) ([]string, bool) {
 	if len(value) < head {
 		return nil, false
 	}
-	return []string{value[:ticketLength] + value[head:], strconv.FormatInt(end/1000, 10), value[ticketLength:head]}, true
+	return []string{value[:ticketLength] + value[head:], strconv.FormatInt(end/1000, 10), value[ticketLength:head]},
+		true
 }
 
 // readHolds reads three texts for each hold.
@@ -191,7 +193,8 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 		return cmp.Compare(a.Order, b.Order)
 	})
 	room = min(len(out.Queue), max(room, 0))
-	for room > 0 && room < len(out.Queue) && out.Queue[room].Order == out.Queue[room-1].Order { // the next page begins behind
+	// the next page begins behind
+	for room > 0 && room < len(out.Queue) && out.Queue[room].Order == out.Queue[room-1].Order {
 		room++
 	}
 	out.Queue = out.Queue[:room]
@@ -201,7 +204,8 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 // foreignState is the kind of what stands at a key, from what inspect.lua says of it, or that it is
 // none of ours. The kind is 0 if there is nothing.
 func (r *resource) foreignState(what, starts string) (protocol.Kind, *protocol.Foreign) {
-	foreign := &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type", Want: "a lock's"}
+	foreign := &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type",
+		Want: "a lock's"}
 	switch what {
 	case "":
 		return 0, nil
@@ -271,8 +275,9 @@ func (r *resource) readPlace(ticket, place, life, text string, now int64) (out p
 	}
 	ends, _ := wire.Number(life)
 	out = protocol.Place{
-		ID: idOf(ticket), Party: p.party(ticket), Process: p.process(r.p.config.Prefix), Shared: ticket[2] == 's', Weight: p.weight,
-		Order: order, Until: min(ends, math.MaxInt64/1000) * 1000, Kept: p.extra("keep") != "",
+		ID: idOf(ticket), Party: p.party(ticket), Process: p.process(r.p.config.Prefix), Shared: ticket[2] == 's',
+		Weight: p.weight,
+		Order:  order, Until: min(ends, math.MaxInt64/1000) * 1000, Kept: p.extra("keep") != "",
 	}
 	if order <= now { // a place is the time when the ticket joined, unless the clock was set back
 		out.Since = order

@@ -22,7 +22,8 @@ func slotOfKey(key string) int {
 // (trap 27); nor do two prefixes, whatever the names under them. Those of a quorum, of which a
 // server may be a node, are never a name's.
 func FuzzKeys(f *testing.F) {
-	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
+	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"},
+		{"}x", "}y"}, {"\x00", "\xff"},
 		{"a", "a}:queue"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {
 		f.Add("p", pair[0], "p", pair[1])
 		f.Add("p", pair[0], "p:", pair[1])
@@ -41,14 +42,16 @@ func FuzzKeys(f *testing.F) {
 				t.Errorf("key %q of %q lies in slot %d, not %d", key, one, got, a.slot)
 			}
 		}
-		if same := prefix == second && one == other; (a.state == b.state) != same || (a.queue == b.queue) != same || (a.watchers == b.watchers) != same {
+		if same := prefix == second && one == other; (a.state == b.state) != same || (a.queue == b.queue) != same ||
+			(a.watchers == b.watchers) != same {
 			t.Errorf("%q and %q: %q and %q", one, other, a.state, b.state)
 		}
 		if a.clock == b.clock != (prefix == second && a.slot == b.slot) {
 			t.Errorf("%q and %q: clocks %q and %q", one, other, a.clock, b.clock)
 		}
 		for _, key := range []any{b.clock, b.queue, b.watchers} {
-			if a.state == key || a.queue == key && key != b.queue || a.watchers == key && key != b.watchers || a.clock == key && key != b.clock {
+			if a.state == key || a.queue == key && key != b.queue || a.watchers == key && key != b.watchers ||
+				a.clock == key && key != b.clock {
 				t.Errorf("%q and %q share %q", one, other, key)
 			}
 		}
@@ -80,8 +83,10 @@ func FuzzKeys(f *testing.F) {
 // Keys under the prefix that no client of this format makes are told as they are.
 func TestReadKeyOfOthers(t *testing.T) {
 	for rest, want := range map[string]keyUse{
-		"": keyForeign, "x": keyForeign, "{": keyForeign, "{}": keyForeign, "{}:queue": keyForeign, "{a": keyForeign, "a{a}": keyForeign,
-		"{a}b": keyForeign, "{a}:line": keyForeign, "{a}}": keyForeign, "{%}": keyForeign, "{%7d}": keyForeign, "{a%2}": keyForeign,
+		"": keyForeign, "x": keyForeign, "{": keyForeign, "{}": keyForeign, "{}:queue": keyForeign, "{a": keyForeign,
+		"a{a}": keyForeign,
+		"{a}b": keyForeign, "{a}:line": keyForeign, "{a}}": keyForeign, "{%}": keyForeign, "{%7d}": keyForeign,
+		"{a%2}":                         keyForeign,
 		"{not the tag of a slot}:clock": keyForeign, "@host/1/abc": keyForeign,
 		"{%quorum}": keyBeside, "{%quorum}:name": keyBeside, "{%quorum}+name": keyBeside, "{%25quorum}": keyOfName,
 	} {

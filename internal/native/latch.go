@@ -21,7 +21,8 @@ func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource {
 }
 
 // Set implements protocol.LatchResource.
-func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (protocol.Standing, bool, error) {
+func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration,
+	deadline time.Time) (protocol.Standing, bool, error) {
 	return l.run(ctx, deadline, deadline, "s", string(id), count, wire.Millis(ttl), nil)
 }
 
@@ -39,7 +40,8 @@ func (l latch) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Sta
 }
 
 // run sends one request of the latch. After last, no request with this id takes effect.
-func (l latch) run(ctx context.Context, deadline, last time.Time, what, id string, count, ttl int64, watcher *protocol.Ticket) (protocol.Standing, bool, error) {
+func (l latch) run(ctx context.Context, deadline, last time.Time, what, id string, count, ttl int64,
+	watcher *protocol.Ticket) (protocol.Standing, bool, error) {
 	var standing protocol.Standing
 	done := false
 	err := l.inTime(ctx, &l.p.scripts.latch, deadline, func(notAfter string) []any {

@@ -65,7 +65,8 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 // Unwatch implements protocol.Watched.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
-	reply := r.p.servers.Serving(r.keys.slot).Do(ctx, wire.Request{Op: "unwatch", Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
+	reply := r.p.servers.Serving(r.keys.slot).Do(ctx,
+		wire.Request{Op: "unwatch", Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
 	return r.failure("unwatch", reply, r.keys.watchers)
 }
 

@@ -52,11 +52,13 @@ func number10(n int64) string { return strings.TrimLeft(wire.Digits16(n), "0") }
 // does not answer delays none that go elsewhere (trap 9).
 func TestNodesApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &skewed{halved: halved{flushes: map[string]int{}, names: map[string]int{}}, late: map[string]time.Duration{}}
+		server := &skewed{halved: halved{flushes: map[string]int{}, names: map[string]int{}},
+			late: map[string]time.Duration{}}
 		p := New(server, Config{Prefix: "p", Process: "x", Timeout: time.Second})
 		ask := func(name string) error {
 			_, err := p.Bind(specOf(name)).Ask(context.Background(), protocol.Ask{
-				Ticket: protocol.Ticket{ID: protocol.ID(strings.Repeat("x", 22)), Block: 1}, TTL: time.Minute, Deadline: time.Now().Add(time.Second)})
+				Ticket: protocol.Ticket{ID: protocol.ID(strings.Repeat("x", 22)), Block: 1}, TTL: time.Minute,
+				Deadline: time.Now().Add(time.Second)})
 			return err
 		}
 		names := map[string]string{}

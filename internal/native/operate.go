@@ -18,7 +18,8 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 }
 
 // Evict implements protocol.Operators.
-func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
+func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool,
+	error) {
 	if kind == protocol.Latch {
 		return false, &protocol.Failure{Op: "evict", Name: name, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
 	}

@@ -25,11 +25,13 @@ func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin
 	if ticket.Trace != "" {
 		lengths += "~" + strconv.Itoa(len(ticket.Trace))
 	}
-	return protocol.Origin(originMark + strconv.FormatInt(granted, 10) + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
+	return protocol.Origin(originMark + strconv.FormatInt(granted,
+		10) + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
 }
 
 // Adopt implements protocol.Resource.
-func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
+func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
+	timed bool) (protocol.Adopted, error) {
 	text, ok := strings.CutPrefix(string(origin), originMark)
 	granted, channel, cut := strings.Cut(text, ":")
 	granted, traceLength, traced := strings.Cut(granted, "~")

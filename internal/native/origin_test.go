@@ -39,8 +39,10 @@ func TestOriginKeepsThePayload(t *testing.T) {
 func TestOriginOfAnotherFormat(t *testing.T) {
 	r := New(nil, Config{Prefix: "p", Process: "x"}).bind(specOf("n"))
 	ticket := protocol.Ticket{ID: "1234567890123456789012", Block: 1}
-	for _, origin := range []protocol.Origin{"", "m42", "q31,2,3", "n442:pchannel", "n3", "n342", "n3:pchannel", "n3x:pchannel", "n342:",
-		"n342+:pchannel", "n342+1:pchannel", "n342+-1:pchannel", "n342+99:pchannel", "n342+0:pchannel", "n342+23:12345678901234567890121:",
+	for _, origin := range []protocol.Origin{"", "m42", "q31,2,3", "n442:pchannel", "n3", "n342", "n3:pchannel",
+		"n3x:pchannel", "n342:",
+		"n342+:pchannel", "n342+1:pchannel", "n342+-1:pchannel", "n342+99:pchannel", "n342+0:pchannel",
+		"n342+23:12345678901234567890121:",
 		"n342~:pchannel", "n342~0:pchannel", "n342~99:pchannel", "n342~-1:pchannel", "n342~8+1:pchannel"} {
 		if _, err := r.Adopt(context.Background(), ticket, origin, false); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("%q: %v", origin, err)

@@ -107,7 +107,8 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 
 // Probe implements protocol.Protocol.
 func (p *Protocol) Probe(ctx context.Context) error {
-	err := p.servers.Probe(ctx, func(slot int) string { return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready" })
+	err := p.servers.Probe(ctx,
+		func(slot int) string { return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready" })
 	var failure *protocol.Failure
 	if errors.As(err, &failure) && failure.Node == "" {
 		failure.Node = p.config.Node

@@ -70,19 +70,22 @@ func (p *Protocol) groups(ctx context.Context, renewals []protocol.Renewal, dead
 }
 
 // renew sends one command by the batcher.
-func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
+func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time,
+	done func(int, protocol.Renewed)) {
 	k := &all[part[0]].Resource.(*resource).keys
 	p.reportRenewals(all, part, p.run(ctx, &p.scripts.renew, k, deadline, renewal(all, part)), done)
 }
 
 // renewAt sends commands to one server in one flush. Those whose script the server did not know are
 // sent once more, whole.
-func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
+func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time,
+	done func(int, protocol.Renewed)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	requests := make([]wire.Request, len(parts))
 	for i, part := range parts {
-		requests[i] = wire.Request{Op: p.scripts.renew.Op, Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
+		requests[i] = wire.Request{Op: p.scripts.renew.Op, Args: p.scripts.renew.ByDigest(renewal(all, part)),
+			Key: keyOf(all, part)}
 		p.confirm(&requests[i], deadline)
 	}
 	replies := p.servers.Do(ctx, requests)
@@ -122,13 +125,15 @@ func renewal(all []protocol.Renewal, part []int) []any {
 		if renewal.TTL > 0 {
 			ttl = wire.Millis(renewal.TTL)
 		}
-		args = append(args, r.ticket(renewal.Ticket)+wire.Digits16(renewal.Token), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
+		args = append(args, r.ticket(renewal.Ticket)+wire.Digits16(renewal.Token), r.payload(renewal.Ticket), ttl,
+			renewal.Floor, renewal.Ceiling)
 	}
 	return args
 }
 
 // reportRenewals answers each renewal of a part.
-func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply, done func(int, protocol.Renewed)) {
+func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply,
+	done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
 	letters, breakers, ok := readRenewals(text, len(part))
 	for at, i := range part {

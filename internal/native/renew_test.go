@@ -67,7 +67,8 @@ func (h *halved) Describe(context.Context) (wire.Topology, error) {
 	defer h.mu.Unlock()
 	h.described++
 	return wire.Topology{Cluster: true, Nodes: []wire.Node{
-		{ID: "low", Slots: []wire.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []wire.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
+		{ID: "low", Slots: []wire.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"},
+		{ID: "high", Slots: []wire.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
 }
 
 // watchdogs is a context that is never cancelled, as the watchdog's.
@@ -95,11 +96,13 @@ func TestRenewByNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &halved{dead: test.dead, forgetful: test.forgetful, flushes: map[string]int{}, names: map[string]int{}}
+				server := &halved{dead: test.dead, forgetful: test.forgetful, flushes: map[string]int{},
+					names: map[string]int{}}
 				p := New(server, Config{Prefix: "holdfast", Process: "p", Timeout: timeout})
 				renewals := make([]protocol.Renewal, leases)
 				for i := range renewals {
-					renewals[i] = protocol.Renewal{Resource: p.Bind(protocol.Spec{Name: fmt.Sprint(i), Kind: protocol.Mutex}), TTL: 10 * time.Second,
+					renewals[i] = protocol.Renewal{Resource: p.Bind(protocol.Spec{Name: fmt.Sprint(i),
+						Kind: protocol.Mutex}), TTL: 10 * time.Second,
 						Ticket: protocol.Ticket{ID: protocol.ID(strings.Repeat("x", 22)), Block: 1}}
 				}
 				for round := range 3 {

@@ -34,11 +34,16 @@ func (liar) Describe(context.Context) (wire.Topology, error) { return wire.Topol
 func FuzzReplies(f *testing.F) {
 	const ticket = "3mx:0123456789012345678901"
 	for shape := range byte(6) {
-		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:bowner",
+		for _, text := range []string{"", "H17952311258871271|1795231125887127",
+			"Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:bowner",
 			"Rrsomebody", "R", "R8:rsomebody", "R9:rsomebody", "R-1:r",
-			"B|||", "L1795231125887127", "F3sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
-			"B1|2|3|4|" + ticket + "17952311258871271:1:1:9223372036854775807:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
-			"1795231125887127|s|3|1", "1795231125887127|1|0|3|1|" + ticket + "1795231125887127500:1:1:0:0:0:", "NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
+			"B|||", "L1795231125887127", "F3sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x",
+			"A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
+			"B1|2|3|4|" + ticket +
+				"17952311258871271:1:1:9223372036854775807:9223372036854775807:9223372036854775807:x",
+			"H17952311258871271795231125887127",
+			"1795231125887127|s|3|1", "1795231125887127|1|0|3|1|" + ticket + "1795231125887127500:1:1:0:0:0:",
+			"NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
 			f.Add(shape, text)
 		}
 	}
@@ -62,7 +67,8 @@ func FuzzReplies(f *testing.F) {
 		}
 		p := New(liar{reply}, Config{Prefix: "p", Process: "x", Timeout: time.Second})
 		ctx, deadline := t.Context(), time.Now().Add(time.Minute)
-		ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: deadline}
+		ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second,
+			Deadline: deadline}
 		judge := func(op string, answer protocol.Answer, err error) {
 			if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block <= 0) {
 				t.Errorf("%s: %q was read as a grant without a token", op, text)
@@ -82,7 +88,8 @@ func FuzzReplies(f *testing.F) {
 		_, _ = r.Look(ctx, &ask.Ticket)
 		_ = r.Unwatch(ctx, ask.Ticket)
 		reported := 0
-		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}},
+			func(int, protocol.Renewed) { reported++ })
 		if reported != 1 {
 			t.Errorf("one renewal was answered %d times", reported)
 		}
@@ -97,7 +104,8 @@ func FuzzReplies(f *testing.F) {
 // block and a token.
 func FuzzMessages(f *testing.F) {
 	const id = "0123456789012345678901"
-	for _, text := range []string{"", "3G" + id, "3G" + id + "17952311258871271|500|1795231125887127", "3N" + id + "0", "3R" + id, "3N" + id + "-1", "3N" + id,
+	for _, text := range []string{"", "3G" + id, "3G" + id + "17952311258871271|500|1795231125887127", "3N" + id + "0",
+		"3R" + id, "3N" + id + "-1", "3N" + id,
 		"3G" + id + "||", "3G" + id + "99999999999999999999999999|9223372036854775807|-5", "3X" + id + "1",
 		"1G" + id + "17952311258871271|500|1795231125887127", "3G" + id + "|||"} {
 		f.Add("p:@x", text)

@@ -54,7 +54,8 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 && t.Trace == ""
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
+		t.Trace == ""
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -79,7 +80,8 @@ func (r *resource) payload(t protocol.Ticket) any {
 		ttl += "f"
 	}
 	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + ttl + ":" + strconv.Itoa(len(channel)) + ":" +
-		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras + r.spec.Label)
+		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras +
+		r.spec.Label)
 	if usual {
 		r.usual.Store(&text)
 	}
@@ -150,7 +152,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 }
 
 // answered runs a script that may win something.
-func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, args func(notAfter string) []any) (protocol.Answer, error) {
+func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask,
+	args func(notAfter string) []any) (protocol.Answer, error) {
 	var answer protocol.Answer
 	err := r.inTime(ctx, s, ask.Deadline, args, func(reply wire.Reply) (server int64, late bool, err error) {
 		text, _ := reply.Value.(string)

@@ -22,7 +22,8 @@ type scripts struct{ ask, swap, free, renew, downgrade, resize, look, inspect, a
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
 	load := func(op, name string, trusted bool, keys []string, first ...string) script {
-		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files, Keys: keys, First: first}, trusted}
+		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files,
+			Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
 		// The short way of ask takes back what it wrote before it saw the clock.

@@ -18,7 +18,7 @@ const (
 	Misconfigured                   // the server cannot persist, and so refuses writes
 	ClusterDown                     // the cluster does not serve this slot now
 	Unsupported                     // the server lacks what a script needs
-	ForeignKey                      // a key is what this kind or version must not touch, seen when something may have been written
+	ForeignKey                      // a key is not ours, seen when something may have been written
 	Evicts                          // the server may evict keys: only Probe says so
 	SameServer                      // nodes of a quorum are one server
 	Other                           // anything else that the server refuses
@@ -26,7 +26,8 @@ const (
 
 // String is the reason as users read it.
 func (r Reason) String() string {
-	names := [...]string{"", "unreachable", "no answer", "not sent", "denied", "loading", "read-only", "out of memory", "too few replicas",
+	names := [...]string{"", "unreachable", "no answer", "not sent", "denied", "loading", "read-only", "out of memory",
+		"too few replicas",
 		"cannot persist", "cluster down", "unsupported", "foreign key", "may evict keys", "same server", "refused"}
 	if r <= 0 || int(r) >= len(names) {
 		return "unknown"

@@ -204,10 +204,12 @@ const (
 
 // A Standing is the state of a name, as a Look found it.
 type Standing struct {
-	Server  int64 // server time of the look, microseconds
-	Holder  Party // of the first hold
-	Token   int64 // of the first hold
-	Since   int64 // when it was granted, server microseconds; the same in every look: it may be the token, and ahead of Server
+	Server int64 // server time of the look, microseconds
+	Holder Party // of the first hold
+	Token  int64 // of the first hold
+	// Since is when it was granted, in server microseconds. It is the same in every look: it may be
+	// the token, and ahead of Server.
+	Since   int64
 	Holders int
 	Waiters int
 	Permits int64 // of a semaphore: how many there are

@@ -56,7 +56,8 @@ func (n *name) inUse(now int64) bool {
 
 // inspect is what is told of a hold.
 func (e *entry) inspect() protocol.Hold {
-	states := map[state]protocol.HoldState{held: protocol.HoldTaken, kept: protocol.HoldMinHold, broken: protocol.HoldBroken}
+	states := map[state]protocol.HoldState{held: protocol.HoldTaken, kept: protocol.HoldMinHold,
+		broken: protocol.HoldBroken}
 	is := states[e.state]
 	if is == protocol.HoldTaken && e.offered {
 		is = protocol.HoldOffered
@@ -67,7 +68,8 @@ func (e *entry) inspect() protocol.Hold {
 	}
 	return protocol.Hold{
 		ID: e.ticket.ID, State: is, By: e.by, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight,
-		Token: e.token, Block: e.ticket.Block, Since: e.since, Until: e.until, TTL: e.spec.TTL, Fixed: e.spec.Fixed, Renewed: renewed,
+		Token: e.token, Block: e.ticket.Block, Since: e.since, Until: e.until, TTL: e.spec.TTL, Fixed: e.spec.Fixed,
+		Renewed: renewed,
 	}
 }
 
@@ -82,7 +84,8 @@ func (e *entry) place() protocol.Place {
 		heard = protocol.HeardYes
 	}
 	return protocol.Place{
-		ID: e.ticket.ID, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight, Order: e.order, Since: e.joined, Until: e.until,
+		ID: e.ticket.ID, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight, Order: e.order,
+		Since: e.joined, Until: e.until,
 		Kept: e.ticket.Keep > 0, Closed: e.closed, Heard: heard, Under: e.ticket.Under, More: e.ticket.More,
 	}
 }

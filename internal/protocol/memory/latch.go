@@ -26,7 +26,8 @@ func (c *Client) BindLatch(spec protocol.Spec) protocol.LatchResource {
 }
 
 // Set implements protocol.LatchResource.
-func (r latchResource) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (protocol.Standing, bool, error) {
+func (r latchResource) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration,
+	deadline time.Time) (protocol.Standing, bool, error) {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +45,8 @@ func (r latchResource) Set(ctx context.Context, id protocol.ID, count int64, ttl
 }
 
 // CountDown implements protocol.LatchResource.
-func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline, _ time.Time) (protocol.Standing, error) {
+func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline, _ time.Time) (protocol.Standing,
+	error) {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,8 @@ func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {
 }
 
 // Adopt implements protocol.Resource.
-func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
+func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
+	timed bool) (protocol.Adopted, error) {
 	text, ok := strings.CutPrefix(string(origin), "m")
 	granted, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {

@@ -28,7 +28,8 @@ func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 		n.kind, n.permits = r.spec.Kind, r.spec.Permits
 	}
 	if n.kind != r.spec.Kind {
-		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name, Is: "held as a " + n.kind.String(),
+		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name,
+			Is:   "held as a " + n.kind.String(),
 			Want: "a " + r.spec.Kind.String()}
 	}
 	return n, nil
@@ -98,7 +99,8 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if !s.features.Queue {
-		n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
+		n.busied = slices.DeleteFunc(n.busied,
+			func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
 		n.busied = append(n.busied, self)
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}

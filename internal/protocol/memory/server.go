@@ -108,7 +108,8 @@ const (
 
 // New makes a server that knows no name.
 func New(features protocol.Features) *Server {
-	return &Server{features: features, born: time.Now(), names: make(map[key]*name), kept: make(map[keptTicket][]*listening)}
+	return &Server{features: features, born: time.Now(), names: make(map[key]*name),
+		kept: make(map[keptTicket][]*listening)}
 }
 
 // Names are the names under a prefix that are held, waited for or watched, or a latch.

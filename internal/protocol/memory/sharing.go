@@ -43,7 +43,8 @@ func (n *name) owns(e *entry) bool {
 // reads reports whether the owner of a ticket that reads, if it has one, reads the name already.
 func (n *name) reads(e *entry) bool {
 	return e.spec.Owner != "" && e.spec.Shared && n.kind == protocol.ReadWrite &&
-		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner })
+		slices.ContainsFunc(n.holds,
+			func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner })
 }
 
 // refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing
@@ -54,7 +55,8 @@ func (n *name) refuses(e *entry) error {
 		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
 	}
 	if !waits && !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
-		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner }) {
+		slices.ContainsFunc(n.holds,
+			func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner }) {
 		return &protocol.Upgrade{Name: e.spec.Name}
 	}
 	return nil
@@ -117,7 +119,8 @@ func (s *Server) grant(n *name, e *entry, now int64) {
 	h.offered = true
 	if !e.ticket.NoMessages {
 		e.tell(func(sink protocol.Sink) {
-			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
+			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now,
+				Claim: e.spec.Claim})
 		})
 	}
 }

@@ -25,7 +25,8 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 		return e.until <= now || watcher != nil && e.ticket.ID == watcher.ID
 	})
 	if watcher != nil {
-		n.watchers = append(n.watchers, &entry{ticket: *watcher, client: r.client, until: now + r.spec.Life.Microseconds()})
+		n.watchers = append(n.watchers, &entry{ticket: *watcher, client: r.client,
+			until: now + r.spec.Life.Microseconds()})
 	}
 	return n.standing(now), nil
 }
