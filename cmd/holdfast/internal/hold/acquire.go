@@ -21,10 +21,7 @@ const acquireTTL = 5 * time.Minute
 
 // Acquire takes a lock and leaves it to a ticket.
 type Acquire struct {
-	cli.Connection
-	choice
-	waiting
-	reporting
+	request
 	File  string // for the ticket; "" or "-": standard output
 	JSON  bool
 	Keep  time.Duration // of the place, when the wait is over; 0: it is left
@@ -90,7 +87,9 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 	if a.Keep > 0 {
 		lease, err = a.atPlace(ctx, client, began, file)
 	} else {
-		lease, err = a.inTurn(ctx, client, began, notices)
+		// With a min hold, a hand-over is confirmed for the whole TTL before it is told.
+		h := a.handle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
+		lease, err = a.lease(ctx, client, h, false, notices, nil)
 	}
 	if err != nil {
 		return a.refused(ctx, err)
@@ -108,21 +107,6 @@ func (a *Acquire) label() string {
 		host = "localhost"
 	}
 	return fmt.Sprintf("holdfast acquire@%.200s", host) // the process ends at once
-}
-
-// inTurn asks once before it waits, as run does.
-func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began time.Time, notices *notices) (*holdfast.Lease, error) {
-	// With a min hold, a hand-over is confirmed for the whole TTL before it is told.
-	h := a.handle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
-	lease, err := firstTry(ctx, began, h.try)
-	var held *holdfast.HeldError
-	if !errors.As(err, &held) || a.Nonblock {
-		return lease, err
-	}
-	notices.tell(a.waits(held))
-	bounded, cancel := a.until(ctx, began)
-	defer cancel()
-	return h.lock(bounded)
 }
 
 // hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.

@@ -99,33 +99,14 @@ func (e ending) over() bool {
 	return e.asked
 }
 
-// campaign waits until this process leads. It asks once before it waits for the first time. So a
-// server that is away or refuses this client causes an error and no endless wait.
-func (e *Elect) campaign(ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals, notices *notices) (*holdfast.Lease, error) {
-	ctx, stop := signals.cancelOnSignal(ctx)
-	var held *holdfast.HeldError
-	lease, err := firstTry(ctx, time.Now(), election.TryCampaign)
-	if errors.As(err, &held) {
-		notices.tell(e.waits(held))
-	}
-	if held != nil || err != nil && !first && errors.Is(err, holdfast.ErrUnavailable) {
-		lease, err = e.await(ctx, client, election, held)
-	}
-	if err := stop(); err != nil {
-		if lease != nil {
-			_ = lease.Release()
-		}
-		return nil, err
-	}
-	return lease, err
-}
-
-// await waits in the queue, and says so on a terminal.
-func (e *Elect) await(ctx context.Context, client *holdfast.Client, election *holdfast.Election, held *holdfast.HeldError) (*holdfast.Lease, error) {
-	if status := newStatusLine(e.Err); status != nil && held != nil && !e.Quiet && e.Log == logText {
-		defer status.show(client, held)()
-	}
-	return election.Campaign(ctx)
+// campaign waits until this process leads. Only the first time, a server that is away is an error.
+func (e *Elect) campaign(
+	ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals, notices *notices,
+) (*holdfast.Lease, error) {
+	h := handle{try: election.TryCampaign, lock: election.Campaign}
+	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
+		return e.lease(ctx, client, h, !first, notices, e.statusLine(e.Err))
+	})
 }
 
 func (e *Elect) tellLost(notices *notices, end ending) {

@@ -5,24 +5,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
-// takes time.
-const firstAnswer = 3 * time.Second
-
-// acquire asks once before it waits. So a server that is away or refuses this client causes an
-// error and no endless wait. A signal ends the wait.
-func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *signals, notices *notices) (*holdfast.Lease, error) {
-	ctx, stop := signals.cancelOnSignal(ctx)
+// acquire waits for the lock, until a signal ends that.
+func (r *Run) acquire(
+	ctx context.Context, client *holdfast.Client, signals *signals, notices *notices,
+) (*holdfast.Lease, error) {
 	owner := r.Owner
 	if owner == "" {
 		owner = rand.Text() // for nested runs
@@ -38,55 +31,9 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	if r.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
 	}
-	began := time.Now()
-	h := r.handle(client, options...)
-	lease, err := firstTry(ctx, began, h.try)
-	var held *holdfast.HeldError
-	if errors.As(err, &held) && !r.Nonblock {
-		notices.tell(r.waits(held))
-		lease, err = r.wait(ctx, began, client, h, held)
-	}
-	if err := stop(); err != nil {
-		if lease != nil {
-			_ = lease.Release()
-		}
-		return nil, err
-	}
-	return lease, err
-}
-
-// firstTry asks again while a server may only have been too slow for a short TTL.
-func firstTry[T any](ctx context.Context, began time.Time, try func(context.Context) (T, error)) (T, error) {
-	got, err := try(ctx)
-	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
-		got, err = try(ctx)
-	}
-	return got, err
-}
-
-// unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
-// TTL.
-func unanswered(err error) bool {
-	var (
-		none   *holdfast.QuorumError
-		failed *holdfast.StoreError
-		late   net.Error
-	)
-	if errors.As(err, &none) {
-		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return unanswered(n.Err) })
-	}
-	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) && late.Timeout())
-}
-
-// wait waits in the queue, and says so on a terminal.
-func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client, h handle, held *holdfast.HeldError) (*holdfast.Lease, error) {
-	ctx, cancel := r.until(ctx, began)
-	defer cancel()
-	if status := newStatusLine(r.Err); status != nil && !r.Quiet && r.Log == logText {
-		defer status.show(client, held)()
-	}
-	return h.lock(ctx)
+	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
+		return r.lease(ctx, client, r.handle(client, options...), false, notices, r.statusLine(r.Err))
+	})
 }
 
 // refused turns the reason why there is no lock into a text and an exit code.

@@ -42,7 +42,8 @@ func TestUnanswered(t *testing.T) {
 
 // During the rest of a min hold there is no holder: the texts have no empty name.
 func TestTextsNameTheHolder(t *testing.T) {
-	r := Run{Connection: cli.Connection{Redis: "redis://localhost"}, choice: choice{Names: []string{"n"}}, Conflict: cli.ExitBusy}
+	r := Run{Conflict: cli.ExitBusy}
+	r.Redis, r.Names = "redis://localhost", []string{"n"}
 	for _, c := range []struct {
 		held          holdfast.HeldError
 		refused, line string

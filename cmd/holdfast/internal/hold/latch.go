@@ -15,10 +15,7 @@ import (
 
 // A Latch is a name at which processes wait until as many have counted down as were set.
 type Latch struct {
-	cli.Connection
-	choice // of the one name
-	waiting
-	reporting
+	request
 	TTL time.Duration
 }
 
@@ -69,23 +66,19 @@ func (l *Latch) Down(ctx context.Context) error {
 	return l.do(ctx, func(latch *holdfast.Latch) error { return latch.CountDown(ctx) })
 }
 
-// WaitOpen waits until the latch is open. It asks once before that, so a server that is away causes
-// an error and no endless wait.
+// WaitOpen waits until the latch is open.
 func (l *Latch) WaitOpen(ctx context.Context) error {
 	return l.do(ctx, func(latch *holdfast.Latch) error {
-		began := time.Now()
-		count, err := firstTry(ctx, began, latch.Count)
+		count, err := askThenWait(ctx, &l.waiting, latch.Count,
+			func(ctx context.Context) (int, error) { return 0, latch.Wait(ctx) },
+			func(count int, err error) bool { return count > 0 || errors.Is(err, holdfast.ErrNotHeld) })
 		switch {
-		case err != nil && !errors.Is(err, holdfast.ErrNotHeld), err == nil && count == 0:
-			return err
-		case l.Nonblock && err != nil:
+		case l.Nonblock && errors.Is(err, holdfast.ErrNotHeld):
 			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())})
-		case l.Nonblock:
+		case count > 0:
 			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(), count)})
 		}
-		bounded, cancel := l.until(ctx, began)
-		defer cancel()
-		return latch.Wait(bounded)
+		return err
 	})
 }
 
@@ -169,7 +162,7 @@ func newLatchWait() *cobra.Command {
 }
 
 func namedLatch() *Latch {
-	return &Latch{TTL: cli.MostTTL, choice: choice{Names: []string{""}}}
+	return &Latch{TTL: cli.MostTTL, request: request{choice: choice{Names: []string{""}}}}
 }
 
 // interrupted runs a command until the first signal. It outlives the readers of its output.

@@ -25,10 +25,7 @@ const (
 
 // Run runs a command under a lock.
 type Run struct {
-	cli.Connection
-	choice
-	waiting
-	reporting
+	request
 	Command  []string // the program and its arguments
 	Conflict int      // exit code when the lock is held by another
 	Grace    time.Duration

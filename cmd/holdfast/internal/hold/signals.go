@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
@@ -65,4 +66,20 @@ func (s *signals) cancelOnSignal(ctx context.Context) (_ context.Context, stop f
 		}
 		return err
 	}
+}
+
+// interrupt calls acquire with a context that the next signal ends. A lease that it got all the
+// same is given back then, and the error is a *cli.SignalError.
+func (s *signals) interrupt(
+	ctx context.Context, acquire func(context.Context) (*holdfast.Lease, error),
+) (*holdfast.Lease, error) {
+	ctx, stop := s.cancelOnSignal(ctx)
+	lease, err := acquire(ctx)
+	if ended := stop(); ended != nil {
+		if lease != nil {
+			_ = lease.Release()
+		}
+		return nil, ended
+	}
+	return lease, err
 }

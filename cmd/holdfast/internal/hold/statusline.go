@@ -9,7 +9,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"golang.org/x/term"
 )
@@ -17,16 +16,11 @@ import (
 // A statusLine on a terminal says what the command waits for. It disappears after the wait.
 type statusLine struct{ to *os.File }
 
-// newStatusLine returns nil if there is no terminal.
-func newStatusLine(to *os.File) *statusLine {
-	if cli.Terminal(to) == nil {
-		return nil
-	}
-	return &statusLine{to}
-}
-
 // show keeps the line up to date until stop is called. It asks the server and takes nothing.
 func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var shown sync.WaitGroup
 	line, asked := *held, time.Now()

@@ -19,10 +19,7 @@ const askEvery = time.Second
 
 // Wait waits until nobody holds a name. It takes nothing.
 type Wait struct {
-	cli.Connection
-	choice
-	waiting
-	reporting
+	request
 
 	Err *os.File
 }
@@ -55,91 +52,76 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 	}
 	defer end()
 	began := time.Now()
-	info, err := firstTry(ctx, began, w.ask(client))
+	ask := func(ctx context.Context) (busy *busyError, err error) {
+		info, err := client.Inspect(ctx, w.Names[0])
+		if err == nil {
+			busy, err = w.judge(info)
+		}
+		return busy, err
+	}
+	var busy *busyError
+	busy, err = askThenWait(ctx, &w.waiting, ask, func(bounded context.Context) (*busyError, error) {
+		waits := w.about(eventWaiting)
+		waits.Holder, waits.Text = busy.holder, busy.text+"; asking once a second"
+		notices.tell(waits)
+		return w.poll(ctx, bounded, busy, ask, notices)
+	}, func(b *busyError, _ error) bool { busy = b; return b != nil })
 	if err != nil {
 		return w.Failure(err)
 	}
-	var line *statusLine
-	if !w.Quiet && w.Log == logText {
-		line = newStatusLine(w.Err)
+	if busy == nil {
+		return nil
 	}
-	defer line.clear()
-	told := false
-	for {
-		if free, err := w.free(info); free || err != nil {
-			return err
-		}
-		holder := holderOf(info)
-		left := w.left(began)
-		if left == 0 {
-			text := fmt.Sprintf("waited %v for %s, %s", round(time.Since(began)), w.title(), heldBy(holder))
-			if w.Nonblock {
-				text = fmt.Sprintf("%s is %s", w.title(), heldBy(holder))
-			}
-			return cli.ExitWith(cli.ExitBusy, &busyError{holder: holder, waited: time.Since(began), text: text})
-		}
-		if !told {
-			waits := w.about(eventWaiting)
-			waits.Holder, waits.Text = holder, fmt.Sprintf("%s is %s; asking once a second", w.title(), heldBy(holder))
-			notices.tell(waits)
-			told = true
-		}
-		line.write(fmt.Sprintf("holdfast: waiting until %s is free: %s, asking once a second", w.title(), heldBy(holder)))
-		if info, err = w.askAgain(ctx, client, left, info, notices); err != nil {
-			return err
-		}
+	busy.waited = time.Since(began)
+	if !w.Nonblock {
+		busy.text = fmt.Sprintf("waited %v for %s, %s", round(busy.waited), w.title(), heldBy(busy.holder))
 	}
+	return cli.ExitWith(cli.ExitBusy, busy)
 }
 
-func (w *Wait) ask(client *holdfast.Client) func(context.Context) (lockinfo.Info, error) {
-	return func(ctx context.Context) (lockinfo.Info, error) { return client.Inspect(ctx, w.Names[0]) }
-}
-
-// left is how long Wait still waits; 0: it does not.
-func (w *Wait) left(began time.Time) time.Duration {
-	switch {
-	case w.Nonblock:
-		return 0
-	case w.Wait == 0:
-		return askEvery
-	}
-	return max(w.Wait-time.Since(began), 0)
-}
-
-// askAgain asks after a second, or when the wait is over if that is sooner. A server that is away
+// poll asks once a second, and once more when the bounded wait is over. A server that is away
 // leaves things as they were, unless it was the last time.
-func (w *Wait) askAgain(ctx context.Context, client *holdfast.Client, left time.Duration, before lockinfo.Info, notices *notices) (lockinfo.Info, error) {
-	pause := time.NewTimer(min(left, askEvery))
-	defer pause.Stop()
-	select {
-	case <-ctx.Done():
-		return before, context.Cause(ctx)
-	case <-pause.C:
+func (w *Wait) poll(
+	ctx, bounded context.Context, busy *busyError, ask func(context.Context) (*busyError, error), notices *notices,
+) (*busyError, error) {
+	line := w.statusLine(w.Err)
+	defer line.clear()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		line.write(fmt.Sprintf("holdfast: waiting until %s is free: %s, asking once a second", w.title(), heldBy(busy.holder)))
+		select {
+		case <-tick.C:
+		case <-bounded.Done():
+		}
+		last := bounded.Err() != nil
+		found, err := ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, holdfast.ErrUnavailable) && !last:
+			notices.printf("still waiting for %s: %v", w.title(), err)
+		case err != nil || found == nil || last:
+			return found, err
+		default:
+			busy = found
+		}
 	}
-	info, err := client.Inspect(ctx, w.Names[0])
-	switch {
-	case err == nil:
-		return info, nil
-	case ctx.Err() != nil:
-		return before, context.Cause(ctx)
-	case errors.Is(err, holdfast.ErrUnavailable) && (w.Wait == 0 || left > askEvery):
-		notices.printf("still waiting for %s: %v", w.title(), err)
-		return before, nil
-	}
-	return before, w.Failure(err)
 }
 
-// free tells whether nothing keeps others out of the name.
-func (w *Wait) free(info lockinfo.Info) (bool, error) {
+// judge returns what keeps others out of the name; nil: nothing. A latch or a key that is none of
+// holdfast is an error.
+func (w *Wait) judge(info lockinfo.Info) (*busyError, error) {
 	switch info.State() {
 	case lockinfo.StateFree:
-		return true, nil
+		return nil, nil
 	case lockinfo.StateSet, lockinfo.StateOpen:
-		return false, cli.Usagef("%s is a latch: holdfast latch wait", w.title())
+		return nil, cli.Usagef("%s is a latch: holdfast latch wait", w.title())
 	case lockinfo.StateForeign:
-		return false, cli.Exitf(cli.ExitNoServer, "the key of %s is none of holdfast: %s", w.title(), info.Foreign)
+		return nil, cli.Exitf(cli.ExitNoServer, "the key of %s is none of holdfast: %s", w.title(), info.Foreign)
 	}
-	return false, nil
+	holder := holderOf(info)
+	return &busyError{holder: holder, text: fmt.Sprintf("%s is %s", w.title(), heldBy(holder))}, nil
 }
 
 // holderOf returns the label of a holder; empty if only a rest keeps others out.

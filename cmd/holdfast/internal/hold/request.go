@@ -1,0 +1,91 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+// A request says what a command wants, how long it waits for that, and what it prints meanwhile.
+type request struct {
+	cli.Connection
+	choice
+	waiting
+	reporting
+}
+
+// firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
+// takes time.
+const firstAnswer = 3 * time.Second
+
+// askThenWait asks once, and waits if the answer is that the command must wait. So a server that is
+// away or refuses this client causes an error and no endless wait.
+func askThenWait[T any](
+	ctx context.Context, w *waiting, ask, wait func(context.Context) (T, error), mustWait func(T, error) bool,
+) (T, error) {
+	began := time.Now()
+	got, err := firstTry(ctx, began, ask)
+	if w.Nonblock || !mustWait(got, err) {
+		return got, err
+	}
+	ctx, cancel := w.until(ctx, began)
+	defer cancel()
+	return wait(ctx)
+}
+
+// firstTry asks again while a server may only have been too slow for a short TTL.
+func firstTry[T any](ctx context.Context, began time.Time, try func(context.Context) (T, error)) (T, error) {
+	got, err := try(ctx)
+	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
+		got, err = try(ctx)
+	}
+	return got, err
+}
+
+// unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
+// TTL.
+func unanswered(err error) bool {
+	var (
+		none   *holdfast.QuorumError
+		failed *holdfast.StoreError
+		late   net.Error
+	)
+	if errors.As(err, &none) {
+		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return unanswered(n.Err) })
+	}
+	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
+		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) && late.Timeout())
+}
+
+// lease waits for a lease. It tells the notices that another holds, and shows it in a status line.
+// With patience it also waits for a server that is away.
+func (r *request) lease(
+	ctx context.Context, client *holdfast.Client, h handle, patience bool, notices *notices, status *statusLine,
+) (*holdfast.Lease, error) {
+	var held *holdfast.HeldError
+	mustWait := func(_ *holdfast.Lease, err error) bool {
+		return errors.As(err, &held) || patience && errors.Is(err, holdfast.ErrUnavailable)
+	}
+	return askThenWait(ctx, &r.waiting, h.try, func(ctx context.Context) (*holdfast.Lease, error) {
+		if held != nil {
+			notices.tell(r.waits(held))
+			defer status.show(client, held)()
+		}
+		return h.lock(ctx)
+	}, mustWait)
+}
+
+// statusLine returns the line on a terminal; nil if there is none, or if it was not wanted.
+func (r *request) statusLine(to *os.File) *statusLine {
+	if r.Quiet || r.Log != logText || cli.Terminal(to) == nil {
+		return nil
+	}
+	return &statusLine{to}
+}
