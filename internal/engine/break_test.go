@@ -60,60 +60,56 @@ func (h *host) stops(lease interface{ Release() error }) {
 // next renewal. The next gets in when the holder releases, however late that is within the TTL, and
 // at once then.
 func TestBreakLetsNextInAfterRelease(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		listens bool
 		way     way
 		most    time.Duration // until the holder is told
-	}{
+	}
+	bubbles(t, map[string]row{
 		"message":         {listens: true},
 		"message is late": {listens: true, way: way{messages: time.Second}, most: time.Second},
 		"message is lost": {listens: true, way: way{noMessages: true}, most: 5 * time.Second},
 		"no listener":     {most: 5 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-				lease := a.holds(engine.Options{})
-				next := b.waits(t.Context(), engine.Options{})
-				if test.listens {
-					ctx, cancel := context.WithCancel(t.Context())
-					own := a.waits(ctx, engine.Options{Strict: true})
-					defer func() { <-own.done }()
-					defer cancel()
-				}
-				a.goes(test.way)
-				began := time.Now()
-				if !op.breaks(protocol.Mutex, lease.Token(), false) {
-					t.Fatal("not broken")
-				}
-				if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken ||
-					in.Holds[0].By != operator {
-					t.Errorf("Inspect: %+v", in)
-				}
-				if told := broken(t, lease).Sub(began); told > test.most {
-					t.Errorf("told after %v", told)
-				}
-				sleep(9 * time.Second)
-				if !next.out() { // its code may still run: being told confirms nothing
-					t.Fatal("the next got in before the release")
-				}
-				if !op.breaks(protocol.Mutex, lease.Token(), false) {
-					t.Error("a replay says that there is no such hold")
-				}
-				at := time.Now()
-				a.stops(lease)
-				second := next.in()
-				if took := next.at.Sub(at); took > 0 {
-					t.Errorf("the next got in %v after the release", took)
-				}
-				if op.breaks(protocol.Mutex, lease.Token(), false) || second.Err() != nil {
-					t.Error("a later break ended the next hold")
-				}
-				a.goes(way{})
-				b.releases(second)
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		next := b.waits(t.Context(), engine.Options{})
+		if test.listens {
+			ctx, cancel := context.WithCancel(t.Context())
+			own := a.waits(ctx, engine.Options{Strict: true})
+			defer func() { <-own.done }()
+			defer cancel()
+		}
+		a.goes(test.way)
+		began := time.Now()
+		if !op.breaks(protocol.Mutex, lease.Token(), false) {
+			t.Fatal("not broken")
+		}
+		if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != operator {
+			t.Errorf("Inspect: %+v", in)
+		}
+		if told := broken(t, lease).Sub(began); told > test.most {
+			t.Errorf("told after %v", told)
+		}
+		sleep(9 * time.Second)
+		if !next.out() { // its code may still run: being told confirms nothing
+			t.Fatal("the next got in before the release")
+		}
+		if !op.breaks(protocol.Mutex, lease.Token(), false) {
+			t.Error("a replay says that there is no such hold")
+		}
+		at := time.Now()
+		a.stops(lease)
+		second := next.in()
+		if took := next.at.Sub(at); took > 0 {
+			t.Errorf("the next got in %v after the release", took)
+		}
+		if op.breaks(protocol.Mutex, lease.Token(), false) || second.Err() != nil {
+			t.Error("a later break ended the next hold")
+		}
+		a.goes(way{})
+		b.releases(second)
+	})
 }
 
 // A message proves nothing: the server is asked, and the lease lives.
@@ -141,37 +137,33 @@ func TestBreakForgedMessage(t *testing.T) {
 // The client that has a hold needs no message to learn that it broke the hold itself. Without an
 // answer to its Break it asks at once.
 func TestBreakReachesOwnClient(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		force bool
 		way   way
 		most  time.Duration // until the holder is told
-	}{
+	}
+	bubbles(t, map[string]row{
 		"break":                  {way: way{noMessages: true}},
 		"by force":               {way: way{noMessages: true}, force: true},
 		"the answer is too late": {way: way{back: 500 * time.Millisecond}, most: 600 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				lease := a.holds(engine.Options{})
-				a.goes(test.way)
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				began := time.Now()
-				done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator,
-					Force: test.force})
-				if test.most == 0 && (!done || err != nil || lease.Err() == nil) {
-					t.Fatalf("Break: %v, %v; the lease: %v", done, err, lease.Err())
-				}
-				if test.force {
-					lost(t, lease, engine.Gone)
-				} else if told := broken(t, lease).Sub(began); told > test.most {
-					t.Errorf("told after %v", told)
-				}
-				_ = lease.Release()
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a := newHost(t, server)
+		lease := a.holds(engine.Options{})
+		a.goes(test.way)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator, Force: test.force})
+		if test.most == 0 && (!done || err != nil || lease.Err() == nil) {
+			t.Fatalf("Break: %v, %v; the lease: %v", done, err, lease.Err())
+		}
+		if test.force {
+			lost(t, lease, engine.Gone)
+		} else if told := broken(t, lease).Sub(began); told > test.most {
+			t.Errorf("told after %v", told)
+		}
+		_ = lease.Release()
+	})
 }
 
 // Waiters of the same process do not get a broken hold. They ask anew, and are in after the
@@ -195,58 +187,5 @@ func TestBreakOfPoolsHoldIsNotPassedOn(t *testing.T) {
 		}
 		a.releases(next)
 		a.releases(third.in())
-	})
-}
-
-// Each request about a broken hold says so: a check, an Extend, a Downgrade, an Attach, and the
-// release of a holder that was not told before.
-func TestBreakIsToldByEveryAnswer(t *testing.T) {
-	spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-	for name, test := range map[string]struct {
-		fixed bool
-		tell  func(a *host, lease *engine.Lease) error
-	}{
-		"check": {tell: func(a *host, lease *engine.Lease) error { return lease.Check(a.t.Context()) }},
-		"extend": {fixed: true,
-			tell: func(a *host, lease *engine.Lease) error { return lease.Extend(a.t.Context()) }},
-		"downgrade": {tell: func(a *host, lease *engine.Lease) error { return lease.Downgrade(a.t.Context()) }},
-		"release":   {tell: func(a *host, lease *engine.Lease) error { return lease.Release() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, op := newHost(t, server), newHost(t, server)
-				lease, err := a.Lock(spec, engine.Options{TTL: 15 * time.Second, Fixed: test.fixed}).Try(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				op.breaks(protocol.ReadWrite, lease.Token(), false)
-				var cause *loss
-				if err := test.tell(a, lease); !errors.As(err, &cause) || cause.Why != engine.Broken ||
-					cause.By != operator {
-					t.Errorf("it says %v", err)
-				}
-				_ = lease.Release()
-				synctest.Wait()
-				if names := server.Names("test"); len(names) > 0 {
-					t.Errorf("%q are held", names)
-				}
-			})
-		})
-	}
-	t.Run("attach", func(t *testing.T) {
-		bubble(t, func(t *testing.T, server *memory.Server) {
-			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
-			detached, err := lease.Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
-			op.breaks(protocol.Mutex, lease.Token(), false)
-			var refused *engine.AttachError
-			if _, err := b.Attach(t.Context(), detached[0]); !errors.As(err, &refused) ||
-				refused.Why != engine.Broken || refused.By != operator {
-				t.Errorf("Attach: %v", err)
-			}
-		})
 	})
 }

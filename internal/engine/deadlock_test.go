@@ -76,15 +76,6 @@ func cycleOf(t *testing.T, server *memory.Server, n int) (hosts []*host, held []
 
 func name(i int) string { return fmt.Sprint("n", i) }
 
-// nothingLeft fails if a name is held or waited for.
-func nothingLeft(t *testing.T, server *memory.Server) {
-	t.Helper()
-	sleep(time.Second)
-	if names := server.Names("test"); len(names) > 0 {
-		t.Errorf("left at the server: %q", names)
-	}
-}
-
 // Of a cycle one waiter ends, the one that joined last, and it names the cycle. The others get in
 // one after the other when it releases what it holds.
 func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
@@ -322,7 +313,7 @@ func TestDeadlockOfAGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second, DeadlockCheck: true}
-		ofA := a.has2(t, "n1")
+		ofA := a.takes(a.Lock(protocol.Spec{Name: "n1", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
 		group := b.Group([]string{"n0", "n1", "n2"}, protocol.Spec{Kind: protocol.Mutex}, options)
 		done := make(chan error, 1)
 		go func() {
@@ -344,17 +335,6 @@ func TestDeadlockOfAGroup(t *testing.T) {
 		}
 		nothingLeft(t, server)
 	})
-}
-
-// has2 takes a mutex that is free.
-func (h *host) has2(t *testing.T, of string) *engine.Lease {
-	t.Helper()
-	lease, err := h.Lock(protocol.Spec{Name: of, Kind: protocol.Mutex},
-		engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lease
 }
 
 // Callers without the option, or that wait under no lease, ask nothing more than before, and wait
@@ -409,18 +389,6 @@ func TestDeadlocksTellsWhatIsThere(t *testing.T) {
 		if _, err := operator.Deadlocks(over); !errors.As(err, &ended) {
 			t.Errorf("after its context: %v", err)
 		}
-	})
-}
-
-// A server in memory without waiters has none, and that is told at once.
-func TestDeadlocksOfNoWaiters(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		h := newHost(t, server)
-		lease, start := h.has(t.Context(), "n0", writes), time.Now()
-		if found, err := h.Deadlocks(t.Context()); len(found) > 0 || err != nil || time.Since(start) > 0 {
-			t.Errorf("found %v, %v", found, err)
-		}
-		h.releases(lease)
 	})
 }
 

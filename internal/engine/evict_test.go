@@ -40,52 +40,47 @@ func (w *waiter) evicted() {
 // The wait of a ticket that is evicted ends: at once if its process hears the nudge, and otherwise
 // with its next ask. The others keep their places.
 func TestEvictEndsWait(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		way  way
 		most time.Duration
-	}{
+	}
+	bubbles(t, map[string]row{
 		"message":    {},
 		"no message": {way: way{noMessages: true}, most: 7 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-				lease := a.holds(engine.Options{})
-				out, next := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
-				places := op.seen().Queue
-				b.goes(test.way)
-				at := time.Now()
-				if !op.evicts(protocol.Mutex, places[0].ID) {
-					t.Fatal("not evicted")
-				}
-				if left := op.seen().Queue; len(left) != 1 || left[0].ID != places[1].ID {
-					t.Errorf("the queue is %+v", left)
-				}
-				// Once it is told, its process frees the ticket, and the server forgets it.
-				if test.way.noMessages && !op.evicts(protocol.Mutex, places[0].ID) {
-					t.Error("a replay says that the ticket never waited")
-				}
-				out.evicted()
-				if took := out.at.Sub(at); took > test.most {
-					t.Errorf("told after %v", took)
-				}
-				b.goes(way{})
-				a.releases(lease)
-				second := next.in()
-				if op.evicts(protocol.Mutex, places[1].ID) || second.Err() != nil {
-					t.Error("a holder was evicted")
-				}
-				c.releases(second)
-				sleep(time.Minute)
-				if names := server.Names("test"); len(names) > 0 {
-					t.Errorf("%q are left", names)
-				}
-				if op.evicts(protocol.Mutex, places[0].ID) {
-					t.Error("the ticket is remembered for ever")
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		out, next := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
+		places := op.seen().Queue
+		b.goes(test.way)
+		at := time.Now()
+		if !op.evicts(protocol.Mutex, places[0].ID) {
+			t.Fatal("not evicted")
+		}
+		if left := op.seen().Queue; len(left) != 1 || left[0].ID != places[1].ID {
+			t.Errorf("the queue is %+v", left)
+		}
+		// Once it is told, its process frees the ticket, and the server forgets it.
+		if test.way.noMessages && !op.evicts(protocol.Mutex, places[0].ID) {
+			t.Error("a replay says that the ticket never waited")
+		}
+		out.evicted()
+		if took := out.at.Sub(at); took > test.most {
+			t.Errorf("told after %v", took)
+		}
+		b.goes(way{})
+		a.releases(lease)
+		second := next.in()
+		if op.evicts(protocol.Mutex, places[1].ID) || second.Err() != nil {
+			t.Error("a holder was evicted")
+		}
+		c.releases(second)
+		sleep(time.Minute)
+		nothingLeft(t, server)
+		if op.evicts(protocol.Mutex, places[0].ID) {
+			t.Error("the ticket is remembered for ever")
+		}
+	})
 }
 
 // A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.

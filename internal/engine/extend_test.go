@@ -62,12 +62,13 @@ func TestLeaseExtendTrustsFromItsSending(t *testing.T) {
 // Trap 10: without an answer trust stays as it was, whether or not the request arrived. Nothing is
 // sent again. The request lasts for a sixth of the TTL, and a second at most.
 func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		way   way
 		ttl   time.Duration
 		after time.Duration
 		takes time.Duration
-	}{
+	}
+	bubbles(t, map[string]row{
 		"request lost":    {way{noRequests: true}, extendTTL, 10 * time.Second, time.Second},
 		"answer lost":     {way{noAnswers: true}, extendTTL, 10 * time.Second, time.Second},
 		"answer late":     {way{back: 2 * time.Second}, extendTTL, 10 * time.Second, time.Second},
@@ -75,34 +76,30 @@ func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
 		"of a short TTL":  {silent, 3 * time.Second, time.Second, 500 * time.Millisecond},
 		"at the last":     {silent, extendTTL, extendTTL - margin(extendTTL) - time.Second - 1, time.Second},
 		"of the shortest": {silent, 120 * time.Millisecond, 0, 20 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				lease := a.holds(engine.Options{Fixed: true, TTL: test.ttl})
-				want := lease.Until()
-				sleep(test.after)
-				a.goes(test.way)
-				began := time.Now()
-				noAnswer(t, lease.Extend(t.Context()))
-				if took := time.Since(began); took != test.takes {
-					t.Errorf("Extend took %v, want %v", took, test.takes)
-				}
-				trusted(t, lease, want)
-				if end := lost(t, lease, engine.Expired); !end.Equal(want) {
-					t.Errorf("ended %v late", end.Sub(want))
-				}
-				var cause *loss
-				if errors.As(lease.Err(), &cause); cause.Err == nil {
-					t.Error("the loss does not say why it was not extended")
-				}
-				sleep(time.Minute)
-				if n := len(a.since(began, "renew")); n != 1 {
-					t.Errorf("%d requests", n)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a := newHost(t, server)
+		lease := a.holds(engine.Options{Fixed: true, TTL: test.ttl})
+		want := lease.Until()
+		sleep(test.after)
+		a.goes(test.way)
+		began := time.Now()
+		noAnswer(t, lease.Extend(t.Context()))
+		if took := time.Since(began); took != test.takes {
+			t.Errorf("Extend took %v, want %v", took, test.takes)
+		}
+		trusted(t, lease, want)
+		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+			t.Errorf("ended %v late", end.Sub(want))
+		}
+		var cause *loss
+		if errors.As(lease.Err(), &cause); cause.Err == nil {
+			t.Error("the loss does not say why it was not extended")
+		}
+		sleep(time.Minute)
+		if n := len(a.since(began, "renew")); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
 }
 
 // An answer that comes when trust has ended does not bring the lease back. Extend returns at the
@@ -127,31 +124,26 @@ func TestLeaseExtendAnsweredAfterTrustIsLost(t *testing.T) {
 // A lease that has ended is not extended, and nothing is sent.
 func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 	var cause *loss
-	for name, test := range map[string]struct {
+	type row struct {
 		end  func(*host, *engine.Lease)
 		want func(error) bool
-	}{
-		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() },
-			func(err error) bool { return errors.As(err, &cause) }},
+	}
+	bubbles(t, map[string]row{
+		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() }, func(err error) bool { return errors.As(err, &cause) }},
 		"released": {func(h *host, l *engine.Lease) { h.releases(l) },
 			func(err error) bool { return errors.Is(err, engine.ErrNotHeld) }},
-		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() },
-			func(err error) bool { return errors.Is(err, errClosed) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				lease := a.holds(fixed)
-				test.end(a, lease)
-				if err := lease.Extend(t.Context()); !test.want(err) {
-					t.Errorf("got %v", err)
-				}
-				if n := len(a.since(time.Time{}, "renew")); n > 0 {
-					t.Errorf("%d requests", n)
-				}
-			})
-		})
-	}
+		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() }, func(err error) bool { return errors.Is(err, errClosed) }},
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		test.end(a, lease)
+		if err := lease.Extend(t.Context()); !test.want(err) {
+			t.Errorf("got %v", err)
+		}
+		if n := len(a.since(time.Time{}, "renew")); n > 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
 }
 
 // A context that was over before sends nothing. A context that ends meanwhile leaves trust as it
@@ -189,67 +181,37 @@ func TestLeaseExtendContextOver(t *testing.T) {
 // wait for its answer. The answer does not prolong trust, as its caller was told that none came.
 func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 	spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-	for name, then := range map[string]struct {
+	type row struct {
 		op   string
 		call func(t *testing.T, l *engine.Lease) error
-	}{
+	}
+	bubbles(t, map[string]row{
 		"free":      {"free", func(_ *testing.T, l *engine.Lease) error { return l.Release() }},
 		"downgrade": {"downgrade", func(t *testing.T, l *engine.Lease) error { return l.Downgrade(t.Context()) }},
 		"extend":    {"renew", func(t *testing.T, l *engine.Lease) error { return l.Extend(t.Context()) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				lease, err := a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}).Try(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := lease.Until()
-				sleep(time.Second)
-				a.goes(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
-				began := time.Now()
-				short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				noAnswer(t, lease.Extend(short))
-				a.goes(way{})
-				left := time.Now()
-				if err := then.call(t, lease); err != nil {
-					t.Error(err)
-				}
-				if sent := a.since(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
-					t.Errorf("sent %v", sent)
-				}
-				switch then.op {
-				case "downgrade":
-					trusted(t, lease, want)
-				case "renew":
-					trusted(t, lease, began.Add(500*time.Millisecond+extendTTL-margin(extendTTL)))
-				}
-			})
-		})
-	}
-}
-
-// Trap 8: a release waits for the Extend under way, which then makes no hold.
-func TestLeaseReleaseWaitsForExtend(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
+	}, func(t *testing.T, server *memory.Server, then row) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
+		lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+		want := lease.Until()
+		sleep(time.Second)
 		a.goes(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
 		began := time.Now()
-		extended := make(chan error, 1)
-		go func() { extended <- lease.Extend(t.Context()) }()
-		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		noAnswer(t, lease.Extend(short))
 		a.goes(way{})
-		a.releases(lease)
-		if frees := a.since(began, "free"); len(frees) != 1 || frees[0].at.Sub(began) != 500*time.Millisecond {
-			t.Errorf("freed by %v", frees)
+		left := time.Now()
+		if err := then.call(t, lease); err != nil {
+			t.Error(err)
 		}
-		if err := <-extended; !errors.Is(err, engine.ErrNotHeld) {
-			t.Errorf("Extend: %v", err)
+		if sent := a.since(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
+			t.Errorf("sent %v", sent)
 		}
-		if names := server.Names("test"); len(names) > 0 {
-			t.Errorf("%q are held", names)
+		switch then.op {
+		case "downgrade":
+			trusted(t, lease, want)
+		case "renew":
+			trusted(t, lease, began.Add(500*time.Millisecond+extendTTL-margin(extendTTL)))
 		}
 	})
 }
@@ -296,40 +258,32 @@ func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 // Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
 // mode that it has.
 func TestLeaseExtendBesideDowngrade(t *testing.T) {
-	for name, downgradeFirst := range map[string]bool{"after": true, "before": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-				lease, err := a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}).Try(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				sleep(5 * time.Second)
-				a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
-				began := time.Now()
-				calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
-				if downgradeFirst {
-					calls[0], calls[1] = calls[1], calls[0]
-				}
-				first := make(chan error, 1)
-				go func() { first <- calls[0](t.Context()) }()
-				synctest.Wait()
-				if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
-					t.Error(err)
-				}
-				extended := a.since(began, "renew")
-				if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 ||
-					all[1].at.Sub(all[0].at) != 300*time.Millisecond {
-					t.Fatalf("sent %v", all)
-				}
-				trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
-				a.goes(way{})
-				if err := lease.Check(t.Context()); err != nil {
-					t.Errorf("Check: %v", err)
-				}
-				a.releases(lease)
-			})
-		})
-	}
+	bubbles(t, map[string]bool{"after": true, "before": false}, func(t *testing.T, server *memory.Server, downgradeFirst bool) {
+		a := newHost(t, server)
+		spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+		lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+		sleep(5 * time.Second)
+		a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+		began := time.Now()
+		calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
+		if downgradeFirst {
+			calls[0], calls[1] = calls[1], calls[0]
+		}
+		first := make(chan error, 1)
+		go func() { first <- calls[0](t.Context()) }()
+		synctest.Wait()
+		if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
+			t.Error(err)
+		}
+		extended := a.since(began, "renew")
+		if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 || all[1].at.Sub(all[0].at) != 300*time.Millisecond {
+			t.Fatalf("sent %v", all)
+		}
+		trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
+		a.goes(way{})
+		if err := lease.Check(t.Context()); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		a.releases(lease)
+	})
 }

@@ -77,9 +77,7 @@ func TestPlaceLife(t *testing.T) {
 				sleep(test.dead)
 				a.releases(lease)
 				b.gone(place)
-				if names := server.Names("test"); len(names) > 0 {
-					t.Errorf("%q are left", names)
-				}
+				nothingLeft(t, server)
 			})
 		})
 	}
@@ -110,35 +108,29 @@ func TestPlaceHoldOfDeadProcess(t *testing.T) {
 // The wait ends while the lock is on its way: the caller gets the lease, although ctx is over, and
 // not a claim that nobody takes up (trap 20).
 func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
-	for name, w := range map[string]way{
+	bubbles(t, map[string]way{
 		"a late message":  {messages: 50 * time.Millisecond},
 		"a lost message":  {noMessages: true},
 		"a slow network":  {there: 40 * time.Millisecond, back: 40 * time.Millisecond, messages: 50 * time.Millisecond},
 		"lost and denied": {noMessages: true, denied: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				lease := a.holds(engine.Options{TTL: time.Minute})
-				place := b.place(time.Minute)
-				b.goes(w)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				kept := b.waitsAt(ctx, place)
-				sleep(10*time.Second - 10*time.Millisecond)
-				a.releases(lease)
-				lease = kept.in()
-				sleep(time.Minute)
-				if err := lease.Err(); err != nil {
-					t.Error(err)
-				}
-				b.releases(lease)
-				if names := server.Names("test"); len(names) > 0 {
-					t.Errorf("%q are left", names)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, w way) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{TTL: time.Minute})
+		place := b.place(time.Minute)
+		b.goes(w)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		kept := b.waitsAt(ctx, place)
+		sleep(10*time.Second - 10*time.Millisecond)
+		a.releases(lease)
+		lease = kept.in()
+		sleep(time.Minute)
+		if err := lease.Err(); err != nil {
+			t.Error(err)
+		}
+		b.releases(lease)
+		nothingLeft(t, server)
+	})
 }
 
 // After the end of a wait the lock is never handed to the place, although the server still takes
@@ -234,47 +226,6 @@ func TestPlaceHostSilentWhileItWaits(t *testing.T) {
 	})
 }
 
-// A reader behind the place of a writer gets in as soon as nobody waits there any more.
-func TestPlaceOfWriterLetsReadersIn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-		read := spec
-		read.Shared = true
-		options := engine.Options{TTL: 15 * time.Second}
-		lease, err := a.Lock(read, options).Try(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		place, err := b.Lock(spec, options).Place(t.Context(), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		wait := b.waitsAt(ctx, place)
-		reader := &waiter{t: t, done: make(chan struct{})}
-		go func() {
-			defer close(reader.done)
-			reader.lease, reader.err = c.Lock(read, options).Acquire(t.Context())
-			reader.at = time.Now()
-		}()
-		sleep(time.Second)
-		if !reader.out() {
-			t.Error("a reader passed a writer that waits")
-		}
-		ended := time.Now()
-		cancel()
-		if <-wait.done; !errors.Is(wait.err, context.Canceled) {
-			t.Error(wait.err)
-		}
-		if c.releases(reader.in()); !reader.at.Equal(ended) {
-			t.Errorf("the reader got in %v after the wait", reader.at.Sub(ended))
-		}
-		a.releases(lease)
-		b.releases(b.waitsAt(t.Context(), place).in())
-	})
-}
-
 // Without permission to listen, a wait gets in by asking.
 func TestPlaceWithoutMessages(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -327,9 +278,7 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 		}
 		a.goes(way{})
 		sleep(5 * time.Second)
-		if names := server.Names("test"); len(names) > 0 {
-			t.Errorf("%q are left", names)
-		}
+		nothingLeft(t, server)
 	})
 }
 

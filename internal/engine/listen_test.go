@@ -14,42 +14,38 @@ import (
 // listened. They ask anew, and are in after the release.
 func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
 	const soon = 300 * time.Millisecond // within which a process listens behind its own hold
-	for name, test := range map[string]struct {
+	type row struct {
 		waited time.Duration // before the break
 		way    way
 		gap    bool
 		most   time.Duration
-	}{
-		"they waited long":        {waited: 3 * time.Second},
-		"they have just come":     {most: soon},
-		"the connection was lost": {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
-		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond},
-			most: soon},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, op := newHost(t, server), newHost(t, server)
-				lease := a.waits(t.Context(), engine.Options{}).in()
-				next := a.waits(t.Context(), engine.Options{})
-				a.goes(test.way)
-				sleep(test.waited)
-				began := time.Now()
-				op.breaks(protocol.Mutex, lease.Token(), false)
-				if test.gap {
-					a.goes(way{})
-					a.Gap()
-				}
-				if told := broken(t, lease).Sub(began); told > test.most {
-					t.Errorf("told after %v", told)
-				}
-				if !next.out() {
-					t.Fatal("the next got in before the release")
-				}
-				a.stops(lease)
-				a.releases(next.in())
-			})
-		})
 	}
+	bubbles(t, map[string]row{
+		"they waited long":             {waited: 3 * time.Second},
+		"they have just come":          {most: soon},
+		"the connection was lost":      {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
+		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond}, most: soon},
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a, op := newHost(t, server), newHost(t, server)
+		lease := a.waits(t.Context(), engine.Options{}).in()
+		next := a.waits(t.Context(), engine.Options{})
+		a.goes(test.way)
+		sleep(test.waited)
+		began := time.Now()
+		op.breaks(protocol.Mutex, lease.Token(), false)
+		if test.gap {
+			a.goes(way{})
+			a.Gap()
+		}
+		if told := broken(t, lease).Sub(began); told > test.most {
+			t.Errorf("told after %v", told)
+		}
+		if !next.out() {
+			t.Fatal("the next got in before the release")
+		}
+		a.stops(lease)
+		a.releases(next.in())
+	})
 }
 
 // Goroutines that pass a hold on, slice after slice, cost no subscription.

@@ -391,6 +391,15 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
+// nothingLeft fails if a name is held or waited for, once requests in the background are over.
+func nothingLeft(t *testing.T, server *memory.Server) {
+	t.Helper()
+	sleep(time.Second)
+	if names := server.Names("test"); len(names) > 0 {
+		t.Errorf("left at the server: %q", names)
+	}
+}
+
 // bubble runs a test on a server in memory and a fake clock.
 func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
 	t.Helper()
@@ -398,4 +407,14 @@ func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
 		t.Cleanup(func() { sleep(time.Minute) }) // requests in the background give up
 		f(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
 	})
+}
+
+// bubbles runs a test for each row of a table, in a bubble of its own.
+func bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, server *memory.Server, row T)) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) { test(t, server, row) })
+		})
+	}
 }

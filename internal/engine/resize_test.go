@@ -185,27 +185,6 @@ func unreachable() error {
 	return &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Unreachable, Err: errors.New("cut off")}
 }
 
-func TestSemaphoreResizedLearnedOncePerProcess(t *testing.T) {
-	onMemory(t, func(t *testing.T, server *memory.Server) {
-		a, b := newProcess(t, server), newProcess(t, server)
-		lease := a.take(a.semaphore(2), 2)
-		var callers []*caller
-		for range 6 {
-			callers = append(callers, b.call(t.Context(), b.semaphore(2)))
-		}
-		a.resize(7)
-		for _, c := range callers[:5] {
-			c.in()
-		}
-		callers[5].waits()
-		if n := b.wire.mismatches.Load(); n != 1 {
-			t.Errorf("%d requests were refused", n)
-		}
-		a.release(lease)
-		callers[5].in()
-	})
-}
-
 // The server never accepted the number of the first caller. The callers behind it are refused in
 // turn.
 func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
@@ -232,30 +211,6 @@ func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
 		if b.wire.mismatches.Load() != 3 {
 			t.Errorf("%d requests were refused", b.wire.mismatches.Load())
 		}
-	})
-}
-
-// The number changes again while it is being learned. The tickets that were refused left nothing to
-// give back.
-func TestSemaphoreResizedAgainBeforeItIsLearned(t *testing.T) {
-	onMemory(t, func(t *testing.T, server *memory.Server) {
-		a, b := newProcess(t, server), newProcess(t, server)
-		lease := a.take(a.semaphore(2), 2)
-		one, two := b.call(t.Context(), b.semaphore(2)), b.call(t.Context(), b.semaphore(2))
-		b.wire.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
-			answer, err := r.Ask(ctx, ask)
-			if n := b.wire.mismatches.Load(); err != nil && n < 5 {
-				a.resize(4 + n)
-			}
-			return answer, err
-		})
-		a.resize(3)
-		one.in()
-		two.in()
-		if refused, frees := b.wire.mismatches.Load(), b.wire.frees.Load(); refused != 6 || frees != 0 {
-			t.Errorf("%d requests were refused, %d gave back", refused, frees)
-		}
-		a.release(lease)
 	})
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -48,10 +49,9 @@ func TestPast(t *testing.T) {
 // Trap 39: timers stand still while a machine sleeps. Afterwards each method of the lease tells the
 // truth, before anything else has noticed.
 func TestLeaseAfterSleep(t *testing.T) {
-	over := errors.New("lost")
 	for name, ask := range map[string]func(t *testing.T, l *Lease){
 		"Err": func(t *testing.T, l *Lease) {
-			if err := l.Err(); !errors.Is(err, over) {
+			if err := l.Err(); !errors.Is(err, errOver) {
 				t.Error(err)
 			}
 		},
@@ -61,13 +61,20 @@ func TestLeaseAfterSleep(t *testing.T) {
 			}
 		},
 		"Check": func(t *testing.T, l *Lease) {
-			if err := l.Check(t.Context()); !errors.Is(err, over) {
+			if err := l.Check(t.Context()); !errors.Is(err, errOver) {
 				t.Error(err)
 			}
 		},
 		"Release": func(t *testing.T, l *Lease) {
-			if err := l.Release(); !errors.Is(err, over) {
+			if err := l.Release(); !errors.Is(err, errOver) {
 				t.Error(err)
+			}
+		},
+		"Bind": func(t *testing.T, l *Lease) {
+			bound, unbind := l.Bind(t.Context())
+			defer unbind()
+			if cause := context.Cause(bound); bound.Err() == nil || !errors.Is(cause, errOver) {
+				t.Errorf("ended by %v", cause)
 			}
 		},
 		"entering": func(t *testing.T, l *Lease) {
@@ -77,15 +84,8 @@ func TestLeaseAfterSleep(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := memory.New(protocol.Features{Queue: true, Tokens: true})
-			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
-				Cause: func(Lost) error { return over }, Closed: errors.New("closed")})
-			t.Cleanup(func() { _ = e.Close() })
-			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
-				Options{TTL: time.Minute}).Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := inMemory(t)
+			l := takes(t.Context(), t, e, "n")
 			e.mu.Lock()
 			l.tenure.hold.trustEnd = asleep(t, l.tenure.hold.trustEnd, time.Hour)
 			e.mu.Unlock()

@@ -14,128 +14,117 @@ import (
 // Trap 1: trust ends at sent + TTL - margin, to the nanosecond, before another holder can be let
 // in.
 func TestLeaseTrustEndsMarginEarly(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		ttl   time.Duration
 		after time.Duration // of the grant: when the network changes
 		way   way
 		sent  time.Duration // the last confirmed request
-	}{
+	}
+	bubbles(t, map[string]row{
 		"silent at once":                  {15 * time.Second, 0, silent, 0},
 		"silent before the first renewal": {15 * time.Second, 4999 * time.Millisecond, silent, 0},
 		"silent after the third renewal":  {15 * time.Second, 15500 * time.Millisecond, silent, 15 * time.Second},
 		"requests are lost":               {15 * time.Second, 6 * time.Second, way{noRequests: true}, 5 * time.Second},
 		"the shortest TTL":                {100 * time.Millisecond, 0, silent, 0},
 		"a long TTL":                      {5 * time.Minute, 101 * time.Second, silent, 100 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				granted := time.Now()
-				lease := a.holds(engine.Options{TTL: test.ttl})
-				next := b.waits(t.Context(), engine.Options{TTL: test.ttl})
-				sleep(test.after)
-				a.goes(test.way)
-				want := granted.Add(test.sent + test.ttl - margin(test.ttl))
-				if got := lease.Until(); !got.Equal(want) {
-					t.Errorf("trusted for %v, want %v", got.Sub(granted), want.Sub(granted))
-				}
-				sleep(time.Until(want.Add(-1)))
-				if err := lease.Err(); err != nil {
-					t.Errorf("a nanosecond too early: %v", err)
-				}
-				if end := lost(t, lease, engine.Expired); !end.Equal(want) {
-					t.Errorf("ended after %v, want %v", end.Sub(granted), want.Sub(granted))
-				}
-				over := want.Add(margin(test.ttl))
-				if next.in(); next.at.Before(over) || next.at.After(over.Add(200*time.Millisecond)) {
-					t.Errorf("the next got in %v after the end", next.at.Sub(want))
-				}
-				var cause *loss
-				if err := lease.Release(); !errors.As(err, &cause) {
-					t.Errorf("released after loss: %v", err)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{TTL: test.ttl})
+		next := b.waits(t.Context(), engine.Options{TTL: test.ttl})
+		sleep(test.after)
+		a.goes(test.way)
+		want := granted.Add(test.sent + test.ttl - margin(test.ttl))
+		if got := lease.Until(); !got.Equal(want) {
+			t.Errorf("trusted for %v, want %v", got.Sub(granted), want.Sub(granted))
+		}
+		sleep(time.Until(want.Add(-1)))
+		if err := lease.Err(); err != nil {
+			t.Errorf("a nanosecond too early: %v", err)
+		}
+		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+			t.Errorf("ended after %v, want %v", end.Sub(granted), want.Sub(granted))
+		}
+		over := want.Add(margin(test.ttl))
+		if next.in(); next.at.Before(over) || next.at.After(over.Add(200*time.Millisecond)) {
+			t.Errorf("the next got in %v after the end", next.at.Sub(want))
+		}
+		var cause *loss
+		if err := lease.Release(); !errors.As(err, &cause) {
+			t.Errorf("released after loss: %v", err)
+		}
+	})
 }
 
 // Trap 3: an answer that comes late gives trust from the sending, never from its coming. One that
 // comes when trust is over is no lease: the server is asked again.
 func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 	whole := 15*time.Second - margin(15*time.Second)
-	for name, test := range map[string]struct {
+	type row struct {
 		way     way
 		takes   time.Duration
 		another bool // holds by then, for another second
 		asks    int
-	}{
-		"slow": {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond},
-			900 * time.Millisecond, false, 1},
+	}
+	bubbles(t, map[string]row{
+		"slow":                      {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond}, 900 * time.Millisecond, false, 1},
 		"when trust is almost over": {way{stopped: whole - 1}, whole - 1, false, 1},
 		"when trust is over":        {way{stopped: whole}, whole, false, 2},
 		"when the hold is over":     {way{stopped: 50 * time.Minute}, 50 * time.Minute, false, 2},
 		"when another holds":        {way{stopped: 20 * time.Second}, 21 * time.Second, true, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				a.goes(test.way)
-				began := time.Now()
-				// without an end: the caller itself asks
-				next := a.waits(context.Background(), engine.Options{Fixed: true})
-				a.goes(way{})
-				if test.another {
-					sleep(16 * time.Second)
-					other := b.holds(engine.Options{})
-					sleep(5 * time.Second)
-					b.releases(other)
-				}
-				lease := next.in()
-				sent := a.since(began, "ask")
-				if took := next.at.Sub(began); took != test.takes || len(sent) < test.asks {
-					t.Errorf("took %v, with %v", took, sent)
-				}
-				want := sent[test.asks-1].at.Add(whole)
-				if test.another { // handed over
-					want = next.at.Add(whole)
-				}
-				if end := lost(t, lease, engine.Expired); !end.Equal(want) {
-					t.Errorf("ended after %v, want %v", end.Sub(began), want.Sub(began))
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a, b := newHost(t, server), newHost(t, server)
+		a.goes(test.way)
+		began := time.Now()
+		next := a.waits(context.Background(), engine.Options{Fixed: true}) // without an end: the caller itself asks
+		a.goes(way{})
+		if test.another {
+			sleep(16 * time.Second)
+			other := b.holds(engine.Options{})
+			sleep(5 * time.Second)
+			b.releases(other)
+		}
+		lease := next.in()
+		sent := a.since(began, "ask")
+		if took := next.at.Sub(began); took != test.takes || len(sent) < test.asks {
+			t.Errorf("took %v, with %v", took, sent)
+		}
+		want := sent[test.asks-1].at.Add(whole)
+		if test.another { // handed over
+			want = next.at.Add(whole)
+		}
+		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+			t.Errorf("ended after %v, want %v", end.Sub(began), want.Sub(began))
+		}
+	})
 }
 
 // The answer to a renewal gives trust from its sending, too. One that comes when trust is over
 // brings nothing back.
 func TestLeaseSlowRenewalTrustsFromItsSending(t *testing.T) {
 	whole := 15*time.Second - margin(15*time.Second)
-	for name, test := range map[string]struct {
+	type row struct {
 		way way
 		end time.Duration // of trust; the network is silent after the renewal at 5 s
-	}{
+	}
+	bubbles(t, map[string]row{
 		"slow":               {way{back: 800 * time.Millisecond}, 5*time.Second + whole},
 		"just in time":       {way{stopped: whole - 5*time.Second - 1}, 5*time.Second + whole},
 		"when trust is over": {way{stopped: whole - 5*time.Second}, whole},
 		"long after":         {way{stopped: 5 * time.Hour}, whole},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				granted := time.Now()
-				lease := a.holds(engine.Options{})
-				a.goes(test.way)
-				sleep(5 * time.Second)
-				a.goes(silent)
-				if end := lost(t, lease, engine.Expired); end.Sub(granted) != test.end {
-					t.Errorf("ended after %v, want %v", end.Sub(granted), test.end)
-				}
-				sleep(6 * time.Hour)
-				lost(t, lease, engine.Expired)
-			})
-		})
-	}
+	}, func(t *testing.T, server *memory.Server, test row) {
+		a := newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{})
+		a.goes(test.way)
+		sleep(5 * time.Second)
+		a.goes(silent)
+		if end := lost(t, lease, engine.Expired); end.Sub(granted) != test.end {
+			t.Errorf("ended after %v, want %v", end.Sub(granted), test.end)
+		}
+		sleep(6 * time.Hour)
+		lost(t, lease, engine.Expired)
+	})
 }
 
 // A lease without renewal ends with its TTL, and sends nothing.
