@@ -346,3 +346,53 @@ func TestDetachReaders(t *testing.T) {
 		a.releases(a.takes(a.rw(false)))
 	})
 }
+
+// Detach waits until an ask whose connection broke can arrive no more. Otherwise that ask would win
+// the hold again after its release, for nobody.
+func TestDetachWaitsForALateAsk(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		l := a.mutex(engine.Options{Strict: true})
+		a.lead(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+			a.lead(nil) // for the next ask
+			time.AfterFunc(900*time.Millisecond, func() { _, _ = r.Ask(context.Background(), ask) })
+			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true, Err: errors.New("broken")}
+		})
+		asked := time.Now()
+		lease, err := l.Acquire(t.Context())
+		if err != nil || time.Since(asked) > 500*time.Millisecond {
+			t.Fatalf("%v after %v", err, time.Since(asked))
+		}
+		b.releases(b.attaches(a.detaches(lease)))
+		sleep(2 * time.Second)
+		nothingLeft(t, server)
+	})
+}
+
+// A hold without renewal that was prolonged all the same takes the longer time along, from process
+// to process.
+func TestDetachFixedProlonged(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const ttl, drift = 30 * time.Second, time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{TTL: ttl, Fixed: true})
+		var end time.Time
+		for range 3 {
+			<-time.After(20 * time.Second)
+			a.extends(lease)
+			end = time.Now().Add(ttl - margin(ttl))
+			<-time.After(5 * time.Second)
+			for range 2 {
+				d := a.detaches(lease)
+				a, b = b, a
+				lease = a.attaches(d)
+				if until := lease.Until(); until.After(end) || until.Before(end.Add(-drift)) {
+					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted), end.Sub(granted))
+				}
+				end = lease.Until()
+			}
+		}
+		a.releases(lease)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,19 @@ type network struct {
 	log []sent
 
 	tickets []protocol.Listening // of its waits with kept places
+
+	asks       asking       // if it is not nil, it sends asks instead
+	mismatches atomic.Int64 // asks that were refused because of the number of permits
+}
+
+// An asking sends an ask, or does not.
+type asking func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error)
+
+// lead sends asks through f from now on; nil: as they are.
+func (n *network) lead(f asking) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asks = f
 }
 
 // goes changes what becomes of requests, answers and messages from now on.
@@ -219,9 +233,22 @@ type resource struct {
 	name    string
 }
 
-func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	return send(ctx, r.network, sent{op: "ask", end: ask.Deadline},
-		func() (protocol.Answer, error) { return r.Resource.Ask(context.Background(), ask) })
+func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.Answer, err error) {
+	r.network.mu.Lock()
+	asks := r.network.asks
+	r.network.mu.Unlock()
+	if asks != nil {
+		answer, err = asks(ctx, r.Resource, ask)
+	} else {
+		answer, err = send(ctx, r.network, sent{op: "ask", end: ask.Deadline}, func() (protocol.Answer, error) {
+			return r.Resource.Ask(context.Background(), ask)
+		})
+	}
+	var mismatch *protocol.Mismatch
+	if errors.As(err, &mismatch) {
+		r.network.mismatches.Add(1)
+	}
+	return answer, err
 }
 
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {

@@ -1,10 +1,9 @@
-package engine
+package engine_test
 
 import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -14,46 +13,28 @@ import (
 // A reader leads, and learns late that a hold of its process was opened to readers. Another reader
 // came meanwhile, too late to enter that hold. It must not wait for the end of the hold.
 func TestReaderBehindLeaderThatJoinsLateLeads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
-		options := Options{TTL: 15 * time.Second}
-		writer := p.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite}, options)
-		reader := p.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, options)
-		writes, err := writer.Try(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := func(got chan<- *Lease) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			lease, err := reader.Acquire(ctx)
-			if err != nil {
-				t.Error(err)
-			}
-			got <- lease
-		}
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const slice = 5 * time.Millisecond
+		p := newHost(t, server)
+		writes := p.takes(p.rw(false))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
 		silent := make(chan struct{})
-		p.wire.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+		p.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 			<-silent
 			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Unreachable,
 				Err: errors.New("gone")}
 		})
-		first, second := make(chan *Lease, 1), make(chan *Lease, 1)
-		go read(first)
-		synctest.Wait()
+		first := p.waitsFor(ctx, p.rw(true))
 		if err := writes.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * passFor)
-		go read(second)
-		synctest.Wait()
-		p.wire.open()
+		sleep(2 * slice)
+		second := p.waitsFor(ctx, p.rw(true))
+		p.lead(nil)
 		close(silent)
-		for _, got := range []chan *Lease{first, second} {
-			if lease := <-got; lease != nil {
-				_ = lease.Release()
-			}
-		}
-		_ = writes.Release()
+		p.releases(first.in())
+		p.releases(second.in())
+		p.releases(writes)
 	})
 }
