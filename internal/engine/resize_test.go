@@ -28,7 +28,7 @@ func pooled(*engine.Options)   {}
 func strict(o *engine.Options) { o.Strict = true }
 func polls(o *engine.Options)  { o.Interval = 20 * time.Millisecond }
 
-// waitsForPermit starts a goroutine that waits for one permit, and returns when it waits or is done.
+// waitsForPermit starts a goroutine that waits for one permit.
 func (h *host) waitsForPermit(s *engine.Lock) *waiter { return h.waitsFor(h.t.Context(), s.Weigh(1)) }
 
 func (h *host) resize(permits int64) {
