@@ -31,7 +31,7 @@ var blockTests = []blockTest{
 	{"docs/fencing.md", "sql", "fence/page_test.go", "TestPageShowsTheStatements"},
 	{"docs/moving.md", "go", "examples/moving/page_test.go", "TestPageCodeIsTested"},
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
-	{"docs/quorum.md", "acl", "proof/quorum/acl_test.go", "TestACL"},
+	{"docs/quorum.md", "acl", "proof/faults/permissions_test.go", "TestQuorumPermissions"},
 	{"docs/releasing.md", "yaml", "cmd/holdfast/release_test.go", "TestReleasingPageNamesTheFiles"},
 	{"docs/steps.md", "lua", "examples/steps/steps_test.go", "TestPageQuotesTheCode"},
 	{"docs/steps.md", "text", "examples/steps/steps_test.go", "TestSteps"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // clocked starts a master with a clock of its own.
@@ -18,18 +19,15 @@ func (r *rig) clocked() *redisserver.Clock {
 // TestClocks: the clocks of two masters of five are ahead and behind, and then step while locks are
 // held.
 func TestClocks(t *testing.T) {
-	long(t)
 	const year = 365 * 24 * time.Hour
 	for name, by := range map[string]struct{ ahead, behind time.Duration }{
 		"an hour": {time.Hour, -time.Hour},
 		"decades": {100 * year, time.Until(time.Unix(1, 0))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &rig{T: t, dir: t.TempDir()}
+			r := newEmptyRig(t)
 			ahead, behind := r.clocked(), r.clocked()
-			for range 3 {
-				r.masters = append(r.masters, redisserver.Start(t))
-			}
+			r.start(3)
 			ahead.Ahead(by.ahead)
 			behind.Ahead(by.behind)
 			r.found()
@@ -52,4 +50,68 @@ func TestClocks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMastersShowAnyTime: the clocks of three masters show 1970, 2000 and today, and then all
+// change places, one after the other.
+func TestMastersShowAnyTime(t *testing.T) {
+	r := newEmptyRig(t)
+	clocks := []*redisserver.Clock{r.clocked(), r.clocked(), r.clocked()}
+	clocks[0].Show(time.Unix(0, 0))
+	clocks[1].Show(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	r.found()
+	watch := r.client(nil, nil)
+	holds := r.under([]*lag{nil, nil, nil, nil}, func() {
+		r.pass(3 * time.Second)
+		for i, at := range []time.Time{time.Now(), time.Unix(0, 0), time.Unix(0, 0)} {
+			clocks[i].Show(at)
+			r.pass(time.Second)
+			r.whole(watch) // one that was set forward has begun its memory anew
+		}
+	})
+	t.Logf("%d holds\n%v", holds, r.check())
+	if holds < 100 {
+		t.Errorf("%d holds: too few to show anything", holds)
+	}
+}
+
+// TestClockSetForward: the clock of a master that is needed for two majorities is set forward, so
+// what it keeps is over there while the holder trusts it. A client that knew that clock before must
+// not be let in by it.
+func TestClockSetForward(t *testing.T) {
+	r := newEmptyRig(t)
+	clock := r.clocked()
+	r.start(4).found()
+	a, b := r.client(nil, nil), r.client(nil, nil)
+	warm(r, a)
+	warm(r, b)
+	first := r.barely(a, "x")
+	clock.Ahead(time.Hour)
+	stranger := r.client(nil, nil) // who never knew the clock
+	told := false
+	see := func() bool { told = told || r.count(stranger.Client) == 4; return told }
+	try := func() (in bool) {
+		second, err := b.try("x")
+		if err == nil {
+			_ = second.keep(10 * time.Millisecond)
+			_ = second.release()
+		}
+		return err == nil
+	}
+	for first.look() == nil && !try() {
+		see()
+		r.pass(5 * time.Millisecond)
+	}
+	r.until("the master counts for nobody", func() bool { // an answer that did not come in time told b nothing
+		try()
+		return see()
+	})
+	_ = first.release()
+	second, err := b.lock("x", harness.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = second.release()
+	r.counting(stranger.Client, 5)
+	r.check()
 }

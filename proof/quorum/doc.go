@@ -2,5 +2,5 @@
 // emptied, slow, or whose clocks lie. The clients write down what they were told, and package
 // history checks it. It has tests alone.
 //
-// Tests that take long run with HOLDFAST_PROOF=1. Tests of clocks need libfaketime.
+// All of it runs with HOLDFAST_PROOF=1 alone. Tests of clocks need libfaketime.
 package quorum

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -50,7 +51,6 @@ func (r *rig) whole(w *worker) {
 // TestFaults: five masters under load, of which two are killed, two stopped and continued, one
 // emptied; and messages that come late, up to the longest TTL of those who are let in.
 func TestFaults(t *testing.T) {
-	long(t)
 	r := newRig(t, 5)
 	watch := r.client(nil, nil)
 	slow := &lag{}
@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 // measured several times, in turns as far as that goes, and the best counts: what the masters that
 // are away cost, they cost every time.
 func TestLatency(t *testing.T) {
-	if !measured() {
+	if !harness.Measured() {
 		t.Skip("it compares times: HOLDFAST_PROOF=1, as in make proof, runs it")
 	}
 	r := newRig(t, 5)

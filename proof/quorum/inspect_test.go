@@ -16,7 +16,6 @@ import (
 // The verdict of Inspect under load is compared with what the callers themselves know. Nothing
 // fails here, so each knows for certain what it held all the while that an Inspect took.
 func TestInspectTellsTheTruth(t *testing.T) {
-	long(t)
 	u := &truth{rig: newRig(t, 5)}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -136,7 +135,7 @@ func (u *truth) compare(info lockinfo.Info, lease *holdfast.Lease, hold lockinfo
 	}
 }
 
-// answered tells whether all masters answered.
+// answered reports whether all masters answered.
 func answered(info lockinfo.Info) bool {
 	for _, m := range info.Masters {
 		if m.Err != nil || !m.Counts {

@@ -17,27 +17,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	harness.Quiet()
 	os.Exit(leak.Main(m))
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // maxTTL is how long a master that forgot does not count, in all these tests, and how long a lease
 // is taken for: a request may take a sixth of it, and a machine or a server that stands still for a
 // second loses no lease.
 const maxTTL = 6 * time.Second
-
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
 
 // A rig is masters, clients and what these were told.
 type rig struct {
@@ -47,14 +41,26 @@ type rig struct {
 	workers []*worker
 }
 
-// newRig starts masters that count.
+// newRig starts masters that count. It takes seconds, so it skips the test unless such are wanted.
 func newRig(t *testing.T, n int) *rig {
 	t.Helper()
-	r := &rig{T: t, dir: t.TempDir()}
+	return newEmptyRig(t).start(n).found()
+}
+
+// newEmptyRig makes a rig without masters.
+func newEmptyRig(t *testing.T) *rig {
+	t.Helper()
+	harness.Long(t)
+	return &rig{T: t, dir: t.TempDir()}
+}
+
+// start starts masters.
+func (r *rig) start(n int, opts ...string) *rig {
+	r.Helper()
 	for range n {
-		r.masters = append(r.masters, redisserver.Start(t))
+		r.masters = append(r.masters, redisserver.Start(r.T, opts...))
 	}
-	return r.found()
+	return r
 }
 
 // found makes all masters count.
@@ -97,14 +103,7 @@ func (r *rig) count(c *holdfast.Client) (count int) {
 // until waits for a condition.
 func (r *rig) until(what string, holds func() bool) {
 	r.Helper()
-	late := time.After(patience)
-	for !holds() {
-		select {
-		case <-late:
-			r.Fatalf("never: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	harness.Eventually(r.T, what, holds)
 }
 
 // pass waits for time to pass at the masters, which have no fake clock.
@@ -150,6 +149,18 @@ func (r *rig) client(change func(*holdfast.Config), wrap func(i int, s store.Sto
 	w := &worker{Client: client, r: r, rec: rec}
 	r.workers = append(r.workers, w)
 	return w
+}
+
+// warm makes a client know the masters.
+func warm(r *rig, w *worker) {
+	r.Helper()
+	h, err := w.lock("warm", harness.Patience)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := h.release(); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // check closes all clients and looks for violations.
@@ -208,7 +219,7 @@ func (w *worker) try(name string, options ...holdfast.Option) (*hold, error) {
 func (w *worker) first(name string, options ...holdfast.Option) (*hold, error) {
 	h, err := w.try(name, options...)
 	if unanswered(err) {
-		return w.lock(name, patience, options...)
+		return w.lock(name, harness.Patience, options...)
 	}
 	return h, err
 }
@@ -223,8 +234,8 @@ func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err e
 	return h, err
 }
 
-// unanswered tells whether an error may come of one that stood still for longer than a request may
-// take.
+// unanswered reports whether an error may come of one that stood still for longer than a request
+// may take.
 func unanswered(err error) bool {
 	var none *holdfast.QuorumError
 	return errors.Is(err, holdfast.ErrUnavailable) &&
@@ -323,14 +334,3 @@ func (w *worker) load(ctx context.Context, names []string) (holds int) {
 	}
 	return holds
 }
-
-// long skips a test that takes long.
-func long(t *testing.T) {
-	t.Helper()
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("it takes long: HOLDFAST_PROOF=1 runs it")
-	}
-}
-
-// measured tells whether times are looked at: in make proof, where nothing else runs.
-func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" && !testing.Short() }

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the
@@ -21,13 +22,13 @@ func TestValidity(t *testing.T) {
 	a, b := r.client(nil, slow.wrap), r.client(nil, nil)
 	warm(r, a)
 	slow.set(0, ttl/8)
-	first, err := a.lock("x", patience, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
+	first, err := a.lock("x", harness.Patience, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := make(chan error, 1)
 	go func() {
-		h, err := b.lock("x", patience)
+		h, err := b.lock("x", harness.Patience)
 		if err == nil {
 			err = errors.Join(h.keep(300*time.Millisecond), h.release())
 		}
@@ -72,7 +73,7 @@ func forgotten(t *testing.T, before func(*redisserver.Server)) {
 	}
 	lost := make(chan error, 1)
 	go func() { lost <- first.keep(2 * maxTTL) }()
-	second, err := b.lock("x", patience)
+	second, err := b.lock("x", harness.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (r *rig) barely(w *worker, name string) *hold {
 	for _, away := range r.masters[3:] {
 		away.Stop()
 	}
-	h, err := w.lock(name, patience, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal())
+	h, err := w.lock(name, harness.Patience, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal())
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestMajorityGone(t *testing.T) {
 		if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) {
 			t.Fatalf("%s: got %v", what, err)
 		}
-		if limit := maxTTL/6 + 200*time.Millisecond; measured() && took > limit || none.Need != 3 || len(none.Masters) != 5 {
+		if limit := maxTTL/6 + 200*time.Millisecond; harness.Measured() && took > limit || none.Need != 3 || len(none.Masters) != 5 {
 			t.Errorf("%s: after %v (at most %v): %v", what, took, limit, none)
 		}
 		return none
@@ -184,7 +185,7 @@ func TestMajorityGone(t *testing.T) {
 		return false
 	})
 	t.Logf("three empty: %v", none)
-	h, err := a.lock("x", patience)
+	h, err := a.lock("x", harness.Patience)
 	if err != nil {
 		t.Fatalf("after the birth marks allow it: %v", err)
 	}
@@ -216,60 +217,10 @@ func TestBusyIsNotGone(t *testing.T) {
 	r.check()
 }
 
-// TestRepair: a master that was away when a lock was taken is told of it by the renewals, so that
-// the holder outlives others that go away later.
-func TestRepair(t *testing.T) {
-	r := newRig(t, 5)
-	a := r.client(nil, nil)
-	warm(r, a)
-	r.masters[3].Stop()
-	r.masters[4].Stop()
-	const ttl = 3 * time.Second
-	h, err := a.first("x", holdfast.WithTTL(ttl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = h.keep(ttl/6 + 20*time.Millisecond) // what was sent to those who were away is too late by now
-	r.masters[3].Continue()
-	r.masters[4].Continue()
-	for _, back := range r.masters[3:] {
-		r.until("a master is told of the hold", func() bool {
-			_ = h.look()
-			n, err := back.Do("HLEN", "proof:{%quorum}:x")
-			return err == nil && n == int64(1)
-		})
-	}
-	r.masters[0].Kill()
-	r.masters[1].Kill()
-	if err := h.keep(ttl + ttl/2); err != nil {
-		t.Errorf("held by three of five: %v", err)
-	}
-	if err := h.release(); err != nil {
-		t.Error(err)
-	}
-	r.check()
-}
-
-// warm makes a client know the masters.
-func warm(r *rig, w *worker) {
-	r.Helper()
-	h, err := w.lock("warm", patience)
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := h.release(); err != nil {
-		r.Fatal(err)
-	}
-}
-
 // TestKept: a master that writes every change down knows after kill -9 what it knew, and counts at
 // once.
 func TestKept(t *testing.T) {
-	r := &rig{T: t, dir: t.TempDir()}
-	for range 3 {
-		r.masters = append(r.masters, redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always"))
-	}
-	r.found()
+	r := newEmptyRig(t).start(3, "--appendonly", "yes", "--appendfsync", "always").found()
 	a, b := r.client(func(c *holdfast.Config) { c.MaxTTL, c.TTL = time.Minute, time.Minute }, nil), r.client(nil, nil)
 	h, err := a.first("x")
 	if err != nil {

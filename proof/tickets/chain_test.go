@@ -3,12 +3,12 @@ package tickets
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,21 +17,18 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
 func TestMain(m *testing.M) {
-	for env, run := range map[string]func() error{childEnv: child, waiterEnv: waitAtPlace} {
-		if os.Getenv(env) == "" {
-			continue
-		}
-		if err := run(); err != nil {
+	if os.Getenv(childEnv) != "" {
+		if err := child(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	flag.Parse()
 	os.Exit(leak.Main(m))
 }
 
@@ -68,9 +65,7 @@ type run struct {
 // No two chains hold a name at a time, tokens grow, all processes of a chain have one token, and
 // the lock of a chain that was killed is free after its TTL.
 func TestChains(t *testing.T) {
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("many processes: only with HOLDFAST_PROOF=1")
-	}
+	harness.Long(t)
 	srv := redisserver.Start(t)
 	dir := t.TempDir()
 	kills, err := history.Create(dir, "parent")
@@ -103,7 +98,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// enough tells whether every kind of kill was seen, or time is over.
+// enough reports whether every kind of kill was seen, or time is over.
 func (r *run) enough() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -348,29 +343,10 @@ func (r *run) judge() {
 	r.Log(history.Summarize(h))
 }
 
-// nothingLeft waits until the last holds have ended, and looks for keys.
+// nothingLeft waits until the last holds have ended, and no key is left but the clocks of tokens.
 func (r *run) nothingLeft(srv *redisserver.Server) {
-	const patience = 30 * time.Second
-	late := time.After(patience)
-	for {
-		keys, err := srv.Do("KEYS", "holdfast:*")
-		if err != nil {
-			r.Fatal(err)
-		}
-		var left []string
-		for _, key := range keys.([]any) {
-			if text := fmt.Sprint(key); !strings.HasSuffix(text, ":clock") {
-				left = append(left, text)
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-late:
-			r.Errorf("left at the server: %q", left)
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	harness.Eventually(r.T, "nothing is left at the server", func() bool {
+		keys := harness.Must(r.T, srv, "KEYS", "holdfast:*").([]any)
+		return !slices.ContainsFunc(keys, func(key any) bool { return !strings.HasSuffix(fmt.Sprint(key), ":clock") })
+	})
 }

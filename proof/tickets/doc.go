@@ -8,6 +8,5 @@
 // tickets are thrown away. All processes write down what they do (package history), and the history
 // is checked.
 //
-// Chains run with HOLDFAST_PROOF=1 alone. One more test kills the processes that wait at a kept
-// place, one after the other.
+// Chains run with HOLDFAST_PROOF=1 alone.
 package tickets
