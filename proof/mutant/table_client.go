@@ -161,7 +161,7 @@ func clientMutants() []Mutant {
 		{"entry never given back", suite("reentry/under_a_lease's_context"), []Patch{{engine + "lease.go",
 			"t.entries = append(t.entries, l)\n", "t.entries = append(t.entries, l, l)\n"}}},
 		{"passing on without end", inEngine("TestMutexPassedInProcessYieldsAfterSlice"), []Patch{{engine + "release.go",
-			"if h.ticketNamed || held >= passFor || h.end()", "if h.othersName || h.end()"}}},
+			"if h.ticketNamed || held >= passFor || h.end()", "if h.ticketNamed || h.end()"}}},
 		{"a request that may be written sent again", wire("TestRouterClusterWithoutAnswer"), []Patch{{wire_ + "nodelookup.go",
 			"if !q.reply.Unsent || q.request.Node", "if q.request.Node"}}},
 		{"ASK followed without ASKING", wire("TestRouterClusterRedirected"), []Patch{{wire_ + "nodelookup.go",
