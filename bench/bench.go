@@ -24,15 +24,6 @@ type bench struct {
 	warmup  time.Duration
 	seconds time.Duration
 	runs    int
-	profile string // prefix of CPU profiles of worker processes, or empty
-}
-
-// childProfile returns where worker i writes its profile: the first of them alone does.
-func (b *bench) childProfile(i int) string {
-	if b.profile == "" || i > 0 {
-		return ""
-	}
-	return b.profile + ".worker"
 }
 
 // A line is a contender's part of a row, over all runs.

@@ -20,7 +20,6 @@ type duty struct {
 	Who           int
 	Addr, Version string
 	Poll          time.Duration
-	Profile       string // file for a CPU profile, or empty
 }
 
 // child does its duty, and prints the times of its hand-overs.
@@ -46,11 +45,6 @@ func child(order string) error {
 	if err := warm(ctx, c, fmt.Sprintf("%s:warm:%d", d.Name, d.Who)); err != nil {
 		return err
 	}
-	stop, err := profile(d.Profile)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	times := []time.Duration{}
 	if d.Row == 4 {
 		err = contend(ctx, c, d.Name, on, d.Who)

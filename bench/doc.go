@@ -3,7 +3,6 @@
 //	go run ./bench                      # the whole table
 //	go run ./bench -rows 1,4 -runs 9    # two rows of it, with more care
 //	go run ./bench -contenders redislock -markdown
-//	go run ./bench -rows 4 -contenders holdfast -cpuprofile cpu.prof   # and cpu.prof.worker of one of the processes
 //
 // It starts a redis-server of its own and stops it at the end. There are five rows, each with a
 // reference that it is compared to:

@@ -39,7 +39,6 @@ func run(args []string, out, progress io.Writer) (err error) {
 		seconds    = flags.Float64("seconds", 0.7, "how `long` each of these runs is measured")
 		poll       = flags.Duration("poll", 2*time.Millisecond, "how often contenders ask that poll")
 		asMarkdown = flags.Bool("markdown", false, "print tables for a document")
-		cpu        = flags.String("cpuprofile", "", "write a CPU profile to `file`, and one of a worker to file.worker")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -58,7 +57,7 @@ func run(args []string, out, progress io.Writer) (err error) {
 		}
 	}
 
-	b := &bench{runs: *runs, seconds: time.Duration(*seconds * float64(time.Second)), profile: *cpu}
+	b := &bench{runs: *runs, seconds: time.Duration(*seconds * float64(time.Second))}
 	b.warmup = min(b.seconds/2, 200*time.Millisecond)
 	b.target.poll = *poll
 	stop, err := b.start(context.Background())
@@ -66,11 +65,6 @@ func run(args []string, out, progress io.Writer) (err error) {
 		return err
 	}
 	defer stop()
-	endProfile, err := profile(*cpu)
-	if err != nil {
-		return err
-	}
-	defer endProfile()
 
 	fmt.Fprintf(out, "%s %s, %d CPUs, %s %s/%s; medians of %d runs of %v, in brackets the range of the ratios;\n",
 		b.kind, b.target.version, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.runs, b.seconds)

@@ -60,7 +60,7 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 	for i := range n {
 		order, err := json.Marshal(duty{
 			Contender: e.name, Row: row, Name: name, Board: path, Who: i,
-			Addr: b.target.addr, Version: b.target.version, Poll: b.target.poll, Profile: b.childProfile(i),
+			Addr: b.target.addr, Version: b.target.version, Poll: b.target.poll,
 		})
 		if err != nil {
 			return sample{}, nil, err

@@ -49,7 +49,8 @@ func rows() []row {
 		{
 			number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
 			run: runAlone, columns: []column{p50, p99, commands}, ratio: p50.value,
-			goals: []goal{most("p50", 1.25, "bare pair"), aim(most("p50", 1.15, "bare pair")), {"2 commands", commandsMost(2)}},
+			goals: []goal{most("p50", 1.25, "bare pair"), aim(most("p50", 1.15, "bare pair")),
+				{"2 commands", commandsMost(2)}},
 		},
 		{
 			number: 2, title: fmt.Sprintf("%d goroutines, each a name of its own", crowd), reference: "bare pair",
@@ -57,8 +58,9 @@ func rows() []row {
 			goals: []goal{least("pairs/s", 1.2, "bare pair")},
 		},
 		{
-			number: 3, title: fmt.Sprintf("%d goroutines of one process, one name", mates), reference: "sync.Mutex", contended: true,
-			run: runMates, columns: []column{rate, handovers, commands, fairness, turn}, ratio: rate.value,
+			number: 3, title: fmt.Sprintf("%d goroutines of one process, one name", mates), reference: "sync.Mutex",
+			contended: true,
+			run:       runMates, columns: []column{rate, handovers, commands, fairness, turn}, ratio: rate.value,
 			goals: []goal{
 				{"at least 200k acquisitions/s", func(_ float64, s sample) bool { return s.rate >= 200e3 }},
 				{"in turn, 99 %", func(_ float64, s sample) bool { return s.inTurn >= 0.99 }},
@@ -75,8 +77,9 @@ func rows() []row {
 			},
 		},
 		{
-			number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton", contended: true,
-			run: runTurns, columns: []column{p50, p99, commands}, ratio: p50.value,
+			number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton",
+			contended: true,
+			run:       runTurns, columns: []column{p50, p99, commands}, ratio: p50.value,
 			goals: []goal{most("p50", 1.4, "baton"), aim(most("p50", 1.2, "baton"))},
 		},
 	}

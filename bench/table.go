@@ -105,7 +105,8 @@ func report(w io.Writer, r row, lines []line, markdown bool) bool {
 			fmt.Fprintf(w, "  VIOLATION: %s let two in at once, %d times\n", l.name, l.violations)
 		}
 		if l.stuck > 0 {
-			fmt.Fprintf(w, "  %s: after %d runs somebody still waited %v after the others had gone, and was left behind\n",
+			fmt.Fprintf(w,
+				"  %s: after %d runs somebody still waited %v after the others had gone, and was left behind\n",
 				l.name, l.stuck, homecoming)
 		}
 		if l.err != nil {

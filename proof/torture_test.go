@@ -59,11 +59,13 @@ func TestTorture(t *testing.T) {
 func TestCalm(t *testing.T) {
 	harness.Long(t)
 	names := workload.EveryType()
-	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that queues are long
+	// so that queues are long
+	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"}
 	server := redisserver.Start(t)
 	run := workload.Run{
-		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},
-		For:  3 * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
+		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm",
+			Names: names},
+		For: 3 * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
 	}
 	torture(t, &run)
 }

@@ -39,7 +39,8 @@ func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
 	}
 	b := &bed{T: t, server: redisserver.Start(t), allow: true}
 	b.serve(b.client("operator"))
-	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)), flags...)
+	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)),
+		flags...)
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
 	b.browser = b.tab(alloc)
@@ -137,7 +138,8 @@ const listen = `window.wrong = []; addEventListener("error", e => wrong.push(e.m
 
 func (b *bed) open(hash string) {
 	b.Helper()
-	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+hash), chromedp.WaitReady("#locks"), chromedp.Evaluate(listen, nil))
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+hash), chromedp.WaitReady("#locks"),
+		chromedp.Evaluate(listen, nil))
 	b.until(b.browser, `document.getElementById("live").textContent.startsWith("live")`)
 }
 
@@ -169,5 +171,6 @@ const rows = `document.querySelectorAll("tr.row").length`
 // names returns those that the list shows, in order.
 func (b *bed) names() string {
 	b.Helper()
-	return strings.TrimSpace(b.text(b.browser, `[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
+	return strings.TrimSpace(b.text(b.browser,
+		`[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
 }

@@ -89,12 +89,14 @@ func TestListSearchAndDetail(t *testing.T) {
 		t.Errorf("by waiters: %s", got)
 	}
 	// By keyboard: down to the second row, and into it.
-	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown),
+		chromedp.KeyEvent(kb.Enter))
 	b.until(b.browser, `location.hash === "#lock=ledger%3A7"`)
 	b.shows("the cause first")
 	b.until(b.browser, `document.activeElement.id === "title"`)
 	tree := b.text(b.browser, `document.querySelector(".tree").textContent`)
-	if at := []int{strings.Index(tree, "invoice:1001"), strings.Index(tree, "mail:42"), strings.Index(tree, "ledger:7")}; at[0] < 0 || at[0] > at[1] || at[1] > at[2] {
+	if at := []int{strings.Index(tree, "invoice:1001"), strings.Index(tree, "mail:42"),
+		strings.Index(tree, "ledger:7")}; at[0] < 0 || at[0] > at[1] || at[1] > at[2] {
 		t.Errorf("the tree is %s", tree)
 	}
 	b.picture("detail")
@@ -121,7 +123,8 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 		}
 		if strings.HasPrefix(hash, "#lock") {
 			b.shows("Break…")
-			if n := b.text(b.browser, `document.querySelectorAll("#panel table[role=table] [role=columnheader]").length`); n == "0" {
+			if n := b.text(b.browser,
+				`document.querySelectorAll("#panel table[role=table] [role=columnheader]").length`); n == "0" {
 				t.Errorf("%s: no table has headers", hash)
 			}
 		}
@@ -219,7 +222,8 @@ func TestDetailSaysWhy(t *testing.T) {
 	b.open("#lock=catalogue")
 	b.shows("holder (reads)")
 	b.shows("waiter (writes)")
-	if err := holder.Mutex("nightly", holdfast.WithMinHold(time.Minute), holdfast.WithTTL(time.Minute)).Do(ctx, func(context.Context) error { return nil }); err != nil {
+	if err := holder.Mutex("nightly", holdfast.WithMinHold(time.Minute), holdfast.WithTTL(time.Minute)).Do(ctx,
+		func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	b.open("#lock=nightly")
@@ -284,7 +288,8 @@ func TestTenThousandNames(t *testing.T) {
 	for range 16 {
 		work.Go(func() {
 			for i := range todo {
-				if _, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(4*time.Minute)).Lock(t.Context()); err != nil {
+				if _, err := worker.Mutex(fmt.Sprintf("item:%05d", i),
+					holdfast.WithTTL(4*time.Minute)).Lock(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -310,7 +315,8 @@ func TestTenThousandNames(t *testing.T) {
 	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
 	b.until(b.browser, `document.activeElement.textContent === "item:09999"`)
 	b.picture("many")
-	t.Logf("10,000 names: shown %v after the page was opened; a search took %.0f ms; %s", opened.Round(10*time.Millisecond), took, b.text(b.browser, `document.getElementById("live").textContent`))
+	t.Logf("10,000 names: shown %v after the page was opened; a search took %.0f ms; %s",
+		opened.Round(10*time.Millisecond), took, b.text(b.browser, `document.getElementById("live").textContent`))
 	if took > 500 {
 		t.Errorf("a search took %.0f ms", took)
 	}

@@ -76,7 +76,8 @@ func TestRealClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := holdfasttest.Start(t)
 		worker, waiter := server.Client(&holdfast.Config{Label: "worker"}), server.Client(&holdfast.Config{Label: "waiter"})
-		handler := dashboard.Handler(server.Client(&holdfast.Config{Label: "operator"}), &dashboard.Options{Authorize: func(*http.Request) bool { return true }})
+		handler := dashboard.Handler(server.Client(&holdfast.Config{Label: "operator"}),
+			&dashboard.Options{Authorize: func(*http.Request) bool { return true }})
 		lease, err := worker.Mutex("order:1").Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +95,8 @@ func TestRealClient(t *testing.T) {
 		_, secret, _ := strings.Cut(<-events, `"secret":"`)
 		secret, _, _ = strings.Cut(secret, `"`)
 		first := <-events
-		for _, want := range []string{`"whole":true`, `"name":"order:1"`, `"label":"worker"`, `"waiters":1`, `"ready":""`} {
+		for _, want := range []string{`"whole":true`, `"name":"order:1"`, `"label":"worker"`, `"waiters":1`,
+			`"ready":""`} {
 			if !strings.Contains(first, want) {
 				t.Errorf("the first look lacks %s: %s", want, first)
 			}
@@ -106,7 +108,8 @@ func TestRealClient(t *testing.T) {
 		}
 		_, token, _ := strings.Cut(first, `"token":`)
 		token, _, _ = strings.Cut(token, ",")
-		r := httptest.NewRequest("POST", "/break", strings.NewReader(`{"name":"order:1","token":`+token+`,"typed":"order:1"}`))
+		r := httptest.NewRequest("POST", "/break",
+			strings.NewReader(`{"name":"order:1","token":`+token+`,"typed":"order:1"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("X-Holdfast-Secret", secret)
@@ -155,7 +158,8 @@ func TestPagesThatDoNotReadOnRealConnections(t *testing.T) {
 	for range 16 {
 		work.Go(func() {
 			for i := range todo {
-				_, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).TryLock(t.Context())
+				_, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(5*time.Minute),
+					holdfast.WithoutRenewal()).TryLock(t.Context())
 				if err != nil {
 					t.Error(err)
 				}

@@ -54,7 +54,8 @@ func TestMastersOfQuorum(t *testing.T) {
 	b.picture("quorum")
 	b.open("#lock=invoice%3A1001")
 	b.shows("4 of 5 masters count. A lock needs 3.")
-	cells := b.text(b.browser, `[...document.querySelectorAll("#panel td[data-title='Held by']")].map(e => e.textContent).join(" ")`)
+	cells := b.text(b.browser,
+		`[...document.querySelectorAll("#panel td[data-title='Held by']")].map(e => e.textContent).join(" ")`)
 	if strings.Count(cells, "billing") < 3 || !strings.Contains(cells, "?") {
 		t.Errorf("the masters are held by %q", cells)
 	}

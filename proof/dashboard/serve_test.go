@@ -26,6 +26,7 @@ func serve(t *testing.T, server *http.Server) (url string) {
 // dark asks for dark colours.
 func dark() chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
-		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}).Do(ctx)
+		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: "dark"}}).Do(ctx)
 	})
 }

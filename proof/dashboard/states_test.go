@@ -91,10 +91,12 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	b.open("")
 	now := time.Now()
 	command := b.command(mini)
-	made := states.Make(t, states.Server{Client: client, Command: command, Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) }})
+	made := states.Make(t, states.Server{Client: client, Command: command,
+		Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) }})
 	b.until(b.browser, fmt.Sprintf("%s === %d", rows, len(made)))
 	b.each(made)
-	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken", "open": "0 to count down", "permits": "3 of 5 permits taken"} {
+	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken",
+		"open": "0 to count down", "permits": "3 of 5 permits taken"} {
 		b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "lock="+url.PathEscape(name)), nil))
 		b.shows(text)
 	}
@@ -114,7 +116,8 @@ func TestEveryStateOfAQuorumIsShownWhole(t *testing.T) {
 		for _, mini := range masters {
 			stores = append(stores, b.store(mini, nil))
 		}
-		return b.closed(holdfast.NewQuorum(stores, &holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond}))
+		return b.closed(holdfast.NewQuorum(stores, &holdfast.Config{Label: label, TrustNewNodes: true,
+			ReleaseTimeout: 100 * time.Millisecond}))
 	}
 	b.serve(client("operator"))
 	b.open("")

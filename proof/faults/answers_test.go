@@ -56,7 +56,8 @@ func loseEachAnswer(t *testing.T, b *harness.Deployment) {
 			t.Errorf("%s: only %d answers were lost", op, lost[op])
 		}
 	}
-	t.Logf("%d operations whose answer was lost after they took effect, %d wrong (%s)", sum, wrong, strings.Join(each, ", "))
+	t.Logf("%d operations whose answer was lost after they took effect, %d wrong (%s)", sum, wrong,
+		strings.Join(each, ", "))
 	b.IsClean(t)
 }
 
@@ -152,7 +153,8 @@ type try = func(context.Context) (*holdfast.Lease, error)
 // isUnanswered reports whether a request got no answer in its time, as a machine may stand still
 // for as long.
 func isUnanswered(err error) bool {
-	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrLost)
+	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) &&
+		!errors.Is(err, holdfast.ErrLost)
 }
 
 // isHeld reports whether others are kept out, as one of them is answered.
@@ -172,7 +174,8 @@ func isHeld(ctx context.Context, try try) error {
 func tryUntilGranted(ctx context.Context, try try) (*holdfast.Lease, error) {
 	for unsure := false; ; pause(time.Millisecond) {
 		lease, err := try(ctx)
-		if unsure = unsure || isUnanswered(err); err == nil || !unsure || ctx.Err() != nil || !isUnanswered(err) && !errors.Is(err, holdfast.ErrHeld) {
+		if unsure = unsure || isUnanswered(err); err == nil || !unsure || ctx.Err() != nil || !isUnanswered(err) &&
+			!errors.Is(err, holdfast.ErrHeld) {
 			return lease, err
 		}
 	}

@@ -33,11 +33,13 @@ func loseData(t *testing.T, b *harness.Deployment) {
 		{"an operator's DEL", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
 			w.Silenced(func() { deleteNames(t, b, names, b.Masters...) })
 		}, false, false},
-		{"an operator's DEL at one of three, and later at the others", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
-			deleteNames(t, b, names, b.Masters[0])
-			harness.Eventually(t, "it was told again", func() bool { return len(b.Left(t)) == len(names)*len(b.Masters) })
-			w.Silenced(func() { deleteNames(t, b, names, b.Masters[1:]...) })
-		}, false, true},
+		{"an operator's DEL at one of three, and later at the others",
+			func(t *testing.T, b *harness.Deployment, w *harness.Proxies, names []string) {
+				deleteNames(t, b, names, b.Masters[0])
+				harness.Eventually(t, "it was told again",
+					func() bool { return len(b.Left(t)) == len(names)*len(b.Masters) })
+				w.Silenced(func() { deleteNames(t, b, names, b.Masters[1:]...) })
+			}, false, true},
 		{"eviction", func(t *testing.T, b *harness.Deployment, w *harness.Proxies, _ []string) {
 			w.Silenced(func() { b.Each(func(srv *redisserver.Server) { evictKeys(t, srv, b.Prefix) }) })
 		}, false, false},
@@ -46,13 +48,15 @@ func loseData(t *testing.T, b *harness.Deployment) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			takeDataAway(t, b.Under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
+			takeDataAway(t, b.Under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose,
+				c.kept)
 		})
 	}
 }
 
 // takeDataAway lets many hold, takes their data, and looks at what they are told.
-func takeDataAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
+func takeDataAway(t *testing.T, b *harness.Deployment,
+	lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
 	const ttl = 6 * time.Second
 	holders := 100 * times(t)
 	locker, w := b.Proxied(t, holdfast.Config{TTL: ttl})
@@ -66,7 +70,8 @@ func takeDataAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *ha
 		}
 		leases = append(leases, lease)
 	}
-	harness.Eventually(t, "all masters have all", func() bool { return len(b.Left(t)) == holders*len(b.Of(b.Key(names[0]))) })
+	harness.Eventually(t, "all masters have all",
+		func() bool { return len(b.Left(t)) == holders*len(b.Of(b.Key(names[0]))) })
 	began := time.Now()
 	lose(t, b, w, names)
 	lost := time.Now()
@@ -89,7 +94,8 @@ func takeDataAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *ha
 	told := 0
 	for i, lease := range leases {
 		// A hold whose renewal was confirmed after the loss is never told of it.
-		harness.Eventually(t, "a holder is told", func() bool { return lease.Err() != nil || lease.Until().After(lost.Add(ttl)) })
+		harness.Eventually(t, "a holder is told",
+			func() bool { return lease.Err() != nil || lease.Until().After(lost.Add(ttl)) })
 		var why *holdfast.LostError
 		if err := lease.Err(); !errors.As(err, &why) || why.Reason != holdfast.LossGone {
 			t.Errorf("holder %d: %v", i, err)
@@ -102,7 +108,8 @@ func takeDataAway(t *testing.T, b *harness.Deployment, lose func(*testing.T, *ha
 	if b.Topology == harness.Quorum && told == holders {
 		left = listStaying(t, b)
 	}
-	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders, worst.Round(time.Millisecond), ttl, len(left))
+	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders,
+		worst.Round(time.Millisecond), ttl, len(left))
 	if len(left) > 0 || harness.Measured() && worst > ttl {
 		t.Errorf("not what was promised: %q", left)
 	}
@@ -144,7 +151,8 @@ func evictKeys(t *testing.T, srv *redisserver.Server, prefix string) {
 	harness.Eventually(t, "all is evicted", func() bool {
 		_, _ = srv.Do("EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", "1", "filler", strings.Repeat("x", 1<<10))
 		for _, key := range harness.Must(t, srv, "KEYS", prefix+":*").([]any) {
-			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{%quorum}") { // these have no TTL
+			// these have no TTL
+			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{%quorum}") {
 				return false
 			}
 		}

@@ -29,7 +29,8 @@ func TestConformanceIn1970(t *testing.T) {
 	srv := clock.Start(t)
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-			c, closeAll, err := harness.Route{Topology: harness.Single, Addrs: []string{srv.Addr()}}.Open(config, nil, nil)
+			c, closeAll, err := harness.Route{Topology: harness.Single, Addrs: []string{srv.Addr()}}.Open(config, nil,
+				nil)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -48,7 +49,8 @@ func TestServerRestartedAtAnyTime(t *testing.T) {
 			t.Parallel()
 			clock := redisserver.NewClock(t)
 			srv := clock.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-			one, other := newClient(t, srv.Addr(), nil).Mutex("n", holdfast.WithTTL(time.Minute)), newClient(t, srv.Addr(), nil).Mutex("n")
+			one, other := newClient(t, srv.Addr(), nil).Mutex("n", holdfast.WithTTL(time.Minute)), newClient(t,
+				srv.Addr(), nil).Mutex("n")
 			restart := func(show func()) {
 				t.Helper()
 				srv.Kill()
@@ -83,7 +85,8 @@ func TestServerRestartedAtAnyTime(t *testing.T) {
 			restart(func() { clock.Show(at) })
 			harness.Release(t, grows(harness.Lock(t, one)))
 			for _, key := range harness.Must(t, srv, "KEYS", "*:clock").([]any) { // with all its digits
-				if token := harness.Must(t, srv, "GET", key).(string); len(token) != 16 || strings.Trim(token, "0123456789") != "" {
+				if token := harness.Must(t, srv, "GET", key).(string); len(token) != 16 ||
+					strings.Trim(token, "0123456789") != "" {
 					t.Errorf("%s is %q", key, token)
 				}
 			}

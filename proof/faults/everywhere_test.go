@@ -49,7 +49,8 @@ func TestFaults(t *testing.T) {
 // Trap 14: the servers forget their scripts every 5 ms.
 func flushScripts(t *testing.T, b *harness.Deployment) {
 	l := &load{t: t, names: 4}
-	flushes := repeat(5*time.Millisecond, func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
+	flushes := repeat(5*time.Millisecond,
+		func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
 	l.run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
 	l.report(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
 	l.isUndisturbed("a server that forgot a script has done nothing")
@@ -62,7 +63,8 @@ func killConnections(t *testing.T, b *harness.Deployment) {
 	kills := repeat(10*time.Millisecond, func() {
 		if now := l.countHolds(); now > holds {
 			holds, since = now, time.Now()
-		} else if time.Since(since) > time.Second { // on a machine so slow that nobody gets in between two, they wait for one who does
+			// on a machine so slow that nobody gets in between two, they wait for one who does
+		} else if time.Since(since) > time.Second {
 			return
 		}
 		n++
@@ -103,7 +105,8 @@ func (e deafEvents) Message(channel, payload string) {
 // Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.
 func dropMessages(t *testing.T, b *harness.Deployment) {
 	var heard, lost atomic.Int64
-	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
+	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second},
+		func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
 	const least = 50
 	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
 	l.run(clients, 16, 12*times(t), 0)
@@ -158,7 +161,8 @@ func sendByteByByte(t *testing.T, b *harness.Deployment) {
 	var all []*harness.Proxies
 	for range 4 {
 		c, w := b.Proxied(t, holdfast.Config{TTL: 6 * time.Second})
-		if err := c.Mutex("warm").Do(t.Context(), func(context.Context) error { return nil }); err != nil { // scripts go whole, once
+		// scripts go whole, once
+		if err := c.Mutex("warm").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		clients, all = append(clients, c), append(all, w)
@@ -208,7 +212,8 @@ func silenceConnections(t *testing.T, b *harness.Deployment) {
 		if err == nil {
 			err = next.Release()
 		}
-		if err != nil && !errors.Is(err, holdfast.ErrUncertain) && !errors.Is(err, holdfast.ErrLost) { // on a machine that has much else to do
+		// on a machine that has much else to do
+		if err != nil && !errors.Is(err, holdfast.ErrUncertain) && !errors.Is(err, holdfast.ErrLost) {
 			t.Error(err)
 		}
 		if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {

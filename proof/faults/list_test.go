@@ -21,7 +21,8 @@ func TestListAmongManyKeys(t *testing.T) {
 	const longest, most = 10 * time.Millisecond, 16 << 20
 	b := harness.Deploy(t, harness.Single).Under(t, "listed")
 	srv := b.Masters[0]
-	one, err := b.Client(t, holdfast.Config{}, nil).Mutex("template", holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock(t.Context())
+	one, err := b.Client(t, holdfast.Config{}, nil).Mutex("template", holdfast.WithTTL(5*time.Minute),
+		holdfast.WithoutRenewal()).Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

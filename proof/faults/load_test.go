@@ -181,7 +181,8 @@ func (l *load) isUndisturbed(why string) {
 func (l *load) report(what string) {
 	l.t.Helper()
 	l.t.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest wait %v;"+
-		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what, l.holds, l.overlaps,
+		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what,
+		l.holds, l.overlaps,
 		l.smaller, l.stuck, l.lost, l.unsure, l.longest.Round(time.Millisecond),
 		l.stored.Count.Writes, l.stored.Count.Late, l.stored.Count.Spoiled, l.stored.Count.Lost)
 	if l.overlaps > 0 || l.smaller > 0 || l.stuck > 0 || l.stored.Count.Lost > 0 {

@@ -84,7 +84,8 @@ func (v *victimOf) lockLost(ctx context.Context, lock func(context.Context) (*ho
 		_, err = v.other.Mutex(name).TryLock(ctx)
 	}
 	var foreign *holdfast.StoreError
-	if !errors.Is(err, holdfast.ErrHeld) && (!errors.As(err, &foreign) || foreign.Kind != holdfast.StoreForeign) && !isQuorumError(err) {
+	if !errors.Is(err, holdfast.ErrHeld) && (!errors.As(err, &foreign) || foreign.Kind != holdfast.StoreForeign) &&
+		!isQuorumError(err) {
 		return fmt.Errorf("another was answered %w", orNilError(err))
 	}
 	return errors.Join(checkAndRelease(ctx, lease), v.isFree(ctx, name))
@@ -196,7 +197,8 @@ func enterTwice(ctx context.Context, v *victimOf) error {
 	if err := v.withoutAnswer(func() (err error) { second, err = m.Lock(ctx); return err }); err != nil {
 		return err
 	}
-	return errors.Join(checkAndRelease(ctx, second), askUntilAnswered(ctx, first.Check), isHeld(ctx, v.other.Mutex(v.name).TryLock), checkAndRelease(ctx, first), v.isFree(ctx, v.name))
+	return errors.Join(checkAndRelease(ctx, second), askUntilAnswered(ctx, first.Check),
+		isHeld(ctx, v.other.Mutex(v.name).TryLock), checkAndRelease(ctx, first), v.isFree(ctx, v.name))
 }
 
 func readBeside(ctx context.Context, v *victimOf) error {
@@ -208,7 +210,8 @@ func readBeside(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return fmt.Errorf("another reader: %w", err)
 	}
-	return errors.Join(isHeld(ctx, v.other.RWMutex(v.name).TryLock), checkAndRelease(ctx, beside), isHeld(ctx, v.other.RWMutex(v.name).TryLock),
+	return errors.Join(isHeld(ctx, v.other.RWMutex(v.name).TryLock), checkAndRelease(ctx, beside),
+		isHeld(ctx, v.other.RWMutex(v.name).TryLock),
 		checkAndRelease(ctx, mine), v.isFree(ctx, v.name))
 }
 
@@ -224,7 +227,8 @@ func downgradeLost(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return fmt.Errorf("a reader: %w", err)
 	}
-	return errors.Join(checkAndRelease(ctx, beside), isHeld(ctx, v.other.RWMutex(v.name).TryLock), checkAndRelease(ctx, lease), v.isFree(ctx, v.name))
+	return errors.Join(checkAndRelease(ctx, beside), isHeld(ctx, v.other.RWMutex(v.name).TryLock),
+		checkAndRelease(ctx, lease), v.isFree(ctx, v.name))
 }
 
 func lockGroup(ctx context.Context, v *victimOf) error {
@@ -233,7 +237,8 @@ func lockGroup(ctx context.Context, v *victimOf) error {
 	if err := v.withoutAnswer(func() (err error) { lease, err = v.victim.All([]string{one, two}).Lock(ctx); return err }); err != nil {
 		return err
 	}
-	return errors.Join(isHeld(ctx, v.other.Mutex(one).TryLock), isHeld(ctx, v.other.Mutex(two).TryLock), checkAndRelease(ctx, lease), v.isFree(ctx, one), v.isFree(ctx, two))
+	return errors.Join(isHeld(ctx, v.other.Mutex(one).TryLock), isHeld(ctx, v.other.Mutex(two).TryLock),
+		checkAndRelease(ctx, lease), v.isFree(ctx, one), v.isFree(ctx, two))
 }
 
 func checkLost(ctx context.Context, v *victimOf) error {
@@ -260,7 +265,8 @@ func renewLost(ctx context.Context, v *victimOf) error {
 	for err == nil && lease.Err() == nil && !lease.Until().After(before) {
 		pause(time.Millisecond)
 	}
-	return errors.Join(err, isHeld(ctx, v.other.Mutex(v.name).TryLock), checkAndRelease(ctx, lease), v.isFree(ctx, v.name))
+	return errors.Join(err, isHeld(ctx, v.other.Mutex(v.name).TryLock), checkAndRelease(ctx, lease),
+		v.isFree(ctx, v.name))
 }
 
 // joinQueue stands in the queue without having heard so: once, and is in when its turn comes.
@@ -347,7 +353,8 @@ func acquirePermits(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return fmt.Errorf("the third permit: %w", err)
 	}
-	return errors.Join(isHeld(ctx, v.tryPermits(3, 1)), checkAndRelease(ctx, third), isHeld(ctx, v.tryPermits(3, 2)), checkAndRelease(ctx, lease), v.hasPermits(ctx, 3))
+	return errors.Join(isHeld(ctx, v.tryPermits(3, 1)), checkAndRelease(ctx, third), isHeld(ctx, v.tryPermits(3, 2)),
+		checkAndRelease(ctx, lease), v.hasPermits(ctx, 3))
 }
 
 func releasePermits(ctx context.Context, v *victimOf) error {
@@ -384,7 +391,8 @@ func resizeLost(ctx context.Context, v *victimOf) error {
 	err = v.withoutAnswer(func() error { return v.victim.Semaphore(v.name, 5).Resize(ctx, 5) })
 	if err != nil { // doing it again does no harm
 		if err = isUnknown(nil, err); err == nil {
-			err = askUntilAnswered(ctx, func(ctx context.Context) error { return v.victim.Semaphore(v.name, 5).Resize(ctx, 5) })
+			err = askUntilAnswered(ctx,
+				func(ctx context.Context) error { return v.victim.Semaphore(v.name, 5).Resize(ctx, 5) })
 		}
 	}
 	if err != nil {
@@ -400,7 +408,8 @@ func resizeLost(ctx context.Context, v *victimOf) error {
 // checkCount returns what others see of a latch.
 func (v *victimOf) checkCount(ctx context.Context, want int) error {
 	n := 0
-	err := askUntilAnswered(ctx, func(ctx context.Context) (err error) { n, err = v.other.Latch(v.name).Count(ctx); return err })
+	err := askUntilAnswered(ctx,
+		func(ctx context.Context) (err error) { n, err = v.other.Latch(v.name).Count(ctx); return err })
 	if err == nil && n != want {
 		err = fmt.Errorf("the count is %d, not %d", n, want)
 	}
@@ -408,14 +417,16 @@ func (v *victimOf) checkCount(ctx context.Context, want int) error {
 }
 
 func setLatch(ctx context.Context, v *victimOf) error {
-	return errors.Join(v.withoutAnswer(func() error { return v.victim.Latch(v.name, short).Set(ctx, 3) }), v.checkCount(ctx, 3))
+	return errors.Join(v.withoutAnswer(func() error { return v.victim.Latch(v.name, short).Set(ctx, 3) }),
+		v.checkCount(ctx, 3))
 }
 
 func countLatchDown(ctx context.Context, v *victimOf) error {
 	if err := v.other.Latch(v.name, short).Set(ctx, 3); err != nil {
 		return err
 	}
-	return errors.Join(v.withoutAnswer(func() error { return v.victim.Latch(v.name, short).CountDown(ctx) }), v.checkCount(ctx, 2))
+	return errors.Join(v.withoutAnswer(func() error { return v.victim.Latch(v.name, short).CountDown(ctx) }),
+		v.checkCount(ctx, 2))
 }
 
 func countLatch(ctx context.Context, v *victimOf) error {

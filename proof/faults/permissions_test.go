@@ -106,7 +106,8 @@ func openAsSmallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
 		as := func(o *redis.Options) { o.Username, o.Password, o.DisableIdentity = "small", "secret", true }
 		stores = append(stores, redisstore.New(harness.Client(t, srv, as)))
 	}
-	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second, MaxTTL: 5 * time.Minute})
+	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second,
+		MaxTTL: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

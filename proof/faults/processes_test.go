@@ -223,7 +223,8 @@ func stopProcesses(t *testing.T, b *harness.Deployment) {
 
 // takeOverNames gets all that the process holds, and what it waits for once that was given back, by
 // name.
-func takeOverNames(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, round int) map[string]*holdfast.Lease {
+func takeOverNames(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease,
+	round int) map[string]*holdfast.Lease {
 	t.Helper()
 	mine := map[string]*holdfast.Lease{}
 	var mu sync.Mutex

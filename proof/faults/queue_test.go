@@ -20,7 +20,8 @@ func newClient(t *testing.T, addr string, config *holdfast.Config) *holdfast.Cli
 	if config == nil {
 		config = &holdfast.Config{}
 	}
-	return (&harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{addr}}, Prefix: "holdfast"}).Client(t, *config, nil)
+	return (&harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{addr}},
+		Prefix: "holdfast"}).Client(t, *config, nil)
 }
 
 // newClients returns four of them.
@@ -39,7 +40,8 @@ func countScripts(srv *redisserver.Server) int {
 
 // joinMany lets n goroutines of some clients wait for a name, each in the server's queue, until all
 // stand there. Each must release its lease, whatever else it does with it.
-func joinMany(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
+func joinMany(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string,
+	n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
 	before := harness.Queued(srv, name)
@@ -93,7 +95,8 @@ func TestTenThousandWaiters(t *testing.T) {
 		all.Wait()
 		took := time.Since(handing)
 		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over, %d lost", n, joined.Round(time.Millisecond),
-			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(countScripts(srv)-start)/float64(n), lost.Load())
+			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n),
+			float64(countScripts(srv)-start)/float64(n), lost.Load())
 		// Ten hand-overs, and as much again for those who show life meanwhile.
 		if ten := int(first.Load()) - start; ten > 10*6+int(time.Since(handing)/time.Second+1)*n/4 {
 			t.Errorf("the first ten hand-overs took %d commands", ten)
@@ -151,7 +154,8 @@ func TestCancelStorm(t *testing.T) {
 		worst = max(worst, (<-stays).Sub(released))
 		harness.Eventually(t, "nobody is in the queue", func() bool { return harness.Queued(srv, name) == 0 })
 	}
-	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm, cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
+	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm,
+		cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
 	limit := harness.Patience // each of those who left would cost a claim
 	if harness.Measured() {
 		limit = 5 * time.Second
@@ -183,22 +187,25 @@ func TestDeadHead(t *testing.T) {
 			p := fault.Start(t, srv.Addr())
 			proxies = append(proxies, p)
 			it := newClient(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond})
-			heads = append(heads, joinMany(ctx, t, srv, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
+			heads = append(heads, joinMany(ctx, t, srv, []*holdfast.Client{it}, c.name, 1,
+				func(*holdfast.Lease, error) {}))
 		}
 		in := make(chan time.Time, 1)
-		next := joinMany(t.Context(), t, srv, []*holdfast.Client{newClient(t, srv.Addr(), nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
-			in <- time.Now()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = lease.Release()
-		})
+		next := joinMany(t.Context(), t, srv, []*holdfast.Client{newClient(t, srv.Addr(), nil)}, c.name, 1,
+			func(lease *holdfast.Lease, err error) {
+				in <- time.Now()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = lease.Release()
+			})
 		for _, p := range proxies {
 			c.die(p)
 		}
 		if c.name == "crashed" {
-			harness.Eventually(t, "the server knows", func() bool { return len(harness.Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
+			harness.Eventually(t, "the server knows",
+				func() bool { return len(harness.Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
 		}
 		if err := holder.Release(); err != nil {
 			t.Error(err)

@@ -20,7 +20,8 @@ import (
 // cause, and nothing of them stays; a holder goes on while that does not last longer than trust; a
 // waiter is in when it is over. A release takes no memory, so it works without memory.
 func refuseRequests(t *testing.T, b *harness.Deployment) {
-	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
+	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server),
+		func(*testing.T, *redisserver.Server)) {
 		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, refuse) },
 			func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, serve) }
 	}
@@ -35,8 +36,10 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 	}{
 		{"too few replicas", holdfast.StoreNoReplicas, few, enough, false, nil},
 		{"out of memory", holdfast.StoreOutOfMemory, full, empty, true, nil},
-		{"cannot persist", holdfast.StoreMisconfigured, failToSave, saveAgain, false, []string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
-		{"read-only", holdfast.StoreReadOnly, makeReplica, makeMaster, false, []string{harness.Single, harness.Quorum}},                          // else the servers themselves decide who is
+		{"cannot persist", holdfast.StoreMisconfigured, failToSave, saveAgain, false,
+			[]string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
+		{"read-only", holdfast.StoreReadOnly, makeReplica, makeMaster, false, []string{harness.Single, harness.Quorum}},
+		// else the servers themselves decide who is
 	} {
 		if c.only != nil && !slices.Contains(c.only, b.Topology) {
 			continue
@@ -98,7 +101,8 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 			for i := range n {
 				m := one.Mutex(fmt.Sprint("new", i))
 				lease, err := m.TryLock(t.Context())
-				for late := time.Now().Add(harness.Patience); isUnanswered(err) && !isRefusedAs(err, c.kind) && time.Now().Before(late); {
+				for late := time.Now().Add(harness.Patience); isUnanswered(err) && !isRefusedAs(err, c.kind) &&
+					time.Now().Before(late); {
 					lease, err = m.TryLock(t.Context())
 				}
 				if isRefusedAs(err, c.kind) {
@@ -133,7 +137,8 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 					t.Error(err)
 				}
 			}
-			t.Logf("%s: %d of %d new locks refused as such; %d of %d leases lost in %v; of %d who waited %d are in", c.name, refused, n,
+			t.Logf("%s: %d of %d new locks refused as such; %d of %d leases lost in %v; of %d who waited %d are in",
+				c.name, refused, n,
 				lost, n, lasted.Round(time.Millisecond), n, n-failed)
 			if refused < n || failed > 0 || lost > 0 && rest > ttl/4 {
 				t.Error("not what was promised")
@@ -207,7 +212,8 @@ func putForeignKeys(t *testing.T, b *harness.Deployment) {
 	c := b.Client(t, holdfast.Config{}, nil)
 	n, touched, untold := 0, 0, 0
 	for what, put := range map[string][]any{
-		"string": {"SET", "", "by hand"}, "hash": {"HSET", "", "f", "v"}, "list": {"RPUSH", "", "a"}, "set": {"SADD", "", "a"},
+		"string": {"SET", "", "by hand"}, "hash": {"HSET", "", "f", "v"}, "list": {"RPUSH", "", "a"},
+		"set":        {"SADD", "", "a"},
 		"sorted set": {"ZADD", "", 1, "a"}, "stream": {"XADD", "", "1-1", "f", "v"},
 	} {
 		for kind, try := range map[string]func(name string) error{
@@ -266,7 +272,8 @@ func TestLoading(t *testing.T) {
 	harness.Long(t)
 	// Data that is written before an answer is not lost to kill -9, unless the server holds it back
 	// for a slow disk.
-	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes", "--appendfsync", "no"}
+	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly",
+		"yes", "--appendfsync", "no"}
 	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
 		t.Skip("this server cannot be made to load slowly: ", err)
 	} else {
@@ -279,7 +286,8 @@ func TestLoading(t *testing.T) {
 	rewrite := func() { // so that there is little more to load than what is there
 		_, _ = srv.Do("BGREWRITEAOF")
 		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
-			if info, _ := srv.Do("INFO", "persistence"); strings.Contains(fmt.Sprint(info), "aof_rewrite_in_progress:0") {
+			if info, _ := srv.Do("INFO", "persistence"); strings.Contains(fmt.Sprint(info),
+				"aof_rewrite_in_progress:0") {
 				return
 			}
 		}
@@ -301,7 +309,8 @@ func TestLoading(t *testing.T) {
 			}
 		}
 	})
-	l.run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*5*time.Second)
+	l.run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0,
+		time.Duration(times(t))*5*time.Second)
 	n := kills()
 	trying()
 	l.report(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))

@@ -16,7 +16,8 @@ func together(t *testing.T, db *database, how way, level sql.IsolationLevel, rou
 	for id := range thingsOfRound {
 		db.exec(t, fmt.Sprintf("INSERT INTO things VALUES (%d, %d, 0, 0)", round, id))
 	}
-	return &holder{db: db, way: how, level: level, round: round, token: 17}, &holder{db: db, way: how, level: level, round: round, token: 18}
+	return &holder{db: db, way: how, level: level, round: round, token: 17},
+		&holder{db: db, way: how, level: level, round: round, token: 18}
 }
 
 // atOnce is for transactions that are not cut into steps.
@@ -117,7 +118,8 @@ func inside(t *testing.T, db *database, level sql.IsolationLevel, round int) (ol
 	if err := fence.SQL(t.Context(), older, db.Dialect, lock(round), 17); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := older.ExecContext(t.Context(), fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", round)); err != nil {
+	if _, err := older.ExecContext(t.Context(),
+		fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", round)); err != nil {
 		t.Fatal(err)
 	}
 	return older, newer

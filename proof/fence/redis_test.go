@@ -31,7 +31,8 @@ func onRedis(t *testing.T, test func(*testing.T, *redis.Client)) {
 // fenced runs one command under the lock order:42, on a key of its slot.
 func fenced(ctx context.Context, rdb redis.Scripter, token int64, key, command string, args ...any) (any, error) {
 	keys := []string{"{order:42}:fence", "{order:42}" + key}
-	reply, err := redis.NewScript(fence.RedisScript).Run(ctx, rdb, keys, append([]any{token, command}, args...)...).Result()
+	reply, err := redis.NewScript(fence.RedisScript).Run(ctx, rdb, keys,
+		append([]any{token, command}, args...)...).Result()
 	return reply, fence.RedisError(err, "order:42", token)
 }
 
@@ -55,7 +56,8 @@ func TestRedisScriptRefusesSmallerTokensAlone(t *testing.T) {
 			switch {
 			case test.token == test.largest && (err != nil || reply != "OK" || after != int64(i)):
 				t.Errorf("%d: %v, %v, wrote %d", test.token, reply, err, after)
-			case test.token < test.largest && (!errors.As(err, &late) || *late != fence.LateError{Name: "order:42", Token: test.token, Largest: test.largest}):
+			case test.token < test.largest && (!errors.As(err, &late) ||
+				*late != fence.LateError{Name: "order:42", Token: test.token, Largest: test.largest}):
 				t.Errorf("%d: %v", test.token, err)
 			case test.token < test.largest && after != before:
 				t.Errorf("%d: the late holder wrote", test.token)
@@ -90,7 +92,8 @@ func TestRedisScriptRunsAnyCommand(t *testing.T) {
 				t.Errorf("%s: %v, %v, want %v", test.command, reply, err, test.reply)
 			}
 		}
-		if _, err := fenced(t.Context(), rdb, 18, ":lines", "INCR"); err == nil || errors.Is(err, fence.ErrLate) || !strings.Contains(err.Error(), "WRONGTYPE") {
+		if _, err := fenced(t.Context(), rdb, 18, ":lines", "INCR"); err == nil || errors.Is(err, fence.ErrLate) ||
+			!strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("a command that fails: %v", err)
 		}
 		for _, command := range []string{"HGETALL", "DEL"} {
@@ -110,11 +113,13 @@ func TestRedisScriptRefusesWhatIsNoToken(t *testing.T) {
 	onRedis(t, func(t *testing.T, rdb *redis.Client) {
 		const guard, data = "{order:42}:fence", "{order:42}"
 		write := func(token any) error {
-			return redis.NewScript(fence.RedisScript).Run(t.Context(), rdb, []string{guard, data}, token, "SET", "written").Err()
+			return redis.NewScript(fence.RedisScript).Run(t.Context(), rdb, []string{guard, data}, token, "SET",
+				"written").Err()
 		}
 		refused := func(token any, fenced string) {
 			t.Helper()
-			if err := write(token); err == nil || errors.Is(fence.RedisError(err, "order:42", 1), fence.ErrLate) || !strings.Contains(err.Error(), "2^53-1") {
+			if err := write(token); err == nil || errors.Is(fence.RedisError(err, "order:42", 1), fence.ErrLate) ||
+				!strings.Contains(err.Error(), "2^53-1") {
 				t.Errorf("token %v at a fence of %q: %v", token, fenced, err)
 			}
 			if got := rdb.MGet(t.Context(), guard, data).Val(); fmt.Sprint(got[0]) != fenced || got[1] != nil {
@@ -122,7 +127,8 @@ func TestRedisScriptRefusesWhatIsNoToken(t *testing.T) {
 			}
 		}
 		rdb.Set(t.Context(), guard, 17, 0)
-		wrong := []string{"nan", "NaN", "-nan", "inf", "-inf", "", "x", "0", "-1", "+18", "18.5", "18.0", "1e3", "0x18", "018", " 18", "18 ", "18\n", "18\x00",
+		wrong := []string{"nan", "NaN", "-nan", "inf", "-inf", "", "x", "0", "-1", "+18", "18.5", "18.0", "1e3", "0x18",
+			"018", " 18", "18 ", "18\n", "18\x00",
 			"9007199254740992", "99999999999999999999", strings.Repeat("9", 400)}
 		for _, token := range wrong {
 			refused(token, "17")

@@ -96,7 +96,8 @@ func (h *holder) update(ctx context.Context, tx *sql.Tx, writer, id int64) error
 	if h.way == eachRow {
 		where += fmt.Sprintf(" AND token <= %d", h.token)
 	}
-	result, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE things SET writer = %d, token = %d WHERE %s", writer, h.token, where))
+	result, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE things SET writer = %d, token = %d WHERE %s", writer,
+		h.token, where))
 	if err != nil {
 		return err
 	}

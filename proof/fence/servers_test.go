@@ -20,7 +20,8 @@ func TestMariaDBCountsNoRowsForLateAndForEqualTokens(t *testing.T) {
 		rows  int64
 	}{{"the first", 17, 1}, {"a larger one", 19, 2}, {"an equal one", 19, 0}, {"a late one", 18, 0}} {
 		result, err := db.ExecContext(t.Context(),
-			"INSERT INTO counted VALUES ('order:42', ?) ON DUPLICATE KEY UPDATE token = greatest(token, ?)", test.token, test.token)
+			"INSERT INTO counted VALUES ('order:42', ?) ON DUPLICATE KEY UPDATE token = greatest(token, ?)", test.token,
+			test.token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,8 @@ func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, test := range []struct{ mode, says string }{{"", "stored 2147483647"}, {"STRICT_TRANS_TABLES", "Out of range"}} {
+	for _, test := range []struct{ mode, says string }{{"", "stored 2147483647"},
+		{"STRICT_TRANS_TABLES", "Out of range"}} {
 		if _, err := conn.ExecContext(t.Context(), "SET sql_mode = ?", test.mode); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,8 @@ func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := fence.SQL(t.Context(), tx, db.Dialect, "order:42", 1_795_000_000_000_000); err == nil || !strings.Contains(err.Error(), test.says) {
+		if err := fence.SQL(t.Context(), tx, db.Dialect, "order:42", 1_795_000_000_000_000); err == nil ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("mode %q: %v", test.mode, err)
 		}
 	}

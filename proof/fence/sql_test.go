@@ -31,7 +31,8 @@ func (db *database) largest(t *testing.T, name string) (token int64) {
 	if db.Dialect == fence.PostgreSQL {
 		mark = "$1"
 	}
-	if err := db.QueryRowContext(t.Context(), "SELECT token FROM holdfast_fence WHERE name = "+mark, name).Scan(&token); err != nil {
+	if err := db.QueryRowContext(t.Context(), "SELECT token FROM holdfast_fence WHERE name = "+mark,
+		name).Scan(&token); err != nil {
 		t.Fatal(err)
 	}
 	return token
@@ -75,7 +76,8 @@ func TestSQLRefusesSmallerTokensAlone(t *testing.T) {
 // Names are compared byte by byte, and none is shortened.
 func TestSQLNamesAreDistinct(t *testing.T) {
 	long := strings.Repeat("é", 511) // 1022 bytes
-	names := []string{"order", "Order", "ORDER", "order ", " order", "örder", "o\u0308rder", "order\t", "ordeŕ", "'", `\`, `"; --`, "%", long, long + "a", long + "ab"}
+	names := []string{"order", "Order", "ORDER", "order ", " order", "örder", "o\u0308rder", "order\t", "ordeŕ", "'",
+		`\`, `"; --`, "%", long, long + "a", long + "ab"}
 	everywhere(t, func(t *testing.T, db *database) {
 		for i, name := range names {
 			if err := db.raise(t, name, 1000-int64(i)); err != nil {
@@ -106,12 +108,14 @@ func TestSQLWrongArguments(t *testing.T) {
 			{"a", -1, "the token is -1"},
 			{"a", 1 << 53, "the token is 9007199254740992"},
 		} {
-			if err := db.raise(t, test.name, test.token); err == nil || errors.Is(err, fence.ErrLate) || !strings.Contains(err.Error(), test.says) {
+			if err := db.raise(t, test.name, test.token); err == nil || errors.Is(err, fence.ErrLate) ||
+				!strings.Contains(err.Error(), test.says) {
 				t.Errorf("%.10q, %d: %v", test.name, test.token, err)
 			}
 		}
 		tx := db.begin(t, sql.LevelDefault)
-		if err := fence.SQL(t.Context(), tx, fence.Dialect(9), "a", 1); err == nil || !strings.Contains(err.Error(), "Dialect(9)") {
+		if err := fence.SQL(t.Context(), tx, fence.Dialect(9), "a", 1); err == nil ||
+			!strings.Contains(err.Error(), "Dialect(9)") {
 			t.Error(err)
 		}
 		if err := tx.Commit(); !errors.Is(err, sql.ErrTxDone) {

@@ -32,7 +32,8 @@ type schedule struct {
 	scheduler gocron.Scheduler
 }
 
-func start(t *testing.T, ahead time.Duration, job func(ctx context.Context), options ...gocron.SchedulerOption) schedule {
+func start(t *testing.T, ahead time.Duration, job func(ctx context.Context),
+	options ...gocron.SchedulerOption) schedule {
 	t.Helper()
 	options = append(options, gocron.WithClock(skewed{clockwork.NewRealClock(), ahead}))
 	scheduler, err := gocron.NewScheduler(options...)

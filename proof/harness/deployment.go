@@ -103,11 +103,13 @@ func (d *Deployment) Under(t *testing.T, prefix string) *Deployment {
 	other := *d
 	other.Prefix = prefix
 	if d.Topology == Quorum {
-		founder, judge := other.Client(t, holdfast.Config{TrustNewNodes: true}, nil), other.Client(t, holdfast.Config{}, nil)
+		founder, judge := other.Client(t, holdfast.Config{TrustNewNodes: true}, nil), other.Client(t, holdfast.Config{},
+			nil)
 		Eventually(t, "all masters count", func() bool {
 			_, err := founder.Quorum(t.Context())
 			nodes, fails := judge.Quorum(t.Context())
-			return err == nil && fails == nil && !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return !n.Counts })
+			return err == nil && fails == nil && !slices.ContainsFunc(nodes,
+				func(n lockinfo.Master) bool { return !n.Counts })
 		})
 	}
 	return &other
@@ -120,7 +122,8 @@ func (d *Deployment) Client(t *testing.T, config holdfast.Config, on func(store.
 }
 
 // Clients makes four clients.
-func (d *Deployment) Clients(t *testing.T, config holdfast.Config, on func(store.Store) store.Store) (all []*holdfast.Client) {
+func (d *Deployment) Clients(t *testing.T, config holdfast.Config,
+	on func(store.Store) store.Store) (all []*holdfast.Client) {
 	for range 4 {
 		all = append(all, d.Client(t, config, on))
 	}
@@ -136,7 +139,8 @@ func (d *Deployment) Proxied(t *testing.T, config holdfast.Config) (*holdfast.Cl
 }
 
 // open makes a client, and closes it at the end of the test.
-func (d *Deployment) open(t *testing.T, config holdfast.Config, on func(store.Store) store.Store, w *Proxies) *holdfast.Client {
+func (d *Deployment) open(t *testing.T, config holdfast.Config, on func(store.Store) store.Store,
+	w *Proxies) *holdfast.Client {
 	t.Helper()
 	if config.Prefix == "" {
 		config.Prefix = d.Prefix
@@ -150,7 +154,8 @@ func (d *Deployment) open(t *testing.T, config holdfast.Config, on func(store.St
 }
 
 // Open makes a client of what a route leads to, and returns what closes its connections.
-func (to Route) Open(config *holdfast.Config, on func(store.Store) store.Store, w *Proxies) (*holdfast.Client, func() error, error) {
+func (to Route) Open(config *holdfast.Config, on func(store.Store) store.Store, w *Proxies) (*holdfast.Client,
+	func() error, error) {
 	if on == nil {
 		on = func(s store.Store) store.Store { return s }
 	}
@@ -165,12 +170,15 @@ func (to Route) Open(config *holdfast.Config, on func(store.Store) store.Store, 
 	var all []redis.UniversalClient
 	switch to.Topology {
 	case Sentinel:
-		all = append(all, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: to.Master, SentinelAddrs: to.Addrs, Dialer: dial, PoolSize: pool}))
+		all = append(all, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: to.Master, SentinelAddrs: to.Addrs,
+			Dialer: dial, PoolSize: pool}))
 	case Cluster:
-		all = append(all, redis.NewClusterClient(&redis.ClusterOptions{Addrs: to.Addrs, DialerRetries: 1, Dialer: dial, PoolSize: pool}))
+		all = append(all, redis.NewClusterClient(&redis.ClusterOptions{Addrs: to.Addrs, DialerRetries: 1, Dialer: dial,
+			PoolSize: pool}))
 	default:
 		for _, addr := range to.Addrs {
-			all = append(all, redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1, Dialer: dial, PoolSize: pool}))
+			all = append(all, redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1, Dialer: dial,
+				PoolSize: pool}))
 		}
 	}
 	closeAll := func() (err error) {

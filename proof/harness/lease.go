@@ -40,7 +40,8 @@ func HandBack(t *testing.T, lease *holdfast.Lease) {
 // letGo reports whether a release or a check ended as one of a lease that was handed over may end.
 func letGo(err error) bool {
 	var lost *holdfast.LostError
-	return err == nil || errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
+	return err == nil || errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) &&
+		lost.Reason == holdfast.LossExpired
 }
 
 // Given releases the lease of a successful lock, and returns the error of either.

@@ -103,7 +103,8 @@ func checkCalls(h *History, slack time.Duration) []Violation {
 		if call.Limit > 0 && late > slack {
 			found = append(found, Violation{
 				Rule: judge.Stuck, Name: call.Name, Records: records,
-				Text: fmt.Sprintf("%s was not back %v after its limit of %v", call.Kind, late, time.Duration(call.Limit)),
+				Text: fmt.Sprintf("%s was not back %v after its limit of %v", call.Kind, late,
+					time.Duration(call.Limit)),
 			})
 		}
 	}

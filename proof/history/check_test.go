@@ -215,7 +215,8 @@ func TestCheck(t *testing.T) {
 			s.add(Record{Proc: "a", Op: 1, Event: Call, Kind: Lock, Name: "n"})
 			s.process(Kill, "a", 30)
 		}, nil},
-		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{judge.Idle, judge.Stuck}},
+		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) },
+			[]string{judge.Idle, judge.Stuck}},
 		{"stopped while it waited", func(s *story) {
 			s.process(Stop, "a", 10)
 			s.process(Cont, "a", 6*second)
@@ -475,7 +476,8 @@ func TestCheck(t *testing.T) {
 				}
 			}
 			var page bytes.Buffer
-			if err := Draw(&page, h, Check(h, Limits{})); err != nil || !strings.Contains(page.String(), `<div class="lane"`) {
+			if err := Draw(&page, h, Check(h, Limits{})); err != nil ||
+				!strings.Contains(page.String(), `<div class="lane"`) {
 				t.Errorf("not drawn: %v\n%s", err, page.String())
 			}
 			if !slices.Equal(got, c.want) {

@@ -25,7 +25,8 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 		if idle > int64(limit) {
 			found = append(found, Violation{
 				Rule: judge.Idle, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
-				Text: fmt.Sprintf("one waited %v, %v of which nobody held it", time.Duration(op.Return.At-op.Call.At), time.Duration(idle)),
+				Text: fmt.Sprintf("one waited %v, %v of which nobody held it", time.Duration(op.Return.At-op.Call.At),
+					time.Duration(idle)),
 			})
 		}
 	})

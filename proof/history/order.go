@@ -60,7 +60,8 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 		if hold.Start >= op.Return.At {
 			break
 		}
-		if wait.PassedBy(judge.Wait{Called: hold.Called, Returned: hold.Start}, joining, 0) && claim.Contends(hold.Claim) &&
+		if wait.PassedBy(judge.Wait{Called: hold.Called, Returned: hold.Start}, joining, 0) &&
+			claim.Contends(hold.Claim) &&
 			hold.Root == hold.ID && !tokens[hold.Token] && !skipsQueue(hold, holds[:i]) {
 			tokens[hold.Token] = true
 			passed = append(passed, hold)
@@ -75,7 +76,8 @@ func skipsQueue(hold *Hold, earlier []*Hold) bool {
 	for _, other := range earlier {
 		switch {
 		case other.Root == hold.Root:
-		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Queues && other.Start > hold.Start-riding):
+		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Queues &&
+			other.Start > hold.Start-riding):
 			return true
 		case hold.Owner != "" && other.Owner == hold.Owner && other.End > hold.Called:
 			return true

@@ -48,7 +48,8 @@ func TestOverlapAgreesWithEveryPair(t *testing.T) {
 		for j, second := range holds {
 			if slices.ContainsFunc(holds[:j], func(first *Hold) bool {
 				both := first.Root != second.Root && first.isTrusted() && second.isTrusted() && first.End > second.Start
-				return both && (first.Owner == "" || first.Owner != second.Owner) && (!second.Shares || first.Exclusive > second.Start)
+				return both && (first.Owner == "" || first.Owner != second.Owner) &&
+					(!second.Shares || first.Exclusive > second.Start)
 			}) {
 				want++
 			}

@@ -88,22 +88,24 @@ const (
 
 // A Record is a line of a history. Times are readings of Now.
 type Record struct {
-	At     int64            `json:"at"`
-	Proc   string           `json:"p"`
-	Event  Event            `json:"ev"`
-	Op     int64            `json:"op,omitempty"` // within Proc, from 1; joins Call and Return
-	Kind   Kind             `json:"kind,omitempty"`
-	Type   Type             `json:"type,omitempty"`
-	Name   string           `json:"name,omitempty"`   // of a group: none, see Tokens
-	Hold   string           `json:"hold,omitempty"`   // ID of the hold meant; for a lock, the one it makes if it wins
-	Root   string           `json:"root,omitempty"`   // ID of the hold whose context was given: reentry
-	Owner  string           `json:"owner,omitempty"`  // of WithOwner
-	Shares bool             `json:"shares,omitempty"` // a reader
-	Queues bool             `json:"queues,omitempty"` // it stands in the server's queue itself, not behind others of its process
-	Polls  bool             `json:"polls,omitempty"`
-	Weight int64            `json:"weight,omitempty"` // permits taken, or those that Resize asks for; what a latch counts
-	Size   int64            `json:"size,omitempty"`   // permits that the handle names
-	Min    int64            `json:"min,omitempty"`    // min hold
+	At     int64  `json:"at"`
+	Proc   string `json:"p"`
+	Event  Event  `json:"ev"`
+	Op     int64  `json:"op,omitempty"` // within Proc, from 1; joins Call and Return
+	Kind   Kind   `json:"kind,omitempty"`
+	Type   Type   `json:"type,omitempty"`
+	Name   string `json:"name,omitempty"`   // of a group: none, see Tokens
+	Hold   string `json:"hold,omitempty"`   // ID of the hold meant; for a lock, the one it makes if it wins
+	Root   string `json:"root,omitempty"`   // ID of the hold whose context was given: reentry
+	Owner  string `json:"owner,omitempty"`  // of WithOwner
+	Shares bool   `json:"shares,omitempty"` // a reader
+	// it stands in the server's queue itself, not behind others of its process
+	Queues bool `json:"queues,omitempty"`
+	Polls  bool `json:"polls,omitempty"`
+	// permits taken, or those that Resize asks for; what a latch counts
+	Weight int64            `json:"weight,omitempty"`
+	Size   int64            `json:"size,omitempty"` // permits that the handle names
+	Min    int64            `json:"min,omitempty"`  // min hold
 	TTL    int64            `json:"ttl,omitempty"`
 	Token  int64            `json:"token,omitempty"`
 	Names  []string         `json:"names,omitempty"`  // that a group asks for
@@ -119,7 +121,8 @@ func (r Record) Format(origin int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12s  %-6s %-6s", millis(r.At-origin), r.Proc, r.Event)
 	for _, f := range []struct{ key, value string }{
-		{"", string(r.Type)}, {"", string(r.Kind)}, {"name", r.Name}, {"owner", r.Owner}, {"hold", r.Hold}, {"under", r.Root}, {"", string(r.Result)}, {"", r.Text},
+		{"", string(r.Type)}, {"", string(r.Kind)}, {"name", r.Name}, {"owner", r.Owner}, {"hold", r.Hold},
+		{"under", r.Root}, {"", string(r.Result)}, {"", r.Text},
 	} {
 		switch {
 		case f.value == "":

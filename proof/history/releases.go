@@ -26,7 +26,8 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 			if heir := findSuccessor(hold, holds[i+1:], op.Call.At); heir != nil {
 				found = append(found, Violation{
 					Rule: judge.Trust, Name: hold.Name, Records: append(hold.records(), op.Call, *op.Return, heir.Lock),
-					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's", hold.ID, hold.Token, heir.ID),
+					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's",
+						hold.ID, hold.Token, heir.ID),
 				})
 			}
 		}
@@ -85,7 +86,8 @@ func checkMin(holds []*Hold) []Violation {
 			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token {
 				found = append(found, Violation{
 					Rule: judge.MinHold, Name: hold.Name, Records: recordsOf(hold, other),
-					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding, hold.ID),
+					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding,
+						hold.ID),
 				})
 				break
 			}

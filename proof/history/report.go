@@ -24,7 +24,8 @@ const looking = int64(10 * time.Millisecond)
 
 // Summarize counts.
 func Summarize(h *History) Summary {
-	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{}, LongestWaits: map[Type]time.Duration{}}
+	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{},
+		LongestWaits: map[Type]time.Duration{}}
 	h.eachIdle(func(_ *Op, idle int64) { s.LongestIdle = max(s.LongestIdle, time.Duration(idle)) })
 	for _, op := range h.Ops {
 		row := rowName(op.Call)
@@ -51,7 +52,8 @@ func Summarize(h *History) Summary {
 		s.Holds++
 		s.Ends[hold.Cause]++
 		// Only where the worker was looking when trust ended: else it is late, not the notice.
-		if n := len(hold.Trusts); n > 0 && hold.Notice != nil && hold.Cause == Trust && hold.Trusts[n-1].At > hold.End-looking {
+		if n := len(hold.Trusts); n > 0 && hold.Notice != nil && hold.Cause == Trust &&
+			hold.Trusts[n-1].At > hold.End-looking {
 			told := hold.Notice.At - hold.End - h.stoppedTime(hold.Proc, hold.End, hold.Notice.At)
 			s.LatestTold = max(s.LatestTold, time.Duration(told))
 		}

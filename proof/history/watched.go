@@ -35,7 +35,8 @@ func checkLatch(ops opList) []Violation {
 	var found []Violation
 	sets, downs := ops.ofKind(Set), ops.ofKind(CountDown)
 	report := func(op *Op, text string) {
-		found = append(found, Violation{Rule: judge.Latch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return}, Text: text})
+		found = append(found, Violation{Rule: judge.Latch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
+			Text: text})
 	}
 	for _, op := range ops {
 		if op.foundOpen() && !mayBeOpen(sets, downs, op.Return.At) {

@@ -30,15 +30,6 @@ func TestClaimExcludes(t *testing.T) {
 	}
 }
 
-func TestClaimContends(t *testing.T) {
-	if small, large := (Claim{Weight: 1}), (Claim{Weight: 9}); !small.Contends(large) {
-		t.Error("permits do not wait for each other")
-	}
-	if (Claim{Shares: true}).Contends(Claim{Shares: true}) || (Claim{Owner: "a"}).Contends(Claim{Owner: "a"}) {
-		t.Error("readers, or those of one owner, wait for each other")
-	}
-}
-
 // A seen is a hold for these tests.
 type seen struct {
 	weight int64
@@ -83,46 +74,6 @@ func TestTokensGrow(t *testing.T) {
 	for token, want := range map[int64]bool{-1: false, 0: false, 1: true, 1<<53 - 1: true, 1 << 53: false} {
 		if IsToken(token) != want {
 			t.Errorf("%d can be a token: %v", token, !want)
-		}
-	}
-}
-
-func TestFaults(t *testing.T) {
-	writer := func(root string, token, called, returned int64) Grant {
-		return Grant{Claim: Claim{Root: root}, Proc: root, Token: token, Called: called, Returned: returned, Trusted: true}
-	}
-	reader := func(root string, token, called, returned int64) Grant {
-		g := writer(root, token, called, returned)
-		g.Shares, g.Joined = true, true
-		return g
-	}
-	with := func(g Grant, change func(*Grant)) Grant { change(&g); return g }
-	for _, c := range []struct {
-		name          string
-		first, second Grant
-		bad           bool
-	}{
-		{"it grows", writer("a", 5, 0, 10), writer("b", 6, 20, 30), false},
-		{"a smaller one, called later", writer("a", 6, 0, 10), writer("b", 5, 20, 30), true},
-		{"a smaller one, called later, over at once", with(writer("a", 6, 0, 10), func(g *Grant) { g.Trusted = false }), writer("b", 5, 20, 30), true},
-		{"a smaller one, called before, both trusted", writer("a", 6, 0, 10), writer("b", 5, 1, 30), true},
-		{"a smaller one, called before, one not trusted", with(writer("a", 6, 0, 10), func(g *Grant) { g.Trusted = false }), writer("b", 5, 1, 30), false},
-		{"a smaller one of the same owner, called before",
-			with(writer("a", 6, 0, 10), func(g *Grant) { g.Owner = "ann" }), with(writer("b", 5, 1, 30), func(g *Grant) { g.Owner = "ann" }), false},
-		{"a reader's after a writer's", writer("a", 6, 0, 10), reader("b", 5, 20, 30), true},
-		{"a writer's after a reader's", reader("a", 6, 0, 10), writer("b", 5, 20, 30), true},
-		{"of two readers", reader("a", 6, 0, 10), reader("b", 5, 20, 30), false},
-		{"the same", writer("a", 5, 0, 10), writer("b", 5, 0, 30), true},
-		{"the same of two readers", reader("a", 5, 0, 10), reader("b", 5, 20, 30), true},
-		{"the same of readers of a process", reader("a", 5, 0, 10), with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), false},
-		{"a reader joins a writer", writer("a", 5, 0, 10), with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), true},
-		{"a writer that shares now, and one of its process", with(writer("a", 5, 0, 10), func(g *Grant) { g.Joined = true }),
-			with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), false},
-		{"permits, called later", with(writer("a", 6, 0, 10), func(g *Grant) { g.Weight = 1 }), with(writer("b", 5, 20, 30), func(g *Grant) { g.Weight = 1 }), true},
-		{"permits, called before", with(writer("a", 6, 0, 10), func(g *Grant) { g.Weight = 1 }), with(writer("b", 5, 1, 30), func(g *Grant) { g.Weight = 1 }), false},
-	} {
-		if faults := Faults([]Grant{c.first, c.second}); (len(faults) > 0) != c.bad {
-			t.Errorf("%s: %v", c.name, faults)
 		}
 	}
 }

@@ -21,7 +21,8 @@ type shop struct {
 func openShop(t *testing.T) *shop {
 	t.Helper()
 	holdfast := filepath.Join(t.TempDir(), "holdfast") // removed when the members have ended
-	if out, err := exec.Command("go", "-C", "../../cmd/holdfast", "build", "-o", holdfast, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "-C", "../../cmd/holdfast", "build", "-o", holdfast,
+		".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s := &shop{fleet: gather(t, ""), holdfast: holdfast}

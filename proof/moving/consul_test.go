@@ -41,7 +41,8 @@ func startConsul(t *testing.T, program string) (addr string) {
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/kv/none?consistent", http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/kv/none?consistent",
+			http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,8 @@ func consulShop(t *testing.T) *shop {
 	addr := startConsul(t, program)
 	s := openShop(t)
 	lock := func(work []string) []string {
-		return append([]string{program, "lock", "-http-addr", addr, "-shell=false", "-child-exit-code", "order/42"}, work...)
+		return append([]string{program, "lock", "-http-addr", addr, "-shell=false", "-child-exit-code", "order/42"},
+			work...)
 	}
 	s.often = 1
 	s.command = func(p plan, work []string) []string {
@@ -111,5 +113,6 @@ func TestConsulLockKilledAlone(t *testing.T) {
 	s.let("1")
 	s.goesOn()
 	s.isExclusive(t)
-	t.Logf("consul lock was killed alone: the others were inside after its work had ended; overlaps: %d", s.overlapped())
+	t.Logf("consul lock was killed alone: the others were inside after its work had ended; overlaps: %d",
+		s.overlapped())
 }

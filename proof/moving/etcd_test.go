@@ -26,7 +26,8 @@ func TestEtcdSessionEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	err = moving.UnderEtcd(ctx, session, "/order/42", func(ctx context.Context) error {
-		if _, err := client.Revoke(ctx, session.Lease()); err != nil { // an operator, or the server, which heard nothing
+		// an operator, or the server, which heard nothing
+		if _, err := client.Revoke(ctx, session.Lease()); err != nil {
 			t.Error(err)
 		}
 		<-ctx.Done()

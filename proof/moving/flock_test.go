@@ -61,7 +61,8 @@ func TestFlockKilledBetweenTheLocks(t *testing.T) {
 			s.end(victim, true)
 			s.goesOn()
 			s.isExclusive(t)
-			t.Logf("killed while it worked: all others were inside three times %v later; overlaps: %d", time.Since(killed).Round(100*time.Millisecond), s.overlapped())
+			t.Logf("killed while it worked: all others were inside three times %v later; overlaps: %d",
+				time.Since(killed).Round(100*time.Millisecond), s.overlapped())
 		})
 	}
 	t.Run("waits for flock", func(t *testing.T) {
@@ -71,7 +72,8 @@ func TestFlockKilledBetweenTheLocks(t *testing.T) {
 		holder, _ := s.once(before)
 		s.reaches("a command of N-1 works", reached)
 		victim, cmd := s.once(between)
-		s.reaches("the victim waits for flock", until(func() bool { return named(childrenOf(cmd.Process.Pid), "flock") != 0 }))
+		s.reaches("the victim waits for flock",
+			until(func() bool { return named(childrenOf(cmd.Process.Pid), "flock") != 0 }))
 		killed := time.Now()
 		s.end(victim, true)
 		next := s.loop(between)
@@ -83,7 +85,8 @@ func TestFlockKilledBetweenTheLocks(t *testing.T) {
 		s.let("1")
 		s.goesOn(next)
 		s.isExclusive(t)
-		t.Logf("killed while it waited: the next was inside three times %v later; overlaps: %d", time.Since(killed).Round(100*time.Millisecond), s.overlapped())
+		t.Logf("killed while it waited: the next was inside three times %v later; overlaps: %d",
+			time.Since(killed).Round(100*time.Millisecond), s.overlapped())
 	})
 }
 

@@ -41,7 +41,8 @@ func TestKilledBetweenTheLocks(t *testing.T) {
 						t.Errorf("all were in three times after %v", took)
 					}
 					f.isExclusive(t)
-					t.Logf("killed after %d visits; all others were inside three times %v later; overlaps: %d", inside, took.Round(100*time.Millisecond), f.overlapped())
+					t.Logf("killed after %d visits; all others were inside three times %v later; overlaps: %d", inside,
+						took.Round(100*time.Millisecond), f.overlapped())
 				})
 			}
 		}

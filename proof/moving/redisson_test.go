@@ -16,7 +16,8 @@ func compileBill(t *testing.T) (classes string) {
 			t.Fatalf("no %s (Debian: default-jdk-headless and maven): %v", program, err)
 		}
 	}
-	mvn := exec.Command("mvn", "-q", "-B", "-f", "redisson/pom.xml", "-Dout="+out, "compile", "dependency:copy-dependencies")
+	mvn := exec.Command("mvn", "-q", "-B", "-f", "redisson/pom.xml", "-Dout="+out, "compile",
+		"dependency:copy-dependencies")
 	if text, err := mvn.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -29,7 +30,8 @@ func redissonShop(t *testing.T, classes string) (s *shop, start func(release str
 	t.Helper()
 	s = openShop(t)
 	java := func(how string, p plan) []string {
-		return []string{"java", "-cp", classes, "-XX:TieredStopAtLevel=1", "Bill", how, p.Redis, p.Section, p.Worker, p.Release}
+		return []string{"java", "-cp", classes, "-XX:TieredStopAtLevel=1", "Bill", how, p.Redis, p.Section, p.Worker,
+			p.Release}
 	}
 	s.command = func(p plan, work []string) []string {
 		if p.Release == between {
@@ -80,5 +82,6 @@ func testRedissonKilled(t *testing.T, classes string) {
 	s.end(victim, true)
 	s.goesOn()
 	s.isExclusive(t)
-	t.Logf("killed while it worked: both others were inside %v later; overlaps: %d", time.Since(killed).Round(100*time.Millisecond), s.overlapped())
+	t.Logf("killed while it worked: both others were inside %v later; overlaps: %d",
+		time.Since(killed).Round(100*time.Millisecond), s.overlapped())
 }

@@ -46,7 +46,8 @@ func openSection(t *testing.T) *section {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &section{Listener: listener, inside: map[net.Conn]visit{}, visits: map[string]int{}, passed: map[[2]string]int{}, traps: map[string]chan struct{}{}, trapped: map[string]net.Conn{}}
+	s := &section{Listener: listener, inside: map[net.Conn]visit{}, visits: map[string]int{},
+		passed: map[[2]string]int{}, traps: map[string]chan struct{}{}, trapped: map[string]net.Conn{}}
 	s.handlers.Go(func() {
 		for {
 			conn, err := s.Accept()
@@ -103,7 +104,8 @@ func (s *section) hear(conn net.Conn, words []string) bool {
 
 func (s *section) enter(conn net.Conn, v visit) {
 	for _, other := range s.inside {
-		s.overlaps = append(s.overlaps, fmt.Sprintf("%s (%s) beside %s (%s)", v.worker, v.release, other.worker, other.release))
+		s.overlaps = append(s.overlaps, fmt.Sprintf("%s (%s) beside %s (%s)", v.worker, v.release, other.worker,
+			other.release))
 	}
 	if v.token != 0 && v.token <= s.largest {
 		s.smaller = append(s.smaller, fmt.Sprintf("%s (%s): %d after %d", v.worker, v.release, v.token, s.largest))
@@ -212,7 +214,8 @@ func TestSectionSeesOverlaps(t *testing.T) {
 		defer d.Close()
 		desks = append(desks, d)
 	}
-	for _, err := range []error{desks[0].enter(2), desks[0].leave(), desks[1].enter(3), desks[1].leave(), desks[0].enter(0), desks[1].enter(3)} {
+	for _, err := range []error{desks[0].enter(2), desks[0].leave(), desks[1].enter(3), desks[1].leave(),
+		desks[0].enter(0), desks[1].enter(3)} {
 		if err != nil {
 			t.Fatal(err)
 		}

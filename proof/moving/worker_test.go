@@ -80,7 +80,8 @@ func (p plan) old(ctx context.Context, rdb *redis.Client) (old, error) {
 		}, nil
 	case "rueidislock":
 		lib, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption: rueidis.ClientOption{InitAddress: []string{p.Redis}}, KeyValidity: oldTTL, TryNextAfter: time.Second,
+			ClientOption: rueidis.ClientOption{InitAddress: []string{p.Redis}}, KeyValidity: oldTTL,
+			TryNextAfter: time.Second,
 		})
 		return old{
 			func(ctx context.Context, w work) error { return impatient(ctx, lib, w) },
@@ -91,7 +92,8 @@ func (p plan) old(ctx context.Context, rdb *redis.Client) (old, error) {
 		if err != nil {
 			return old{}, err
 		}
-		session, err := concurrency.NewSession(client, concurrency.WithTTL(int(oldTTL/time.Second)), concurrency.WithContext(ctx))
+		session, err := concurrency.NewSession(client, concurrency.WithTTL(int(oldTTL/time.Second)),
+			concurrency.WithContext(ctx))
 		return old{
 			func(ctx context.Context, w work) error { return moving.OnlyEtcd(ctx, session, w) },
 			func(ctx context.Context, w work) error { return moving.UnderEtcd(ctx, session, "/order/42", w) },

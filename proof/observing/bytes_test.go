@@ -43,7 +43,8 @@ func TestBytesThatAreNoText(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range families {
-				if f.GetName() == name && len(f.GetMetric()) == 1 && strings.Contains(f.GetMetric()[0].String(), badClass) {
+				if f.GetName() == name && len(f.GetMetric()) == 1 &&
+					strings.Contains(f.GetMetric()[0].String(), badClass) {
 					return
 				}
 			}
@@ -54,7 +55,8 @@ func TestBytesThatAreNoText(t *testing.T) {
 		exactlyOne("holdfast_acquisitions_total")
 	})
 	ctx, parent := r.tracers.Tracer("test").Start(t.Context(), "work")
-	r.observer.Observe(holdfast.Event{Kind: holdfast.EventLost, Name: badName, LockKind: "mutex", Context: ctx, Err: errors.New("\xff")})
+	r.observer.Observe(holdfast.Event{Kind: holdfast.EventLost, Name: badName, LockKind: "mutex", Context: ctx,
+		Err: errors.New("\xff")})
 	parent.End()
 	for _, span := range r.spans.GetSpans() {
 		if said := fmt.Sprint(span); !utf8.ValidString(said) { // an export would fail

@@ -90,7 +90,8 @@ func BenchmarkPair(b *testing.B) {
 			}
 			b.ReportMetric(median(pairs), "plain-ns/pair")
 			b.ReportMetric(median(added), "added-ns/pair")
-			b.ReportMetric(testing.AllocsPerRun(100, func() { observed.pair(b) })-testing.AllocsPerRun(100, func() { plain.pair(b) }), "added-allocs/pair")
+			b.ReportMetric(testing.AllocsPerRun(100, func() { observed.pair(b) })-testing.AllocsPerRun(100,
+				func() { plain.pair(b) }), "added-allocs/pair")
 			b.ReportMetric(0, "ns/op") // of a round, which says nothing
 		})
 	}

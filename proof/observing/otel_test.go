@@ -100,8 +100,9 @@ func TestOpenTelemetryIsExact(t *testing.T) {
 			}
 		}
 		exact(t, want, map[string]float64{
-			"acquisitions": total("lock.acquisitions"), "waits": total("lock.wait_time"), "hold times": total("lock.hold_time"),
-			"losses": total("lock.losses"), "holds": total("lock.holds"), "waiters": total("lock.waiters"),
+			"acquisitions": total("lock.acquisitions"), "waits": total("lock.wait_time"),
+			"hold times": total("lock.hold_time"),
+			"losses":     total("lock.losses"), "holds": total("lock.holds"), "waiters": total("lock.waiters"),
 		}, outcome)
 	})
 }
@@ -122,7 +123,8 @@ func TestSpanOfContendedWait(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if _, err := client.Mutex("order:42", holdfast.WithWait(time.Second)).Lock(ctx); !errors.Is(err, holdfast.ErrWaitOver) {
+		if _, err := client.Mutex("order:42", holdfast.WithWait(time.Second)).Lock(ctx); !errors.Is(err,
+			holdfast.ErrWaitOver) {
 			t.Fatal(err)
 		}
 		lease, err := client.Mutex("order:42").Lock(ctx)
@@ -156,7 +158,8 @@ func TestSpanOfContendedWait(t *testing.T) {
 			t.Error("the wait that was given up does not name the holder")
 		}
 		got := events(caller)
-		if slices.Sort(got); !slices.Equal(got, []string{"lock.acquired", "lock.acquired", "lock.released", "lock.released"}) {
+		if slices.Sort(got); !slices.Equal(got, []string{"lock.acquired", "lock.acquired", "lock.released",
+			"lock.released"}) {
 			t.Errorf("the caller's span has the events %v", got)
 		}
 	})
@@ -206,10 +209,12 @@ func TestSpanLinksToTheHolder(t *testing.T) {
 				}
 				wait := r.wait(t, client, lease)
 				if len(wait.Links) != 1 || wait.Links[0].SpanContext.TraceID() != work.SpanContext().TraceID() ||
-					wait.Links[0].SpanContext.SpanID() != work.SpanContext().SpanID() || !wait.Links[0].SpanContext.IsSampled() {
+					wait.Links[0].SpanContext.SpanID() != work.SpanContext().SpanID() ||
+					!wait.Links[0].SpanContext.IsSampled() {
 					t.Errorf("the links are %+v, want one to %+v", wait.Links, work.SpanContext())
 				}
-				holder, token := value(wait.Attributes, "lock.holder").AsString(), value(wait.Attributes, "lock.holder.token").AsInt64()
+				holder, token := value(wait.Attributes, "lock.holder").AsString(), value(wait.Attributes,
+					"lock.holder.token").AsInt64()
 				if holder != "holder" || token != lease.Token() {
 					t.Errorf("it names %q with token %d, want the holder with %d", holder, token, lease.Token())
 				}
@@ -227,11 +232,14 @@ type forger struct {
 func (f forger) Trace(context.Context) string { return f.text }
 
 func TestSpanOfForgedTraceHasNoLink(t *testing.T) {
-	for _, text := range []string{"x", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
-		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", "<script>alert(1)</script>"} {
+	for _, text := range []string{"x", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", "<script>alert(1)</script>"} {
 		synctest.Test(t, func(t *testing.T) {
 			r, server := newRig(t), holdfasttest.Start(t)
-			lease, err := server.Client(&holdfast.Config{Observer: forger{r.observer, text}}).Mutex("order:42").Lock(t.Context())
+			lease, err := server.Client(&holdfast.Config{Observer: forger{r.observer,
+				text}}).Mutex("order:42").Lock(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +263,8 @@ func TestSpanOfLostLease(t *testing.T) {
 		server.Lose(lease)
 		synctest.Wait()
 		parent.End()
-		if caller := r.spans.GetSpans()[0]; caller.Status.Code != codes.Error || !slices.Contains(events(caller), "lock.lost") {
+		if caller := r.spans.GetSpans()[0]; caller.Status.Code != codes.Error ||
+			!slices.Contains(events(caller), "lock.lost") {
 			t.Errorf("the caller's span has %v and the events %v", caller.Status, events(caller))
 		}
 		lost := int64(0)

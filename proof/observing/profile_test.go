@@ -42,7 +42,8 @@ func waits(t *testing.T, p *profholdfast.Profile) map[string]waited {
 		name := s.Location[0].Line[0].Function.Name
 		name = name[strings.LastIndex(name, ".")+1:]
 		sum := of[name]
-		of[name] = waited{sum.calls + s.Value[0], (sum.delay + time.Duration(s.Value[1])).Round(time.Second), fmt.Sprint(s.Label)}
+		of[name] = waited{sum.calls + s.Value[0], (sum.delay + time.Duration(s.Value[1])).Round(time.Second),
+			fmt.Sprint(s.Label)}
 	}
 	return of
 }
@@ -88,7 +89,8 @@ func TestProfileNamesCulprit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := profholdfast.New()
-				client := holdfasttest.Start(t).Client(&holdfast.Config{Observer: observer(p), Class: func(string) string { return "order" }})
+				client := holdfasttest.Start(t).Client(&holdfast.Config{Observer: observer(p),
+					Class: func(string) string { return "order" }})
 				var work sync.WaitGroup
 				for range 3 {
 					work.Go(func() { culprit(t, client) })
@@ -96,7 +98,8 @@ func TestProfileNamesCulprit(t *testing.T) {
 				}
 				work.Wait()
 				got := waits(t, p)
-				if want := (waited{2, 3 * time.Minute, "map[class:[order] kind:[mutex]]"}); got["culprit"] != want || got["innocent"].delay != 0 {
+				if want := (waited{2, 3 * time.Minute, "map[class:[order] kind:[mutex]]"}); got["culprit"] != want ||
+					got["innocent"].delay != 0 {
 					t.Errorf("the profile has %v, want for the culprit %v", got, want)
 				}
 				delete(got, "culprit")
@@ -118,7 +121,8 @@ func alone(t *testing.T, client *holdfast.Client) *holdfast.Lease {
 }
 
 func inVain(t *testing.T, client *holdfast.Client) {
-	if _, err := client.Mutex("order", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err, holdfast.ErrWaitOver) {
+	if _, err := client.Mutex("order", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err,
+		holdfast.ErrWaitOver) {
 		t.Errorf("the wait ended with %v", err)
 	}
 }
@@ -147,7 +151,8 @@ func TestProfileHasWaitsOnly(t *testing.T) {
 func TestProfileIsBounded(t *testing.T) {
 	p := profholdfast.New()
 	add := func(class string, d time.Duration) {
-		p.Observe(holdfast.Event{Kind: holdfast.EventGranted, LockKind: "mutex", Class: class, Contended: true, Waited: d})
+		p.Observe(holdfast.Event{Kind: holdfast.EventGranted, LockKind: "mutex", Class: class, Contended: true,
+			Waited: d})
 	}
 	add("heavy", time.Hour)
 	for i := range 3000 {

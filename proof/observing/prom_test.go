@@ -142,7 +142,8 @@ func TestCollector(t *testing.T) {
 func TestBoundariesAreThoseOfOpenTelemetry(t *testing.T) {
 	prom, r := promholdfast.NewObserver(), newRig(t)
 	for _, o := range []holdfast.Observer{prom, r.observer} {
-		o.Observe(holdfast.Event{Kind: holdfast.EventGranted, Name: "order:42", LockKind: "mutex", Context: t.Context(), Waited: time.Millisecond})
+		o.Observe(holdfast.Event{Kind: holdfast.EventGranted, Name: "order:42", LockKind: "mutex", Context: t.Context(),
+			Waited: time.Millisecond})
 	}
 	var ours, theirs []float64
 	for _, bucket := range gather(t, prom)["holdfast_wait_seconds"].GetMetric()[0].GetHistogram().GetBucket() {

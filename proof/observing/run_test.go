@@ -45,7 +45,8 @@ func contend(t *testing.T, observer holdfast.Observer) map[holdfast.EventKind]fl
 	}
 	work.Wait()
 	synctest.Wait()
-	for _, kind := range []holdfast.EventKind{holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp} {
+	for _, kind := range []holdfast.EventKind{holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused,
+		holdfast.EventGaveUp} {
 		if counter.of[kind] == 0 {
 			t.Errorf("no call was %v", kind)
 		}
@@ -82,7 +83,8 @@ type figure struct {
 
 // exact compares the figures of an observer with the counts. Total sums the series of an
 // instrument, and outcome the calls that ended so.
-func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]float64, outcome map[telemetry.Outcome]float64) {
+func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]float64,
+	outcome map[telemetry.Outcome]float64) {
 	t.Helper()
 	for _, f := range []figure{
 		{"granted", outcome[telemetry.OutcomeGranted], want[holdfast.EventGranted]},

@@ -34,13 +34,15 @@ func TestTenThousandNamesMakeFewSeries(t *testing.T) {
 		series(r.observer, names, class)
 		return len(r.figures())
 	}
-	for where, count := range map[string]func(int, func(string) string) int{"Prometheus": inPrometheus, "OpenTelemetry": inOpenTelemetry} {
+	for where, count := range map[string]func(int, func(string) string) int{"Prometheus": inPrometheus,
+		"OpenTelemetry": inOpenTelemetry} {
 		one := count(1, nil)
 		if got := count(names, nil); got != one {
 			t.Errorf("%s: one name makes %d series, and %d names %d", where, one, names, got)
 		}
 		if got := count(names, func(name string) string { return name }); got < classes || got > (classes+1)*one {
-			t.Errorf("%s: %d names that are classes make %d series, want those of %d classes and of all others", where, names, got, classes)
+			t.Errorf("%s: %d names that are classes make %d series, want those of %d classes and of all others", where,
+				names, got, classes)
 		}
 	}
 }
@@ -52,7 +54,8 @@ func TestRequestsAreCounted(t *testing.T) {
 		l.pair(t)
 	}
 	figures := r.figures()
-	for series, want := range map[string]int64{"lock.server.requests lock answered": 3, "lock.server.requests release answered": 3} {
+	for series, want := range map[string]int64{"lock.server.requests lock answered": 3,
+		"lock.server.requests release answered": 3} {
 		if figures[series] != want {
 			t.Errorf("%s is %d, want %d, of %v", series, figures[series], want, figures)
 		}

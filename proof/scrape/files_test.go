@@ -117,7 +117,8 @@ func TestDashboardPanels(t *testing.T) {
 		}
 	}
 	for _, v := range d.Templating.List {
-		if !strings.Contains(read(t, "grafana.json"), "$"+v.Name) && !strings.Contains(read(t, "grafana.json"), "${"+v.Name) {
+		if !strings.Contains(read(t, "grafana.json"), "$"+v.Name) &&
+			!strings.Contains(read(t, "grafana.json"), "${"+v.Name) {
 			t.Errorf("no panel uses the variable %s", v.Name)
 		}
 	}
@@ -131,7 +132,8 @@ func expand(query string) string {
 // The runbook of each alert is a section of docs/operations.md.
 func TestRunbooksExist(t *testing.T) {
 	rules, sections := read(t, "alerts.yml"), map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, "../docs/operations.md"), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, "../docs/operations.md"),
+		-1) {
 		sections[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = true
 	}
 	links := regexp.MustCompile(`runbook_url: \S*/docs/operations\.md#(\S+)`).FindAllStringSubmatch(rules, -1)

@@ -78,8 +78,10 @@ func TestProgram(t *testing.T) {
 		TTL: 600 * time.Millisecond, Observer: holdfast.Observers(counted, observer),
 		Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
 	}
-	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config), harness.Locker(t, os.Getenv(serverAddr), config)}
-	registry.MustRegister(observer, promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond}))
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config),
+		harness.Locker(t, os.Getenv(serverAddr), config)}
+	registry.MustRegister(observer, promholdfast.NewCollector(clients[0],
+		&promholdfast.CollectorOptions{Every: time.Millisecond}))
 
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -120,14 +122,16 @@ func serve(t *testing.T, registry *prometheus.Registry, stop http.HandlerFunc) {
 
 // contend locks in its way until ctx ends. Each call ends by itself, so that none is cut off. Own
 // is a name that no other client wants: there the lock is passed on, as holds are short.
-func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfast.Client, own *holdfast.Mutex, way int) {
+func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfast.Client, own *holdfast.Mutex,
+	way int) {
 	lock := client.Mutex("order:42", holdfast.WithWait(20*time.Millisecond))
 	take, hold := lock.Lock, time.Millisecond
 	switch way {
 	case 0:
 		take = lock.TryLock
 	case 1: // renewed, and lost at the end
-		lock = client.Mutex("report:1", holdfast.WithWait(20*time.Millisecond), holdfast.WithMaxHold(700*time.Millisecond))
+		lock = client.Mutex("report:1", holdfast.WithWait(20*time.Millisecond),
+			holdfast.WithMaxHold(700*time.Millisecond))
 		take, hold = lock.Lock, time.Second
 	case 2, 3:
 		take = own.Lock
@@ -162,12 +166,15 @@ func TestHealthyProgram(t *testing.T) {
 	config := &holdfast.Config{
 		Observer: observer, Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
 	}
-	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config), harness.Locker(t, os.Getenv(serverAddr), config)}
-	registry.MustRegister(observer, promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Second}))
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config),
+		harness.Locker(t, os.Getenv(serverAddr), config)}
+	registry.MustRegister(observer, promholdfast.NewCollector(clients[0],
+		&promholdfast.CollectorOptions{Every: time.Second}))
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for _, client := range clients {
-		for name, held := range map[string]time.Duration{"order:42": 2 * time.Millisecond, "page:1": 100 * time.Millisecond, "report:1": 6 * time.Second} {
+		for name, held := range map[string]time.Duration{"order:42": 2 * time.Millisecond,
+			"page:1": 100 * time.Millisecond, "report:1": 6 * time.Second} {
 			for range 2 {
 				all.Go(func() { takeTurns(work, t, client.Mutex(name).Lock, held) })
 			}
@@ -183,7 +190,8 @@ func TestHealthyProgram(t *testing.T) {
 }
 
 // takeTurns takes a lock again and again, and holds it for so long each time, until ctx ends.
-func takeTurns(ctx context.Context, t *testing.T, take func(context.Context) (*holdfast.Lease, error), held time.Duration) {
+func takeTurns(ctx context.Context, t *testing.T, take func(context.Context) (*holdfast.Lease, error),
+	held time.Duration) {
 	for ctx.Err() == nil {
 		lease, err := take(ctx)
 		if err != nil {

@@ -132,7 +132,8 @@ scrape_configs: [{job_name: program, static_configs: [{targets: [%q]}]}]
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address=127.0.0.1:0")
 	line := start(t, cmd, `msg="Listening on"`)
 	s := server{t, "http://" + regexp.MustCompile(`127\.0\.0\.1:[1-9]\d*`).FindString(line)}
@@ -168,7 +169,8 @@ func TestPrometheus(t *testing.T) {
 			queries++
 		}
 	}
-	harness.Eventually(t, "the alert of a loss fires", func() bool { return s.has(`ALERTS{alertname="HoldfastLeaseLost", alertstate="firing"}`) })
+	harness.Eventually(t, "the alert of a loss fires",
+		func() bool { return s.has(`ALERTS{alertname="HoldfastLeaseLost", alertstate="firing"}`) })
 
 	var rules struct {
 		Data struct {
@@ -200,7 +202,8 @@ func TestPrometheus(t *testing.T) {
 		held = want.Calls[telemetry.OutcomeGranted] + want.Calls[telemetry.OutcomePassedOn]
 		return ended == want.Made && want.Ended == held
 	})
-	for _, outcome := range []telemetry.Outcome{telemetry.OutcomeGranted, telemetry.OutcomePassedOn, telemetry.OutcomeRefused, telemetry.OutcomeGaveUp} {
+	for _, outcome := range []telemetry.Outcome{telemetry.OutcomeGranted, telemetry.OutcomePassedOn,
+		telemetry.OutcomeRefused, telemetry.OutcomeGaveUp} {
 		if want.Calls[outcome] == 0 {
 			t.Errorf("no call was %s", outcome)
 		}
@@ -224,7 +227,8 @@ func TestPrometheus(t *testing.T) {
 	}
 	s.exact("sum(holdfast_holds)", 0)
 	s.exact("sum(holdfast_waiters)", 0)
-	t.Logf("%d queries have data; %d calls, %d leases, %d lost, %d requests answered, each scraped exactly", queries, want.Made, held, want.Lost,
+	t.Logf("%d queries have data; %d calls, %d leases, %d lost, %d requests answered, each scraped exactly", queries,
+		want.Made, held, want.Lost,
 		want.Requests[telemetry.RequestAnswered])
 	get(t, "http://"+target+"/end")
 }
@@ -244,14 +248,16 @@ func TestHealthyProgramAlertsNobody(t *testing.T) {
 		}
 	}
 	for _, query := range []string{ // else the rules had nothing to judge
-		`sum by (kind) (holdfast_acquisitions_total{contended="true", kind!="semaphore"}) > 0`, "holdfast_renewal_headroom_seconds_count > 10",
+		`sum by (kind) (holdfast_acquisitions_total{contended="true", kind!="semaphore"}) > 0`,
+		"holdfast_renewal_headroom_seconds_count > 10",
 		"holdfast_oldest_hold_seconds >= 0", "holdfast_list_success == 1",
 	} {
 		if !s.has(query) {
 			t.Errorf("there is no %s", query)
 		}
 	}
-	t.Logf("%v, no alert; contended calls: %v, renewals: %v", healthy, s.ask(`sum by (kind, class) (holdfast_acquisitions_total{contended="true"})`),
+	t.Logf("%v, no alert; contended calls: %v, renewals: %v", healthy,
+		s.ask(`sum by (kind, class) (holdfast_acquisitions_total{contended="true"})`),
 		s.ask("sum by (kind, class) (holdfast_renewal_headroom_seconds_count)"))
 	get(t, "http://"+target+"/stop")
 	get(t, "http://"+target+"/end")

@@ -76,7 +76,8 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 			v := visit(t)
 			var opts []holdfast.Option
 			if op == "prolong" {
-				opts = append(opts, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)) // a renewal would set the end again
+				// a renewal would set the end again
+				opts = append(opts, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
 			}
 			held := harness.Lock(t, harness.Locker(t, v.srv.Addr(), harness.Brief(9*time.Second)).Mutex("n", opts...))
 			v.state = harness.Must(t, v.srv, "GET", harness.KeyOf("n")).(string)

@@ -48,7 +48,8 @@ func TestTenantReachesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := harness.Claim(harness.Within(t, harness.Patience), client("ab", "ab").Mutex("n"))
-	harness.Eventually(t, "one waits", func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:queue") == int64(1) })
+	harness.Eventually(t, "one waits",
+		func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:queue") == int64(1) })
 	channel := ""
 	harness.Eventually(t, "it listens", func() bool {
 		channels := harness.Must(t, srv, "PUBSUB", "CHANNELS", "ab:@*").([]any)
@@ -74,7 +75,8 @@ func TestTenantReachesNoOther(t *testing.T) {
 		} {
 			var failure *holdfast.StoreError
 			c := client("a", prefix)
-			if err := harness.Answered(t, func() error { return do(c) }); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
+			if err := harness.Answered(t, func() error { return do(c) }); !errors.As(err, &failure) ||
+				failure.Kind != holdfast.StoreDenied {
 				t.Errorf("%s under the prefix %s: %v", op, prefix, err)
 			}
 		}
@@ -83,8 +85,10 @@ func TestTenantReachesNoOther(t *testing.T) {
 	as["a"](opt)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"}, {"ZRANGE", "ab:{n}:queue", 0, -1}, {"EXISTS", "ab:{n}"},
-		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"}, {"PSUBSCRIBE", "*"}, {"MONITOR"},
+	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"},
+		{"ZRANGE", "ab:{n}:queue", 0, -1}, {"EXISTS", "ab:{n}"},
+		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"},
+		{"PSUBSCRIBE", "*"}, {"MONITOR"},
 		{"EVAL", "return redis.call('GET', KEYS[1])", 1, "ab:{n}"}, {"EVAL", "return redis.call('GET', 'ab:{n}')", 0},
 		{"EVAL", "return redis.call('PUBLISH', '" + channel + "', 'x')", 0}} {
 		if err := rdb.Do(t.Context(), command...).Err(); err == nil || errors.Is(err, redis.Nil) {
@@ -110,13 +114,15 @@ func tenants(t *testing.T) []string {
 func TestTenantWithScanSeesKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	with, without := grant(t, srv, "with", "with", append(tenants(t), "scan")...), grant(t, srv, "without", "without", tenants(t)...)
+	with, without := grant(t, srv, "with", "with", append(tenants(t), "scan")...), grant(t, srv, "without", "without",
+		tenants(t)...)
 	theirs := harness.Lock(t, harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: "theirs"}).Mutex("n"))
 	opt := &redis.Options{Addr: srv.Addr()}
 	with(opt)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	if keys, _, err := rdb.Scan(t.Context(), 0, "theirs*", 1000).Result(); err != nil || !slices.Contains(keys, "theirs:{n}") {
+	if keys, _, err := rdb.Scan(t.Context(), 0, "theirs*", 1000).Result(); err != nil ||
+		!slices.Contains(keys, "theirs:{n}") {
 		t.Errorf("it sees %q, %v", keys, err)
 	}
 	if err := rdb.Get(t.Context(), "theirs:{n}").Err(); err == nil {
@@ -139,7 +145,8 @@ func TestTenantWithScanSeesKeysOfOthers(t *testing.T) {
 		switch {
 		case prefix == "with" && (failed != nil || !slices.Equal(listed, []string{"n"})):
 			t.Errorf("List: %q, %v", listed, failed)
-		case prefix == "without" && (!errors.As(failed, &denied) || denied.Kind != holdfast.StoreDenied || denied.MayHaveApplied ||
+		case prefix == "without" && (!errors.As(failed, &denied) || denied.Kind != holdfast.StoreDenied ||
+			denied.MayHaveApplied ||
 			!strings.Contains(failed.Error(), "+scan") || !strings.Contains(failed.Error(), "Inspect")):
 			t.Errorf("List: %q, %v", listed, failed)
 		}
@@ -184,7 +191,8 @@ func TestTLSBothWays(t *testing.T) {
 	}
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
-	srv, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	srv, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-ca-cert-file", cert)
 	if err != nil {
 		t.Skipf("a server without TLS: %v", err)
 	}
@@ -222,10 +230,12 @@ func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -237,7 +247,8 @@ func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
 	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed},
+		key: {Type: "EC PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

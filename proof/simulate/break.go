@@ -65,5 +65,6 @@ func (l *ledger) checkBroken(name string, h *holding) {
 
 // stillRuns reports whether a hold of a name was broken, and its code may still run.
 func (h *holding) stillRuns(name string) bool {
-	return h.broken != nil && h.broken.name == name && !h.released && !h.excused && h.lease.Err() != nil && time.Now().Before(h.broken.until)
+	return h.broken != nil && h.broken.name == name && !h.released && !h.excused && h.lease.Err() != nil &&
+		time.Now().Before(h.broken.until)
 }

@@ -32,8 +32,10 @@ func connect(w *wire, address, name string) *redis.Client {
 		// bubble's clock stands still.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 
-		PoolSize:       1000,    // waiting for a turn uses timers that all bubbles would share
-		ReadBufferSize: 4 << 10, // connections come and go; what is written goes in one piece, which faults count as one request
+		PoolSize: 1000, // waiting for a turn uses timers that all bubbles would share
+		// Connections come and go. What is written goes in one piece, which faults count as one
+		// request.
+		ReadBufferSize: 4 << 10,
 	})
 }
 

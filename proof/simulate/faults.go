@@ -86,11 +86,19 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 			f.Kind = Step
 		}
 	}
+	p.drawDetails(d, &f, at+left)
+	return f
+}
+
+// drawDetails draws what a fault's kind needs. It is in a stretch of trouble that ends at a time.
+func (p *Plan) drawDetails(d dice, f *Fault, end time.Duration) {
 	switch f.Kind {
 	case Silence:
 		f.Way, f.Both = network.Way(d.IntN(2)), d.percent(60)
 	case Slow:
-		f.Delay = d.short(time.Millisecond, 2*time.Second)
+		if f.Delay == 0 {
+			f.Delay = d.short(time.Millisecond, 2*time.Second)
+		}
 	case Lose:
 		f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
 	case Duplicate:
@@ -108,23 +116,24 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 		f.Delay = d.short(time.Millisecond, 20*time.Second)
 		if d.percent(50) { // back, amid waiters: tokens must not come twice
 			f.Delay = -f.Delay
-			if next := slices.IndexFunc(p.Ops, func(op Op) bool { return op.At >= at }); next >= 0 {
-				f.At = min(p.Ops[next].At+10*time.Millisecond, at+left)
+			if next := slices.IndexFunc(p.Ops, func(op Op) bool { return op.At >= f.At }); next >= 0 {
+				f.At = min(p.Ops[next].At+10*time.Millisecond, end)
 			}
 		}
 	}
-	return f
 }
 
 // forgetsHolds reports whether a fault lets another in beside a holder, by design; one of several
 // servers does not.
 func (l *ledger) forgetsHolds(f *Fault) bool {
-	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step)
+	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown ||
+		f.Kind == Step)
 }
 
 // recoveryTime returns how long after its end a fault excuses a waiter.
 func (f *Fault) recoveryTime() time.Duration {
-	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap { // it ends what is there so much later; see excuseAfterLeap for more
+	// it ends what is there so much later; see excuseAfterLeap for more
+	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap {
 		return recoveryTime - f.Delay
 	}
 	if f.Kind == Duplicate {

@@ -117,8 +117,10 @@ type event struct {
 }
 
 func newLedger(p *Plan) *ledger {
-	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, tokens: map[string]judge.Tokens{},
-		breaks: map[string][]breakAttempt{}, evicts: map[string]bool{}, classes: map[string]*classState{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
+	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{},
+		tokens: map[string]judge.Tokens{},
+		breaks: map[string][]breakAttempt{}, evicts: map[string]bool{}, classes: map[string]*classState{},
+		ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.classes[class(name)] == nil {
 			l.classes[class(name)] = &classState{idle: l.zero, waiting: map[*wait]bool{}}
@@ -372,7 +374,8 @@ func (l *ledger) checkNotice(h *holding) {
 	switch {
 	case late > time.Millisecond:
 		l.addViolation(judge.Lost, "%v was told %v late", h, late)
-	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.isTroubled()):
+	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired &&
+		(h.op.Fixed || l.isTroubled()):
 	case l.plan.Mode == Quorum && l.isTroubled(): // a master forgot while another had not heard of it
 	case time.Now().Before(l.excusedUntil) || h.excused || l.mayBeEnded(h, lost):
 	default:

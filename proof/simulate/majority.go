@@ -64,7 +64,8 @@ func (w *world) checkMajorities() {
 			}
 			if len(lets) > len(w.hosts)/2 {
 				h.reported = true
-				w.addViolation(judge.Overlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
+				w.addViolation(judge.Overlap,
+					"%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
 					name, h, h.from.Sub(w.zero), time.Until(h.lease.Until()), strings.Join(lets, "; "))
 			}
 		}
@@ -104,7 +105,8 @@ func (h *host) fieldsOf(key string) []string {
 // matchesValue reports whether a master's value is that of a hold, as far as can be told: of names
 // behind a group's first the id is not known, and a master that refused its token has another.
 func (h *holding) matchesValue(name, id, value string) bool {
-	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) {
+	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token &&
+		token <= decimal(value[32:48]) {
 		return true
 	}
 	owner, label := ownerAndLabel(value[64:])

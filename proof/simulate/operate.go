@@ -37,7 +37,8 @@ func (p *Plan) drawOperators(d dice) {
 			continue
 		}
 		p.Operators = append(p.Operators, Operation{
-			At: near.At + d.short(0, 2*time.Second), Client: d.IntN(len(p.Latency)), Name: near.Names[d.IntN(len(near.Names))],
+			At: near.At + d.short(0, 2*time.Second), Client: d.IntN(len(p.Latency)),
+			Name:  near.Names[d.IntN(len(near.Names))],
 			Evict: d.percent(30) && p.Mode != Quorum, Late: d.percent(50) && p.Mode != Quorum, Which: d.Uint64(),
 		})
 	}
@@ -78,7 +79,8 @@ func (w *world) breakOneHold(c *client, o *Operation) {
 		}
 		holds := info.Holds
 		if o.Late {
-			holds = slices.DeleteFunc(slices.Clone(holds), func(h lockinfo.Hold) bool { return h.State != lockinfo.StateHandedOver })
+			holds = slices.DeleteFunc(slices.Clone(holds),
+				func(h lockinfo.Hold) bool { return h.State != lockinfo.StateHandedOver })
 		}
 		if len(holds) == 0 {
 			sleep(2 * time.Millisecond)

@@ -3,6 +3,7 @@ package simulate
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -144,17 +145,23 @@ func Draw(seed uint64) Plan {
 	return p
 }
 
-// drawOps draws bursts, so that there is something to wait for.
+// drawOps draws bursts, so that there is something to wait for. A quorum has owners, and a TTL for
+// each operation.
 func (p *Plan) drawOps(d dice) {
+	kinds := []Kind{Mutex, Mutex, Mutex, Write, Write, Permit, Lead, All, All, Latch}
+	if p.Mode == Quorum {
+		kinds = []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}
+	}
 	for len(p.Ops) < least {
 		at := d.between(5*time.Second, workEnd)
-		kind := []Kind{Mutex, Mutex, Mutex, Write, Write, Permit, Lead, All, All, Latch}[d.IntN(10)]
+		kind := kinds[d.IntN(len(kinds))]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
 		wide := d.short(10*time.Millisecond, 5*time.Second)
 		if kind == Latch {
 			p.drawLatch(d, at, wide)
 			continue
 		}
+		owned := p.Mode == Quorum && d.percent(30)
 		for range 4 + d.IntN(6) {
 			op := Op{At: at + d.short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
 			switch kind {
@@ -177,7 +184,13 @@ func (p *Plan) drawOps(d dice) {
 					op.Kind = Mutex
 				}
 			}
+			if p.Mode == Quorum {
+				op.TTL = ttls[d.IntN(len(ttls))]
+			}
 			p.drawUse(d, &op)
+			if owned && len(op.Names) == 1 && d.percent(70) {
+				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
+			}
 			p.Ops = append(p.Ops, op)
 		}
 	}

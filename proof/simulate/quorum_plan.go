@@ -3,7 +3,6 @@ package simulate
 import (
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/network"
@@ -19,49 +18,16 @@ func DrawQuorum(seed uint64) Plan {
 	for range 3 + 2*max(0, d.IntN(4)-2) {
 		p.Servers = append(p.Servers, Server{Drift: d.drift(), Latency: d.short(0, 5*time.Millisecond)})
 	}
-	p.drawQuorumOps(d)
+	p.drawOps(d)
 	p.drawQuorumFaults(d)
 	p.drawClocks(clocks(seed))
 	p.drawOperators(operators(seed))
 	return p
 }
 
-// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, and a
-// TTL for each.
-func (p *Plan) drawQuorumOps(d dice) {
-	for len(p.Ops) < least {
-		at := d.between(5*time.Second, workEnd)
-		kind := []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}[d.IntN(7)]
-		name := locks[d.IntN(2)]
-		wide := d.short(10*time.Millisecond, 10*time.Second)
-		owned := d.percent(30)
-		for range 4 + d.IntN(6) {
-			op := Op{At: at + d.short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttls[d.IntN(len(ttls))]}
-			switch kind {
-			case Mutex:
-				op.Names = []string{name}
-			case Write:
-				op.Names = []string{"rw"}
-				if d.percent(50) {
-					op.Kind = Read
-				}
-			case All:
-				for _, i := range d.Perm(len(groups))[:2+d.IntN(len(groups)-1)] {
-					op.Names = append(op.Names, groups[i])
-				}
-			}
-			p.drawUse(d, &op)
-			if kind != All && owned && d.percent(70) {
-				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
-			}
-			p.Ops = append(p.Ops, op)
-		}
-	}
-	p.numberOps()
-}
-
 // pathTroubles are the troubles between one client and one master.
-var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, Deafen}
+var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate,
+	Duplicate, Cut, Deafen}
 
 // drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled
 // at a time.
@@ -77,30 +43,19 @@ func (p *Plan) drawQuorumFaults(d dice) {
 		p.drawPartitions(d, at, end)
 		gap := time.Duration(float64(8*time.Second) / paths / (0.05 + 0.3*d.Float64())) // of faults of 2 s on average
 		for ; at < end; at += d.short(0, gap) {
-			f := Fault{At: at, For: min(end-at, d.short(20*time.Millisecond, 8*time.Second)), Client: d.IntN(len(p.Latency)), Server: d.IntN(len(p.Servers))}
+			f := Fault{At: at, For: min(end-at, d.short(20*time.Millisecond, 8*time.Second)),
+				Client: d.IntN(len(p.Latency)), Server: d.IntN(len(p.Servers))}
 			f.Kind = pathTroubles[d.IntN(len(pathTroubles))]
 			switch roll := d.IntN(100); {
 			case roll < 1:
 				f.Kind = []Trouble{Kill, Vanish}[d.IntN(2)]
 			case roll < 3:
-				f.Kind = Refuse
+				f.Kind, f.For = Refuse, min(f.For, 2*time.Second)
 			case roll < 25: // what is sent in a moment comes long after what is sent then
-				f.Kind, f.For, f.Delay = Slow, min(f.For, d.short(time.Millisecond, 400*time.Millisecond)), d.between(50*time.Millisecond, 4*time.Second)
+				f.Kind, f.For, f.Delay = Slow, min(f.For,
+					d.short(time.Millisecond, 400*time.Millisecond)), d.between(50*time.Millisecond, 4*time.Second)
 			}
-			switch f.Kind {
-			case Silence:
-				f.Way, f.Both = network.Way(d.IntN(2)), d.percent(40)
-			case Slow:
-				if f.Delay == 0 {
-					f.Delay = d.short(time.Millisecond, 2*time.Second)
-				}
-			case Lose:
-				f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
-			case Duplicate:
-				f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
-			case Refuse:
-				f.For, f.Text = min(f.For, 2*time.Second), refusals[d.IntN(len(refusals))]
-			}
+			p.drawDetails(d, &f, end)
 			p.Faults = append(p.Faults, f)
 		}
 	}
@@ -114,8 +69,9 @@ func (p *Plan) drawPartitions(d dice, at, end time.Duration) {
 		long := min(end-at, d.between(5*time.Second, 40*time.Second))
 		for client := range p.Latency {
 			if d.percent(40) {
-				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)), Kind: Silence,
-					Way: network.Way(d.IntN(2)), Both: d.percent(50)})
+				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)),
+					Kind: Silence,
+					Way:  network.Way(d.IntN(2)), Both: d.percent(50)})
 			}
 		}
 		at += long
@@ -132,8 +88,9 @@ func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duratio
 			continue
 		}
 		last = at
-		p.Faults = append(p.Faults, Fault{At: at, For: d.short(time.Millisecond, 3*time.Second), Server: d.IntN(len(p.Servers)),
-			Kind: []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
+		p.Faults = append(p.Faults, Fault{At: at, For: d.short(time.Millisecond, 3*time.Second),
+			Server: d.IntN(len(p.Servers)),
+			Kind:   []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
 	}
 	return last
 }

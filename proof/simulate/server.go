@@ -30,7 +30,8 @@ type host struct {
 const operator = "operator"
 
 func newHost(s Server, renewed func(id string)) (*host, error) {
-	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: s.Drift, step: time.Until(s.Shows), renewed: renewed}
+	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: s.Drift, step: time.Until(s.Shows),
+		renewed: renewed}
 	first, err := h.Dial() // starts it
 	if err != nil {
 		return nil, err

@@ -153,7 +153,8 @@ func TestSimulate(t *testing.T) {
 	works.Wait()
 	took := time.Since(began)
 	t.Logf("SEED=%d: %d runs of an hour in %v, %.0f a minute: %d operations, %d holds, %d of them lost and told, %d faults, %d holds broken, %d of them as they were handed over",
-		from, done, took.Round(time.Second), float64(done)/took.Minutes(), sum["operations"], sum["got"], sum["lost"], sum["fault"],
+		from, done, took.Round(time.Second), float64(done)/took.Minutes(), sum["operations"], sum["got"], sum["lost"],
+		sum["fault"],
 		sum["break"]+sum["break of a hand-over"], sum["break of a hand-over"])
 	if done != runs {
 		t.Errorf("%d runs of %d came to their end", done, runs)

@@ -135,7 +135,8 @@ func (w *world) restart(server int) (up func()) {
 
 // flushScripts makes a server forget all scripts.
 func (w *world) flushScripts(server int) {
-	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
+	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil &&
+		!strings.Contains(err.Error(), "refused") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.addViolation(judge.Failed, "script flush: %v", err)

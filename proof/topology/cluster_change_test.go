@@ -22,7 +22,8 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	for i, name := range names {
 		slots[i] = rig.Slot(harness.KeyOf(name))
 	}
-	idle, other := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})
+	idle, other := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t,
+		holdfast.Config{})
 	var held []*holdfast.Lease
 	var waiters []*harness.Claimant
 	for _, name := range names { // in the slots that move, and held all the time
@@ -31,7 +32,8 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
 		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
 	}
-	c := startCrowd(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
+	c := startCrowd(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}),
+		harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
 	step := func(what string, change func()) {
 		t.Helper()
 		began, grants := time.Now(), c.grants.Load()
@@ -39,7 +41,8 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		took := time.Since(began)
 		during := c.grants.Load() - grants
 		harness.Eventually(t, "grants after "+what, func() bool { return c.grants.Load() > grants+during+200 })
-		t.Logf("%s in %v: %d grants meanwhile, %d failures, %d leases lost", what, took.Round(time.Millisecond), during, c.failures.Load(), c.lost.Load())
+		t.Logf("%s in %v: %d grants meanwhile, %d failures, %d leases lost", what, took.Round(time.Millisecond), during,
+			c.failures.Load(), c.lost.Load())
 	}
 	harness.Eventually(t, "grants", func() bool { return c.grants.Load() > 200 })
 	masters := rig.Masters()
@@ -71,7 +74,8 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 // Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
 func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	harness.Long(t)
-	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
+	// nobody takes over
+	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no")
 	const leases = 10_000
 	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	held := make([]*holdfast.Lease, leases)
@@ -119,7 +123,8 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 			lost[thirdOf(rig, names[i]) == third]++
 		}
 	}
-	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least", leases, lost[true], lost[false], least.Round(time.Millisecond))
+	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least",
+		leases, lost[true], lost[false], least.Round(time.Millisecond))
 	if lost[false] > 0 || least < 6*time.Second {
 		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
 	}
@@ -145,7 +150,8 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	rig := redisserver.StartCluster(t)
 	rig.Patient()
 	const contended = 1000
-	holder, waiter := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t, holdfast.Config{})
+	holder, waiter := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t,
+		holdfast.Config{})
 	leases, claims := make([]*holdfast.Lease, contended), make([]*harness.Claimant, contended)
 	for i, name := range numberedNames(contended) {
 		leases[i] = harness.Lock(t, holder.Mutex(name))
@@ -163,9 +169,12 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 		commands += stats["subscribe"] + stats["ssubscribe"]
 	}
 	connections := 0
-	harness.Eventually(t, "one connection a node", func() bool { connections = countListeners(t, rig); return connections >= 1 && connections <= 4 })
-	t.Logf("%d contended names: %d connections with messages, %d commands to subscribe", contended, connections, commands)
-	if harness.Measured() && commands > contended+4 { // beside other tests an answer may take so long that it is asked again
+	harness.Eventually(t, "one connection a node",
+		func() bool { connections = countListeners(t, rig); return connections >= 1 && connections <= 4 })
+	t.Logf("%d contended names: %d connections with messages, %d commands to subscribe", contended, connections,
+		commands)
+	// beside other tests an answer may take so long that it is asked again
+	if harness.Measured() && commands > contended+4 {
 		t.Errorf("%d commands for %d names", commands, contended)
 	}
 	for i := range contended {

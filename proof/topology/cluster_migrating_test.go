@@ -47,7 +47,8 @@ func TestSlotOnItsWay(t *testing.T) {
 				if len(list) == 0 {
 					break
 				}
-				harness.Must(t, servers[1], append([]any{"MIGRATE", "127.0.0.1", servers[0].Port(), "", 0, 5000, "KEYS"}, list...)...)
+				harness.Must(t, servers[1], append([]any{"MIGRATE", "127.0.0.1", servers[0].Port(), "", 0, 5000,
+					"KEYS"}, list...)...)
 			}
 			for _, srv := range servers {
 				harness.Must(t, srv, "CLUSTER", "SETSLOT", slot, "NODE", ids[0])

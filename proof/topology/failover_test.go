@@ -128,7 +128,8 @@ func TestFailover(t *testing.T) {
 }
 
 func killMaster(t *testing.T, replicas int) {
-	for kind, start := range map[string]func(*testing.T) (route harness.Route, names []string, kill func() (elected func())){
+	for kind, start := range map[string]func(*testing.T) (route harness.Route, names []string,
+		kill func() (elected func())){
 		"sentinel": func(t *testing.T) (harness.Route, []string, func() func()) {
 			rig := redisserver.StartSentinel(t)
 			return harness.SentinelRoute(rig), numberedNames(20), func() func() {
@@ -161,7 +162,8 @@ func killMaster(t *testing.T, replicas int) {
 			clients, idle := (&harness.Deployment{Route: route}).Clients(t, config, nil), route.Client(t, config)
 			var held []*holdfast.Lease
 			for _, name := range names {
-				held = append(held, harness.Lock(t, idle.Mutex(name+"-held", holdfast.WithTTL(2*time.Minute)))) // however long the election takes
+				// however long the election takes
+				held = append(held, harness.Lock(t, idle.Mutex(name+"-held", holdfast.WithTTL(2*time.Minute))))
 			}
 			c := startCrowd(t, clients, names)
 			harness.Eventually(t, "many grants", func() bool { return c.grants.Load() > 1000 })
@@ -184,7 +186,8 @@ func killMaster(t *testing.T, replicas int) {
 				}
 			}
 			t.Logf("%s: elected %v after the kill, first grant %v after that; %d grants, %d breaches before the kill and %d after, %d tokens not larger, %d of %d idle leases lost",
-				kind, at.Sub(began).Round(time.Millisecond), first.Sub(at).Round(time.Millisecond), c.grants.Load(), before, c.breaches.Load()-before, c.stale.Load(), gone, len(held))
+				kind, at.Sub(began).Round(time.Millisecond), first.Sub(at).Round(time.Millisecond), c.grants.Load(),
+				before, c.breaches.Load()-before, c.stale.Load(), gone, len(held))
 			if late := first.Sub(at); harness.Measured() && late > time.Second { // beside other tests: as since waits
 				t.Errorf("the first grant came %v after the election", late)
 			}

@@ -22,7 +22,8 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 	everywhere := func() {
 		t.Helper()
 		for _, name := range names {
-			lease, err := majority.Mutex(name).Lock(harness.Within(t, harness.Patience)) // asks again where two do not answer within a second
+			// asks again where two do not answer within a second
+			lease, err := majority.Mutex(name).Lock(harness.Within(t, harness.Patience))
 			if err != nil {
 				t.Fatalf("%q of the quorum: %v", name, err)
 			}
@@ -35,7 +36,8 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(nodes, func(node lockinfo.Master) bool { return node.Err != nil || !node.Counts })
+			return !slices.ContainsFunc(nodes,
+				func(node lockinfo.Master) bool { return node.Err != nil || !node.Counts })
 		})
 	}
 	everywhere()

@@ -22,14 +22,16 @@ func TestReplicasConfirm(t *testing.T) {
 	seen := new(harness.Events)
 	config := func() *holdfast.Config {
 		return &holdfast.Config{
-			TTL: 6 * time.Second, Replicas: holdfast.Replicas{Count: 2, Timeout: 400 * time.Millisecond}, Observer: seen,
+			TTL: 6 * time.Second, Replicas: holdfast.Replicas{Count: 2, Timeout: 400 * time.Millisecond},
+			Observer: seen,
 		}
 	}
 	c, other := harness.Locker(t, srv.Addr(), config()), harness.Locker(t, srv.Addr(), config())
 	silent := func() { replicas[0].Stop() }
 	speak := func() {
 		replicas[0].Continue()
-		harness.Eventually(t, "both confirm again", func() bool { return harness.Must(t, srv, "WAIT", 2, 50) == int64(2) })
+		harness.Eventually(t, "both confirm again",
+			func() bool { return harness.Must(t, srv, "WAIT", 2, 50) == int64(2) })
 	}
 	minute := holdfast.WithTTL(time.Minute) // it does not end by itself
 	undone := func(t *testing.T, names []string) {
@@ -42,12 +44,14 @@ func TestReplicasConfirm(t *testing.T) {
 		t.Helper()
 		var failure *holdfast.StoreError
 		err := try()
-		for errors.As(err, &failure) && (failure.Kind == holdfast.StoreNoAnswer || failure.Kind == holdfast.StoreUnreachable) {
+		for errors.As(err, &failure) && (failure.Kind == holdfast.StoreNoAnswer ||
+			failure.Kind == holdfast.StoreUnreachable) {
 			undone(t, names) // the master stood still, and said nothing of replicas
 			err = try()
 		}
 		if !errors.As(err, &failure) || failure.Kind != holdfast.StoreNoReplicas || !failure.MayHaveApplied ||
-			errors.Is(err, holdfast.ErrHeld) || !strings.Contains(err.Error(), "1 of 2 replicas") && !strings.Contains(err.Error(), "0 of 2 replicas") {
+			errors.Is(err, holdfast.ErrHeld) || !strings.Contains(err.Error(), "1 of 2 replicas") &&
+			!strings.Contains(err.Error(), "0 of 2 replicas") {
 			t.Errorf("got %v", err)
 		}
 		undone(t, names)
@@ -56,7 +60,9 @@ func TestReplicasConfirm(t *testing.T) {
 	t.Run("grant", func(t *testing.T) {
 		harness.Release(t, harness.Lock(t, c.Mutex("n")))
 		silent()
-		unconfirmed(t, func() error { _, err := c.Mutex("n", minute).TryLock(harness.Within(t, harness.Patience)); return err }, "n")
+		unconfirmed(t,
+			func() error { _, err := c.Mutex("n", minute).TryLock(harness.Within(t, harness.Patience)); return err },
+			"n")
 		unconfirmed(t, func() error {
 			_, err := c.All([]string{"a", "b"}, minute).TryLock(harness.Within(t, harness.Patience))
 			return err
@@ -70,7 +76,8 @@ func TestReplicasConfirm(t *testing.T) {
 		lease := harness.Lock(t, c.Mutex("n"))
 		silent()
 		failed := seen.Count(holdfast.EventRetried)
-		harness.Eventually(t, "a renewal fails", func() bool { return seen.Count(holdfast.EventRetried) > failed }) // so none from before is under way
+		// so none from before is under way
+		harness.Eventually(t, "a renewal fails", func() bool { return seen.Count(holdfast.EventRetried) > failed })
 		before := seen.Count(holdfast.EventRenewed)
 		harness.Signalled(t, "the lease is lost", lease.Done())
 		var lost *holdfast.LostError
@@ -117,7 +124,8 @@ func TestSplitBrain(t *testing.T) {
 			var old *redisserver.Server // nil while the sentinels replace one that stood still for a second
 			harness.Eventually(t, "a master", func() bool { old = rig.Master(); return old != nil })
 			config := func() *holdfast.Config {
-				return &holdfast.Config{TTL: 10 * time.Second, Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
+				return &holdfast.Config{TTL: 10 * time.Second,
+					Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
 			}
 			stuck := harness.Locker(t, old.Addr(), config()) // never hears of the new master
 			held := harness.Lock(t, stuck.Mutex("n"))
@@ -134,7 +142,8 @@ func TestSplitBrain(t *testing.T) {
 			two := held.Err() == nil
 			lease, err := stuck.Mutex("n").TryLock(harness.Within(t, harness.Patience))
 			granted := err == nil && lease.Err() == nil && next.Lease.Err() == nil
-			t.Logf("%s: two trust a lease of one name: %v; the old master grants beside the new one: %v", name, two, granted)
+			t.Logf("%s: two trust a lease of one name: %v; the old master grants beside the new one: %v", name, two,
+				granted)
 			if replicas > 0 && (two || granted) {
 				t.Error("what the old side says alone is trusted")
 			}

@@ -32,7 +32,8 @@ func TestMutexPairCostsTwoCommands(t *testing.T) {
 	for range pairs {
 		harness.Release(t, harness.Lock(t, m))
 	}
-	if sent := harness.SentTo(p); len(sent) != 2*pairs || slices.ContainsFunc(sent, func(name string) bool { return name != "EVALSHA" }) {
+	if sent := harness.SentTo(p); len(sent) != 2*pairs ||
+		slices.ContainsFunc(sent, func(name string) bool { return name != "EVALSHA" }) {
 		t.Errorf("%d pairs sent %d commands: %v", pairs, len(sent), sent)
 	}
 }
@@ -51,7 +52,8 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 	var seen [2]harness.Events
 	var all sync.WaitGroup
 	for i := range leases {
-		c := harness.Locker(t, srv.Addr(), &holdfast.Config{TTL: ttl, Observer: &seen[i]}, func(o *redis.Options) { o.PoolSize = 8 })
+		c := harness.Locker(t, srv.Addr(), &holdfast.Config{TTL: ttl, Observer: &seen[i]},
+			func(o *redis.Options) { o.PoolSize = 8 })
 		for g := range 8 {
 			all.Go(func() {
 				for n := g; n < each; n += 8 {
@@ -72,7 +74,8 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 		return renewed(1 + rounds)
 	})
 	calls = countScripts(srv) - calls
-	told := float64(countRenewals(&seen[0])+countRenewals(&seen[1])-first) / (2 * each) // rounds, by the renewals in them
+	// rounds, by the renewals in them
+	told := float64(countRenewals(&seen[0])+countRenewals(&seen[1])-first) / (2 * each)
 	t.Logf("%d commands for 1,000 leases in %.1f rounds of renewals, at most %d more goroutines", calls, told, highest)
 	// Ten full commands a round, and as many again for those that were taken while others were
 	// renewed, or later.

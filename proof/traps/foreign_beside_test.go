@@ -88,16 +88,19 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			}
 			return nil
 		}},
-		"all, with a queue": {key: queue, do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
+		"all, with a queue": {key: queue,
+			do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
 		"all, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error { return all(other, name+" too", name) }
 		}},
-		"all, with a queue, of a held name that is the last": {key: queue, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name))
-			return func() error { return all(other, "a "+name, name) }
-		}},
-		"all, with a clock": {key: clock, do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
+		"all, with a queue, of a held name that is the last": {key: queue,
+			before: func(t *testing.T, name string) func() error {
+				harness.Lock(t, c.Mutex(name))
+				return func() error { return all(other, "a "+name, name) }
+			}},
+		"all, with a clock": {key: clock,
+			do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
 		"count down, with those who did": {key: queue, before: func(t *testing.T, name string) func() error {
 			if err := c.Latch(name).Set(t.Context(), 2); err != nil {
 				t.Fatal(err)
@@ -118,8 +121,10 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 				before, holds := harness.Must(t, srv, "DUMP", key), harness.Must(t, srv, "DUMP", harness.KeyOf(name))
 				err := harness.Answered(t, do)
 				var failure *holdfast.StoreError
-				if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.MayHaveApplied != test.mayHaveApplied ||
-					!strings.Contains(err.Error(), strconv.Quote(key)) || strings.Contains(err.Error(), strconv.Quote(harness.KeyOf(name))) {
+				if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign ||
+					failure.MayHaveApplied != test.mayHaveApplied ||
+					!strings.Contains(err.Error(), strconv.Quote(key)) ||
+					strings.Contains(err.Error(), strconv.Quote(harness.KeyOf(name))) {
 					t.Errorf("got %v", err)
 				}
 				if harness.Must(t, srv, "DUMP", key) != before {

@@ -45,7 +45,8 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	for key, name := range keys {
 		before[key] = harness.Must(t, srv, "DUMP", key)
 		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
-		if err != nil || info.State() != lockinfo.StateForeign || !strings.Contains(info.Foreign, key) || info.At.IsZero() {
+		if err != nil || info.State() != lockinfo.StateForeign || !strings.Contains(info.Foreign, key) ||
+			info.At.IsZero() {
 			t.Errorf("%s: %+v, %v", name, info, err)
 		}
 	}
@@ -100,7 +101,8 @@ func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
 				got <- err
 			}()
 			harness.Waiting(t, srv, name, 1)
-			harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":queue", time.Now().Add(-time.Second).UnixMicro(), damaged)
+			harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":queue", time.Now().Add(-time.Second).UnixMicro(),
+				damaged)
 			messages := srv.CommandStats()["publish"]
 			harness.Release(t, lease)
 			if srv.CommandStats()["publish"] == messages {
@@ -139,7 +141,8 @@ func TestInspectPayloadsThatAreNone(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, info, err)
 		}
 		told := strings.Contains(info.Foreign, queue) && strings.Contains(info.Foreign, "damaged")
-		if told != test.damaged || (info.State() == lockinfo.StateForeign) != test.damaged || (len(info.Queue) == 0) != test.damaged {
+		if told != test.damaged || (info.State() == lockinfo.StateForeign) != test.damaged ||
+			(len(info.Queue) == 0) != test.damaged {
 			t.Errorf("%s is told as %q, with %d places: %+v", name, info.Foreign, len(info.Queue), info.Queue)
 		}
 	}

@@ -56,7 +56,8 @@ func TestMutexForeignKeyIsLeft(t *testing.T) {
 			}
 			for call, do := range calls {
 				var failure *holdfast.StoreError
-				if err := harness.Answered(t, do); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.MayHaveApplied ||
+				if err := harness.Answered(t, do); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign ||
+					failure.MayHaveApplied ||
 					!strings.Contains(err.Error(), strconv.Quote(key)) || errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("%s: got %v", call, err)
 				}
@@ -90,7 +91,8 @@ func TestLeaseForeignKeyIsLost(t *testing.T) {
 			err := lease.Release()
 			var lost *holdfast.LostError
 			var failure *holdfast.StoreError
-			if !errors.As(err, &lost) || lost.Reason != holdfast.LossForeign || !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {
+			if !errors.As(err, &lost) || lost.Reason != holdfast.LossForeign || !errors.As(err, &failure) ||
+				failure.Kind != holdfast.StoreForeign {
 				t.Errorf("got %v", err)
 			}
 			if harness.Must(t, srv, "DUMP", put[1]) != before {

@@ -18,7 +18,8 @@ const laterExtras = "trace:5:a:b|7later:0:"
 
 // laterTicket returns a ticket and its payload as a later version may write them.
 func laterTicket(id, token, channel, label string) string {
-	return fmt.Sprintf("3mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
+	return fmt.Sprintf("3mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras),
+		channel+laterExtras+label)
 }
 
 // Extras that a reader does not know are skipped, by the scripts and by the client: of a holder
@@ -60,7 +61,8 @@ func TestFormatUnknownExtras(t *testing.T) {
 	found := false
 	for _, member := range members {
 		text := member.(string)
-		found = found || strings.HasPrefix(text, "3m-:"+id) && strings.HasSuffix(text, fmt.Sprintf(":0:0:%d:%s", len(want)-len("former"), want))
+		found = found || strings.HasPrefix(text, "3m-:"+id) &&
+			strings.HasSuffix(text, fmt.Sprintf(":0:0:%d:%s", len(want)-len("former"), want))
 	}
 	if !found {
 		t.Errorf("no remainder among %q", members)
@@ -93,7 +95,8 @@ func TestFormatPayload(t *testing.T) {
 			payload := harness.Must(t, srv, "GET", harness.KeyOf(name)).(string)[ticket:]
 			channel := fmt.Sprintf("pholdfast:@%s/%d/", host, os.Getpid())
 			size := len(channel) + 22
-			if head := fmt.Sprintf("%s%d:0:0:%s", test.head, size, channel); !strings.HasPrefix(payload, head) || payload[len(head)+22:] != "me" {
+			if head := fmt.Sprintf("%s%d:0:0:%s", test.head, size, channel); !strings.HasPrefix(payload, head) ||
+				payload[len(head)+22:] != "me" {
 				t.Errorf("got %q, want %q, 22 characters and %q", payload, head, "me")
 			}
 			harness.Release(t, lease)
@@ -105,7 +108,8 @@ func TestFormatPayload(t *testing.T) {
 func tryHeld(t *testing.T, m *holdfast.Mutex) *holdfast.HeldError {
 	t.Helper()
 	var held *holdfast.HeldError
-	if err := harness.Answered(t, func() error { _, err := m.TryLock(harness.Within(t, harness.Patience)); return err }); !errors.As(err, &held) {
+	if err := harness.Answered(t,
+		func() error { _, err := m.TryLock(harness.Within(t, harness.Patience)); return err }); !errors.As(err, &held) {
 		t.Fatalf("got %v", err)
 	}
 	return held

@@ -72,7 +72,9 @@ func TestTokensGrowThroughTrouble(t *testing.T) {
 	}
 	for _, tampered := range []string{"9007199254740991", "9999999999999999", "tomorrow", "99999999999999999"} {
 		harness.Must(t, srv, "SET", clock, tampered)
-		if err := harness.Answered(t, func() error { return harness.Given(m.TryLock(harness.Within(t, harness.Patience))) }); err == nil || !strings.Contains(err.Error(), clock) {
+		if err := harness.Answered(t,
+			func() error { return harness.Given(m.TryLock(harness.Within(t, harness.Patience))) }); err == nil ||
+			!strings.Contains(err.Error(), clock) {
 			t.Errorf("a clock of %q: %v", tampered, err)
 		}
 		if got := harness.Must(t, srv, "GET", clock); got != tampered {
@@ -94,10 +96,13 @@ func TestTokenOfFewerDigits(t *testing.T) {
 	clock := ""
 	plant := func(token int64) { harness.Must(t, srv, "SET", clock, token) }
 	tries := map[string]func(token int64) (*holdfast.Lease, error){
-		"a lock":   func(int64) (*holdfast.Lease, error) { return m.Lock(t.Context()) },
-		"a group":  func(int64) (*holdfast.Lease, error) { return a.All([]string{"n"}).Lock(t.Context()) },
-		"an owner": func(int64) (*holdfast.Lease, error) { return a.Mutex("n", holdfast.WithOwner("o")).Lock(t.Context()) },
-		"permits":  func(int64) (*holdfast.Lease, error) { return a.Semaphore("n", 3).Acquire(t.Context(), 2) },
+		"a lock":  func(int64) (*holdfast.Lease, error) { return m.Lock(t.Context()) },
+		"a group": func(int64) (*holdfast.Lease, error) { return a.All([]string{"n"}).Lock(t.Context()) },
+		"an owner": func(int64) (*holdfast.Lease,
+			error) {
+			return a.Mutex("n", holdfast.WithOwner("o")).Lock(t.Context())
+		},
+		"permits": func(int64) (*holdfast.Lease, error) { return a.Semaphore("n", 3).Acquire(t.Context(), 2) },
 		"who waits": func(token int64) (*holdfast.Lease, error) {
 			holder, next := harness.Lock(t, m), harness.Claim(t.Context(), b.Mutex("n"))
 			harness.Waiting(t, srv, "n", 1)
@@ -121,8 +126,10 @@ func TestTokenOfFewerDigits(t *testing.T) {
 			}
 			text := harness.Must(t, srv, "GET", clock).(string)
 			after, err := srv.Time()
-			if got := lease.Token(); err != nil || got < before.UnixMicro() || got > after.UnixMicro() || len(text) != 16 {
-				t.Errorf("%s after %d: token %d, between %d and %d; the clock is %s", name, token, got, before.UnixMicro(), after.UnixMicro(), text)
+			if got := lease.Token(); err != nil || got < before.UnixMicro() || got > after.UnixMicro() ||
+				len(text) != 16 {
+				t.Errorf("%s after %d: token %d, between %d and %d; the clock is %s", name, token, got,
+					before.UnixMicro(), after.UnixMicro(), text)
 			}
 			harness.HandBack(t, lease)
 		}

@@ -34,7 +34,8 @@ func checkKind(t *testing.T, err error, kind holdfast.StoreKind, text string, un
 	t.Helper()
 	var failure *holdfast.StoreError
 	if !errors.As(err, &failure) || failure.Kind != kind || failure.MayHaveApplied || failure.Op != "ready" ||
-		failure.Node == "" || !strings.Contains(err.Error(), text) || errors.Is(err, holdfast.ErrUnavailable) != unavailable {
+		failure.Node == "" || !strings.Contains(err.Error(), text) ||
+		errors.Is(err, holdfast.ErrUnavailable) != unavailable {
 		t.Errorf("got %v (%+v), want the kind %q", err, failure, kind)
 	}
 }
@@ -45,7 +46,8 @@ func checkKind(t *testing.T, err error, kind holdfast.StoreKind, text string, un
 func TestReadyEviction(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
-	for _, policy := range []string{"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
+	for _, policy := range []string{"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru",
+		"volatile-lfu",
 		"volatile-random", "volatile-ttl"} {
 		for _, memory := range []string{"0", "100mb"} {
 			t.Run(policy+" of "+memory, func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestReadyQuorum(t *testing.T) {
 			return want(err)
 		})
 	}
-	ready("new masters do not count", d.Client(t, holdfast.Config{}, nil), func(err error) bool { return errors.As(err, &none) && strings.Contains(err.Error(), "does not count") })
+	ready("new masters do not count", d.Client(t, holdfast.Config{}, nil),
+		func(err error) bool { return errors.As(err, &none) && strings.Contains(err.Error(), "does not count") })
 	ready("all are ready", c, func(err error) bool { return err == nil })
 	harness.Must(t, servers[0], "CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
 	harness.Must(t, servers[0], "CONFIG", "SET", "maxmemory", "100mb")
@@ -141,7 +144,8 @@ func TestReadyQuorum(t *testing.T) {
 	ready("two are a majority", c, func(err error) bool { return err == nil })
 	harness.Must(t, servers[2], "REPLICAOF", "127.0.0.1", "1")
 	ready("one is none", c, func(err error) bool {
-		return errors.As(err, &none) && errors.Is(err, holdfast.ErrUnavailable) && none.Op == "ready" && none.Need == 2 &&
+		return errors.As(err, &none) && errors.Is(err, holdfast.ErrUnavailable) && none.Op == "ready" &&
+			none.Need == 2 &&
 			!strings.Contains(err.Error(), `""`)
 	})
 }
@@ -157,7 +161,8 @@ func TestReadyCluster(t *testing.T) {
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory", "100mb")
 		err := askReady(t, c)
-		if checkKind(t, err, holdfast.StoreEvicts, "volatile-lru", false); err != nil && !strings.Contains(err.Error(), srv.Addr()) {
+		if checkKind(t, err, holdfast.StoreEvicts, "volatile-lru", false); err != nil &&
+			!strings.Contains(err.Error(), srv.Addr()) {
 			t.Errorf("got %v, want that %s may evict", err, srv.Addr())
 		}
 		harness.Must(t, srv, "CONFIG", "SET", "maxmemory", 0)

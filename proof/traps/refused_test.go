@@ -32,20 +32,30 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		unavailable bool // it matches ErrUnavailable, and Lock goes on asking
 		only        string
 	}{
-		"down":              {make: func(_ *testing.T, srv *redisserver.Server) { srv.Kill() }, kind: holdfast.StoreUnreachable, unavailable: true},
-		"wrong password":    {make: makingUser("+@all"), client: guess, kind: holdfast.StoreDenied, text: "WRONGPASS"},
-		"no password":       {make: sending("ACL", "SETUSER", "default", "resetpass", ">pw"), kind: holdfast.StoreDenied, text: "NOAUTH"},
+		"down": {make: func(_ *testing.T, srv *redisserver.Server) { srv.Kill() },
+			kind: holdfast.StoreUnreachable, unavailable: true},
+		"wrong password": {make: makingUser("+@all"), client: guess, kind: holdfast.StoreDenied, text: "WRONGPASS"},
+		"no password": {make: sending("ACL", "SETUSER", "default", "resetpass", ">pw"),
+			kind: holdfast.StoreDenied, text: "NOAUTH"},
 		"no scripts":        {make: makingUser("-@all"), client: few, kind: holdfast.StoreDenied, text: "NOPERM"},
 		"no SET in scripts": {make: makingUser("+@all", "-set"), client: few, kind: holdfast.StoreDenied, only: "Lock"},
-		"no EVAL":           {make: makingUser("+@all", "-eval"), client: few, kind: holdfast.StoreDenied, text: "eval", only: "Ready"},
-		"no digest":         {make: makingUser("+@all", "-evalsha"), client: few, kind: holdfast.StoreDenied, text: "evalsha", only: "Ready"},
-		"no ZADD":           {make: makingUser("+@all", "-zadd"), client: few, kind: holdfast.StoreDenied, text: "ZADD", only: "Ready"},
-		"no keys":           {make: makingUser("+@all", "resetkeys", "~other*"), client: few, kind: holdfast.StoreDenied},
-		"a replica":         {make: sending("REPLICAOF", "127.0.0.1", "1"), kind: holdfast.StoreReadOnly, unavailable: true},
-		"too few replicas": {make: sending("CONFIG", "SET", "min-replicas-to-write", 1), kind: holdfast.StoreNoReplicas, text: "NOREPLICAS",
+		"no EVAL": {make: makingUser("+@all", "-eval"), client: few, kind: holdfast.StoreDenied, text: "eval",
+			only: "Ready"},
+		"no digest": {make: makingUser("+@all", "-evalsha"), client: few, kind: holdfast.StoreDenied,
+			text: "evalsha", only: "Ready"},
+		"no ZADD": {make: makingUser("+@all", "-zadd"), client: few, kind: holdfast.StoreDenied, text: "ZADD",
+			only: "Ready"},
+		"no keys": {make: makingUser("+@all", "resetkeys", "~other*"), client: few,
+			kind: holdfast.StoreDenied},
+		"a replica": {make: sending("REPLICAOF", "127.0.0.1", "1"), kind: holdfast.StoreReadOnly,
 			unavailable: true},
-		"out of memory": {make: sending("CONFIG", "SET", "maxmemory", 1), kind: holdfast.StoreOutOfMemory, unavailable: true},
-		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: failToSave, kind: holdfast.StoreMisconfigured, text: "MISCONF",
+		"too few replicas": {make: sending("CONFIG", "SET", "min-replicas-to-write", 1), kind: holdfast.StoreNoReplicas,
+			text:        "NOREPLICAS",
+			unavailable: true},
+		"out of memory": {make: sending("CONFIG", "SET", "maxmemory", 1), kind: holdfast.StoreOutOfMemory,
+			unavailable: true},
+		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: failToSave, kind: holdfast.StoreMisconfigured,
+			text:        "MISCONF",
 			unavailable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +81,15 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 					defer cancel()
 					giveUp.Store(&cancel)
 					failure, err = nil, ask(ctx)
-					return !errors.As(err, &failure) || !failure.MayHaveApplied && failure.Kind != holdfast.StoreNoAnswer
+					return !errors.As(err, &failure) || !failure.MayHaveApplied &&
+						failure.Kind != holdfast.StoreNoAnswer
 				})
-				if failure == nil || failure.Kind != test.kind || failure.MayHaveApplied || failure.Op == "" || !strings.Contains(err.Error(), test.text) {
+				if failure == nil || failure.Kind != test.kind || failure.MayHaveApplied || failure.Op == "" ||
+					!strings.Contains(err.Error(), test.text) {
 					t.Fatalf("%s: got %v (%+v), want the kind %q", op, err, failure, test.kind)
 				}
-				if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable || errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUncertain) {
+				if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable || errors.Is(err, holdfast.ErrHeld) ||
+					errors.Is(err, holdfast.ErrUncertain) {
 					t.Errorf("%s: matches what it is not: %v", op, err)
 				}
 				if waits := op == "Lock" && test.unavailable; errors.Is(err, context.Canceled) != waits {

@@ -118,7 +118,8 @@ func (p *peer) mustFail(class string, r request) answer {
 	p.Helper()
 	a := p.await(p.send(r))
 	if a.Error == "" || a.Class != class {
-		p.Fatalf("%s: %s %s %s: class %q, error %q, want an error of class %q", p.name, r.Do, r.Kind, r.Name+r.Lease, a.Class, a.Error, class)
+		p.Fatalf("%s: %s %s %s: class %q, error %q, want an error of class %q", p.name, r.Do, r.Kind, r.Name+r.Lease,
+			a.Class, a.Error, class)
 	}
 	return a
 }
@@ -126,5 +127,6 @@ func (p *peer) mustFail(class string, r request) answer {
 // awaitWaiters waits until the name has so many waiters.
 func (p *peer) awaitWaiters(name string, n int) {
 	p.Helper()
-	harness.Eventually(p.T, "the name has its waiters", func() bool { return p.mustDo(request{Do: "inspect", Name: name}).Waiters == n })
+	harness.Eventually(p.T, "the name has its waiters",
+		func() bool { return p.mustDo(request{Do: "inspect", Name: name}).Waiters == n })
 }

@@ -11,9 +11,12 @@ import (
 // The last version of the format before refuses a lock of this one and its tickets, says so, and
 // leaves the key as it was; and the other way round.
 func TestVersionsOfAnotherFormatRefuse(t *testing.T) {
-	now, before := build(t, "now", repositoryRoot(t), false), build(t, "the format before", unpackCommit(t, formatBefore), false)
+	harness.Long(t)
+	now, before := build(t, "now", repositoryRoot(t), false), build(t, "the format before",
+		unpackCommit(t, formatBefore), false)
 	for name, servers := range map[string]int{"one server": 1, "quorum of three": 3} {
-		for direction, pair := range map[string][2]version{"the format before second": {now, before}, "the format before first": {before, now}} {
+		for direction, pair := range map[string][2]version{"the format before second": {now, before},
+			"the format before first": {before, now}} {
 			t.Run(name+", "+direction, func(t *testing.T) {
 				var masters []*redisserver.Server
 				for range servers {
@@ -62,7 +65,8 @@ func listContent(t *testing.T, masters []*redisserver.Server, name string) (text
 	t.Helper()
 	const ticket = 26
 	for _, srv := range masters {
-		text += fmt.Sprintln(harness.Must(t, srv, "KEYS", "versions:{"+name+"}*"), harness.Must(t, srv, "KEYS", "versions:{%quorum}*"+name))
+		text += fmt.Sprintln(harness.Must(t, srv, "KEYS", "versions:{"+name+"}*"),
+			harness.Must(t, srv, "KEYS", "versions:{%quorum}*"+name))
 		if len(masters) > 1 {
 			text += fmt.Sprintln(harness.Must(t, srv, "HKEYS", "versions:{%quorum}:"+name))
 			continue

@@ -10,13 +10,15 @@ import (
 func TestVersionsSideBySide(t *testing.T) {
 	now, earlier := buildBoth(t, false)
 	for name, servers := range map[string]int{"one server": 1, "quorum of three": 3} {
-		for direction, pair := range map[string][2]version{"earlier first": {earlier, now}, "now first": {now, earlier}} {
+		for direction, pair := range map[string][2]version{"earlier first": {earlier, now},
+			"now first": {now, earlier}} {
 			t.Run(name+", "+direction, func(t *testing.T) {
 				var masters []*redisserver.Server
 				for range servers {
 					masters = append(masters, redisserver.Start(t))
 				}
-				s := &side{T: t, first: pair[0].startAgent(t, masters...), second: pair[1].startAgent(t, masters...), queue: servers == 1}
+				s := &side{T: t, first: pair[0].startAgent(t, masters...), second: pair[1].startAgent(t, masters...),
+					queue: servers == 1}
 				s.checkMutex()
 				s.checkReaders()
 				s.checkPermits()
@@ -48,7 +50,8 @@ func (s *side) checkMutex() {
 		holder.mustDo(request{Do: "release", Lease: mine})
 		got := contender.await(waiting)
 		if got.Error != "" || got.Token <= token {
-			s.Fatalf("hand-over %d from %s to %s: token %d after %d, error %q", i, holder.name, contender.name, got.Token, token, got.Error)
+			s.Fatalf("hand-over %d from %s to %s: token %d after %d, error %q", i, holder.name, contender.name,
+				got.Token, token, got.Error)
 		}
 		token = got.Token
 		holder, contender = contender, holder

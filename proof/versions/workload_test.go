@@ -53,7 +53,8 @@ func runTogether(t *testing.T, now, other version, long time.Duration) workload.
 	var started atomic.Int64
 	run := workload.Run{
 		Plan: workload.Plan{
-			Addr: server.Addr(), Dir: t.TempDir(), Goroutines: 3, Names: workload.EveryType(), Prefix: "versions", Seed: seed,
+			Addr: server.Addr(), Dir: t.TempDir(), Goroutines: 3, Names: workload.EveryType(), Prefix: "versions",
+			Seed: seed,
 		},
 		Command: func() *exec.Cmd {
 			if started.Add(1)%2 == 0 {

@@ -90,7 +90,8 @@ func findLeftKeys(ctx context.Context, plan Plan, ended []string, patient bool) 
 // tryEachLock tries every lock once: a hold whose time is over stays in the state of a name until
 // somebody asks.
 func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: 6 * longestTTL}) // a request has a second
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix,
+		TTL: 6 * longestTTL}) // a request has a second
 	if err != nil {
 		return err
 	}

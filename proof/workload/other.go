@@ -32,7 +32,8 @@ func (a *actor) runDo(name string) {
 // resize changes how many permits a semaphore has.
 func (a *actor) resize(name string) {
 	permits := 2 + a.dice.Int64N(mostPermits-1)
-	record := history.Record{Op: a.rec.NextOp(), Kind: history.Resize, Type: history.Semaphore, Name: name, Weight: permits}
+	record := history.Record{Op: a.rec.NextOp(), Kind: history.Resize, Type: history.Semaphore, Name: name,
+		Weight: permits}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	a.recordCall(record, time.Second, "")

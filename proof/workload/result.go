@@ -45,7 +45,8 @@ func resultOf(record history.Record, err error) history.Result {
 		classes = append(classes, class{holdfast.ErrNotHeld, history.NotHeld})
 	}
 	// A reader that wants to write, and a caller that took the semaphore for larger or smaller.
-	mayRefuse := record.Type == history.ReadWrite && !record.Shares && record.Kind.Holds() || record.Type == history.Semaphore
+	mayRefuse := record.Type == history.ReadWrite && !record.Shares && record.Kind.Holds() ||
+		record.Type == history.Semaphore
 	if badArgument(err) != nil && mayRefuse {
 		return history.Refused
 	}

@@ -159,8 +159,10 @@ func (a *actor) recordTrust(h *hold) bool {
 	a.rec.Put(record)
 	// The context ends with the same cause. Another goroutine may be about to end it.
 	pause(drain, h.Done())
-	if cause := context.Cause(leased.Context(h.Lease)); !errors.Is(err, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrLost) {
-		record.At, record.Result, record.Text = history.Now(), history.Failed, fmt.Sprintf("Err %v, Cause %v", err, cause)
+	if cause := context.Cause(leased.Context(h.Lease)); !errors.Is(err, holdfast.ErrLost) ||
+		!errors.Is(cause, holdfast.ErrLost) {
+		record.At, record.Result, record.Text = history.Now(), history.Failed, fmt.Sprintf("Err %v, Cause %v", err,
+			cause)
 		a.rec.Put(record)
 	}
 	return false

@@ -36,7 +36,8 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 	}
 	options := a.drawOptions(&w)
 	try := r.Kind == history.TryLock
-	either := func(lock, tryLock func(context.Context) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease, error) {
+	either := func(lock, tryLock func(context.Context) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease,
+		error) {
 		if try {
 			return tryLock
 		}
