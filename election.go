@@ -185,8 +185,8 @@ func (e *Election) Check() error {
 	}
 	err := publicError("renew", e.name, e.lock.Trouble())
 	if err != nil && !errors.Is(err, ErrLost) {
-		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shorten(e.name), innerText(err)),
-			[]error{err}}
+		text := fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shorten(e.name), innerText(err))
+		return &compoundError{text, []error{err}}
 	}
 	return err
 }

@@ -342,7 +342,7 @@ func publicError(op, name string, err error) error {
 }
 
 func translateError(op, name string, err error) error {
-	if _, ok := err.(*compound); ok {
+	if _, ok := err.(*compoundError); ok {
 		return err
 	}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -420,7 +420,7 @@ func waitError(name string, ended *engine.WaitEnded) error {
 func waitOverError(name string, ended *engine.WaitEnded) error {
 	switch {
 	case ended.Held():
-		return &compound{ErrWaitOver.Error(), []error{ErrWaitOver, heldError(name, ended.Kind, ended.Answer)}}
+		return &compoundError{ErrWaitOver.Error(), []error{ErrWaitOver, heldError(name, ended.Kind, ended.Answer)}}
 	case ended.Answered:
 		return ErrWaitOver
 	}
@@ -519,8 +519,8 @@ func visitErrors(err error, f func(error)) {
 	}
 }
 
-// A compound is one error that matches several.
-type compound struct {
+// A compoundError is one error that matches several.
+type compoundError struct {
 	text string
 	errs []error
 }
@@ -531,10 +531,10 @@ func composeErrors(between string, errs ...error) error {
 	for _, err := range errs[1:] {
 		text += between + innerText(err)
 	}
-	return &compound{text, errs}
+	return &compoundError{text, errs}
 }
 
-func (c *compound) Error() string { return c.text }
+func (c *compoundError) Error() string { return c.text }
 
 // Unwrap returns what the error matches.
-func (c *compound) Unwrap() []error { return c.errs }
+func (c *compoundError) Unwrap() []error { return c.errs }

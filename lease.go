@@ -16,12 +16,12 @@ import (
 // then end, before any other contender can be let in, and nothing brings it back. All methods are
 // safe for concurrent use. The methods of nil and of the zero Lease say that nothing is held.
 type Lease struct {
-	inner  held
+	inner  innerLease
 	noCopy noCopy
 }
 
-// held is one lease of the engine, or the leases of a group.
-type held interface {
+// An innerLease is one lease of the engine, or the leases of a group.
+type innerLease interface {
 	Context() context.Context
 	Bind(ctx context.Context) (context.Context, context.CancelFunc)
 	Carry(ctx context.Context) context.Context
@@ -39,8 +39,8 @@ type held interface {
 }
 
 var (
-	_ held = (*engine.Lease)(nil)
-	_ held = (*engine.GroupLease)(nil)
+	_ innerLease = (*engine.Lease)(nil)
+	_ innerLease = (*engine.GroupLease)(nil)
 )
 
 // LeaseFrom returns the innermost lease that ctx belongs to: that of the Do, RDo or Run whose
@@ -53,7 +53,7 @@ func LeaseFrom(ctx context.Context) (*Lease, bool) {
 	if ctx == nil {
 		return nil, false
 	}
-	inner, ok := engine.LeaseFrom(ctx).(held)
+	inner, ok := engine.LeaseFrom(ctx).(innerLease)
 	if !ok {
 		return nil, false
 	}
@@ -70,7 +70,7 @@ func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
 			return
 		}
 		engine.EachLease(ctx, func(lease engine.AnyLease) bool {
-			inner, ok := lease.(held)
+			inner, ok := lease.(innerLease)
 			return !ok || yield(&Lease{inner: inner})
 		})
 	}

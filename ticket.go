@@ -181,7 +181,7 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	var inner held
+	var inner innerLease
 	switch {
 	case kind == ticketcode.Place:
 		inner, err = c.engine.AttachWait(ctx, holds[0])

@@ -370,7 +370,9 @@ func TestSnapshotIsBounded(t *testing.T) {
 	s = newSnapshot(nil, 1)
 	long := strings.Repeat("x", 1<<20)
 	for i := range 100 {
-		s.addName(newHeld(fmt.Sprint(i), long, 1))
+		info := newHeld(fmt.Sprint(i), "A", 1)
+		info.Queue = []lockinfo.Waiter{{Label: long}}
+		s.addName(info)
 	}
 	if n := len(s.names); n > 64 || n+s.more != 100 {
 		t.Errorf("%d names of 1 MiB are kept, and %d counted", n, s.more)
@@ -413,7 +415,7 @@ func (s *stuckPage) Write(text []byte) (int, error) {
 // another poll, and all names change. Their streams end.
 func TestStreamsNotReadKeepLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const names, long, polls = 700, 16 << 10, 3
+		const names, long, polls, pagesEach = 220, 16 << 10, 3, 10
 		label := strings.Repeat("x", long)
 		f := newFake()
 		change := func(token int64) {
@@ -426,7 +428,7 @@ func TestStreamsNotReadKeepLittle(t *testing.T) {
 		var streams sync.WaitGroup
 		for poll := range polls {
 			change(int64(poll + 1))
-			for range (maxViewers - 1) / polls {
+			for range pagesEach {
 				s := &stuckPage{ResponseWriter: httptest.NewRecorder()}
 				pages = append(pages, s)
 				streams.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", "/events", nil)) })
