@@ -100,7 +100,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// refuses tells whether an error is an *ArgumentError about this option alone.
+// refuses reports whether an error is an *ArgumentError about this option alone.
 func refuses(err error, option string) bool {
 	var bad *holdfast.ArgumentError
 	return errors.As(err, &bad) && len(bad.Problems) == 1 && bad.Problems[0].Argument == option

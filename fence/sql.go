@@ -84,7 +84,7 @@ func (d Dialect) Schema() string { return dialects[d].schema }
 // After any error SQL has rolled tx back, so that nothing more can be written in it. The document
 // of the package says what a caller does then.
 func SQL(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token int64) error {
-	largest, err := raise(ctx, tx, dialect, name, token)
+	largest, err := raiseToken(ctx, tx, dialect, name, token)
 	if err == nil && token < largest {
 		err = &LateError{Name: name, Token: token, Largest: largest}
 	}
@@ -94,9 +94,9 @@ func SQL(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token in
 	return err
 }
 
-// raise returns the largest token that the storage has seen, this one included.
-func raise(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token int64) (largest int64, err error) {
-	if err := check(name, token); err != nil {
+// raiseToken returns the largest token that the storage has seen, this one included.
+func raiseToken(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token int64) (largest int64, err error) {
+	if err := checkArguments(name, token); err != nil {
 		return 0, err
 	}
 	s, known := dialects[dialect]
@@ -120,8 +120,9 @@ func raise(ctx context.Context, tx *sql.Tx, dialect Dialect, name string, token 
 
 const maxName = 1024 // bytes, as the names of locks
 
-// check refuses names that a database would refuse, shorten or change, and tokens of no lease.
-func check(name string, token int64) error {
+// checkArguments refuses names that a database would refuse, shorten or change, and tokens of no
+// lease.
+func checkArguments(name string, token int64) error {
 	switch {
 	case name == "" || len(name) > maxName:
 		return fmt.Errorf("fence: the name has %d bytes, not 1 to %d", len(name), maxName)

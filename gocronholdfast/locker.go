@@ -67,12 +67,12 @@ type lock struct {
 
 // Unlock is called by gocron when the job has returned.
 func (k *lock) Unlock(ctx context.Context) error {
-	k.locker.forget(k.job, k.lease)
+	k.locker.forgetLease(k.job, k.lease)
 	return k.lease.Release()
 }
 
-// forget leaves the lease of a later run where it is.
-func (l *Locker) forget(job string, lease *holdfast.Lease) {
+// forgetLease leaves the lease of a later run where it is.
+func (l *Locker) forgetLease(job string, lease *holdfast.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leases[job] == lease {

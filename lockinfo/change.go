@@ -65,11 +65,11 @@ func Changes(before, after []Info) []Change {
 // as the zero Info, is a name that is not there. The time of EventFreed is that of after, or of
 // before if that is later. Both may be summaries.
 func Compare(before, after Info) []Change {
-	if !before.used() {
+	if !before.isUsed() {
 		before = Info{}
 	}
-	if !after.used() {
-		return freed(before, after.At)
+	if !after.isUsed() {
+		return freedChange(before, after.At)
 	}
 	was, now := summarize(before), summarize(after)
 	var changes []Change
@@ -81,7 +81,7 @@ func Compare(before, after Info) []Change {
 	same := now.held != 0 && now.held == was.held
 	note(now.state == StateForeign && was.state != StateForeign, EventForeign)
 	note(now.held != 0 && !same, EventHeld)
-	note(now.endedSince(was), EventEnded)
+	note(now.hasEndedSince(was), EventEnded)
 	note(same && after.Holders != before.Holders, EventHolders)
 	note(same && now.late && !was.late, EventLate)
 	note(same && !now.late && was.late, EventRenewed)
@@ -90,8 +90,8 @@ func Compare(before, after Info) []Change {
 	return changes
 }
 
-// freed returns the change of a name that is not there any more, if it was.
-func freed(before Info, at time.Time) []Change {
+// freedChange returns the change of a name that is not there any more, if it was.
+func freedChange(before Info, at time.Time) []Change {
 	if before.Name == "" {
 		return nil
 	}
@@ -122,8 +122,8 @@ func summarize(i Info) summary {
 	return s
 }
 
-// endedSince reports whether a hold ended: the one that was there, or one that was never seen and
-// left a remainder.
-func (s summary) endedSince(was summary) bool {
+// hasEndedSince reports whether a hold ended: the one that was there, or one that was never seen
+// and left a remainder.
+func (s summary) hasEndedSince(was summary) bool {
 	return s.held == 0 && (was.held != 0 || s.token != 0 && s.token != was.token)
 }

@@ -39,8 +39,8 @@ type Hold struct {
 // Remainder reports whether the hold is over, and only what remains of it keeps others out.
 func (h Hold) Remainder() bool { return h.State != StateHeld && h.State != StateHandedOver }
 
-// rank orders holds by how much they say of their name: 0 says most.
-func (h Hold) rank() int {
+// showRank orders holds by how much they say of their name: 0 says most.
+func (h Hold) showRank() int {
 	switch h.State {
 	case StateHeld:
 		return 0

@@ -88,15 +88,15 @@ func (i Info) Holder() (Hold, bool) {
 	if len(i.Holds) == 0 {
 		return Hold{}, false
 	}
-	return i.Holds[i.holder()], true
+	return i.Holds[i.holderIndex()], true
 }
 
-// holder returns the place of the Holder among the holds, of which there is at least one.
-func (i Info) holder() int {
+// holderIndex returns the place of the Holder among the holds, of which there is at least one.
+func (i Info) holderIndex() int {
 	best := 0
 	for at, h := range i.Holds {
 		first := i.Holds[best]
-		if cmp.Or(cmp.Compare(h.rank(), first.rank()), h.Since.Compare(first.Since)) < 0 {
+		if cmp.Or(cmp.Compare(h.showRank(), first.showRank()), h.Since.Compare(first.Since)) < 0 {
 			best = at
 		}
 	}
@@ -104,10 +104,10 @@ func (i Info) holder() int {
 }
 
 // Late reports whether one of the holds is late.
-func (i Info) Late() bool { return i.late() >= 0 }
+func (i Info) Late() bool { return i.lateIndex() >= 0 }
 
-// late returns the place of the first late hold; -1: there is none.
-func (i Info) late() int { return slices.IndexFunc(i.Holds, func(h Hold) bool { return h.Late }) }
+// lateIndex returns the place of the first late hold; -1: there is none.
+func (i Info) lateIndex() int { return slices.IndexFunc(i.Holds, func(h Hold) bool { return h.Late }) }
 
 // Cut returns the Info with at most so many holds, at least two, and at most so many waiters. The
 // totals stay, and so do State, Holder and Late. Of the holds that are left out none is the Holder,
@@ -115,7 +115,7 @@ func (i Info) late() int { return slices.IndexFunc(i.Holds, func(h Hold) bool { 
 func (i Info) Cut(holds, waiters int) Info {
 	i.Queue = i.Queue[:min(len(i.Queue), max(waiters, 0))]
 	if holds = max(holds, 2); len(i.Holds) > holds {
-		first := i.first()
+		first := i.firstIndexes()
 		kept := make([]Hold, 0, holds)
 		for _, at := range first {
 			kept = append(kept, i.Holds[at])
@@ -130,13 +130,13 @@ func (i Info) Cut(holds, waiters int) Info {
 	return i
 }
 
-// first returns the places of the Holder and of the first late hold, if there are.
-func (i Info) first() (places []int) {
+// firstIndexes returns the places of the Holder and of the first late hold, if there are.
+func (i Info) firstIndexes() (places []int) {
 	if len(i.Holds) == 0 {
 		return nil
 	}
-	places = []int{i.holder()}
-	if late := i.late(); late >= 0 && late != places[0] {
+	places = []int{i.holderIndex()}
+	if late := i.lateIndex(); late >= 0 && late != places[0] {
 		places = append(places, late)
 	}
 	return places
@@ -151,7 +151,7 @@ func (i Info) Summary() Info {
 	if i.State() != StateUnknown {
 		short.Masters = nil
 	}
-	for _, at := range i.first() {
+	for _, at := range i.firstIndexes() {
 		h := i.Holds[at]
 		for _, text := range []*string{&h.By, &h.Owner, &h.Label, &h.Host} {
 			*text = strings.Clone(*text)
@@ -161,5 +161,5 @@ func (i Info) Summary() Info {
 	return short
 }
 
-// used reports whether somebody uses the name, or something stands at its key.
-func (i Info) used() bool { return i.Kind != "" || i.Waiters > 0 || i.State() != StateFree }
+// isUsed reports whether somebody uses the name, or something stands at its key.
+func (i Info) isUsed() bool { return i.Kind != "" || i.Waiters > 0 || i.State() != StateFree }

@@ -94,9 +94,10 @@ type (
 
 // MarshalJSON implements json.Marshaler.
 func (i Info) MarshalJSON() ([]byte, error) {
-	out := infoJSON{Name: i.Name, NameBase64: bytesOf(i.Name), Kind: i.Kind, State: i.State(),
+	out := infoJSON{Name: i.Name, NameBase64: nonTextBytes(i.Name), Kind: i.Kind, State: i.State(),
 		infoFields: infoFields(i),
-		Holds:      each(i.Holds, Hold.json), Queue: each(i.Queue, Waiter.json), Masters: each(i.Masters, Master.json)}
+		Holds:      translateAll(i.Holds, Hold.toJSON), Queue: translateAll(i.Queue, Waiter.toJSON),
+		Masters: translateAll(i.Masters, Master.toJSON)}
 	out.At = i.At.UTC()
 	switch i.Kind {
 	case KindSemaphore:
@@ -115,10 +116,11 @@ func (i *Info) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	out := Info(in.infoFields)
-	out.Name, out.Kind = nameOf(in.Name, in.NameBase64), in.Kind
-	out.Holds, out.Masters = eachOrNil(in.Holds, holdJSON.hold), eachOrNil(in.Masters, masterJSON.master)
+	out.Name, out.Kind = decodeName(in.Name, in.NameBase64), in.Kind
+	out.Holds, out.Masters = translateAllOrNil(in.Holds, holdJSON.toHold),
+		translateAllOrNil(in.Masters, masterJSON.toMaster)
 	for _, w := range in.Queue {
-		waiter, err := w.waiter()
+		waiter, err := w.toWaiter()
 		if err != nil {
 			return err
 		}
@@ -140,40 +142,40 @@ func (i *Info) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (h Hold) json() holdJSON {
+func (h Hold) toJSON() holdJSON {
 	h.Since, h.Renewed = h.Since.UTC(), h.Renewed.UTC()
-	return holdJSON{holdFields(h), seconds(h.Remaining), seconds(h.TTL)}
+	return holdJSON{holdFields(h), toSeconds(h.Remaining), toSeconds(h.TTL)}
 }
 
-func (h holdJSON) hold() Hold {
+func (h holdJSON) toHold() Hold {
 	out := Hold(h.holdFields)
-	out.Remaining, out.TTL = duration(h.Remaining), duration(h.TTL)
+	out.Remaining, out.TTL = fromSeconds(h.Remaining), fromSeconds(h.TTL)
 	return out
 }
 
 // MarshalJSON implements json.Marshaler.
-func (h Hold) MarshalJSON() ([]byte, error) { return encode(h.json()) }
+func (h Hold) MarshalJSON() ([]byte, error) { return encode(h.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (h *Hold) UnmarshalJSON(text []byte) error {
 	var in holdJSON
 	err := json.Unmarshal(text, &in)
 	if err == nil {
-		*h = in.hold()
+		*h = in.toHold()
 	}
 	return err
 }
 
-func (w Waiter) json() waiterJSON {
+func (w Waiter) toJSON() waiterJSON {
 	w.Since = w.Since.UTC()
 	out := waiterJSON{waiterFields: waiterFields(w)}
 	if slices.ContainsFunc(w.Under, func(name string) bool { return !utf8.ValidString(name) }) {
-		out.UnderBase64 = each(w.Under, func(name string) []byte { return []byte(name) })
+		out.UnderBase64 = translateAll(w.Under, func(name string) []byte { return []byte(name) })
 	}
 	return out
 }
 
-func (w waiterJSON) waiter() (Waiter, error) {
+func (w waiterJSON) toWaiter() (Waiter, error) {
 	out := Waiter(w.waiterFields)
 	if w.UnderBase64 != nil && len(w.UnderBase64) != len(out.Under) {
 		return out, errors.New("lockinfo: under and under_base64 have not the same length")
@@ -185,7 +187,7 @@ func (w waiterJSON) waiter() (Waiter, error) {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (w Waiter) MarshalJSON() ([]byte, error) { return encode(w.json()) }
+func (w Waiter) MarshalJSON() ([]byte, error) { return encode(w.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Waiter) UnmarshalJSON(text []byte) error {
@@ -193,24 +195,24 @@ func (w *Waiter) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	out, err := in.waiter()
+	out, err := in.toWaiter()
 	if err == nil {
 		*w = out
 	}
 	return err
 }
 
-func (m Master) json() masterJSON {
-	out := masterJSON{masterFields: masterFields(m), Age: seconds(m.Age), Holds: each(m.Holds, Hold.json)}
+func (m Master) toJSON() masterJSON {
+	out := masterJSON{masterFields: masterFields(m), Age: toSeconds(m.Age), Holds: translateAll(m.Holds, Hold.toJSON)}
 	if m.Err != nil {
 		out.Error = m.Err.Error()
 	}
 	return out
 }
 
-func (m masterJSON) master() Master {
+func (m masterJSON) toMaster() Master {
 	out := Master(m.masterFields)
-	out.Holds, out.Age = eachOrNil(m.Holds, holdJSON.hold), duration(m.Age)
+	out.Holds, out.Age = translateAllOrNil(m.Holds, holdJSON.toHold), fromSeconds(m.Age)
 	if m.Error != "" {
 		out.Err = errors.New(m.Error)
 	}
@@ -218,14 +220,14 @@ func (m masterJSON) master() Master {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (m Master) MarshalJSON() ([]byte, error) { return encode(m.json()) }
+func (m Master) MarshalJSON() ([]byte, error) { return encode(m.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Master) UnmarshalJSON(text []byte) error {
 	var in masterJSON
 	err := json.Unmarshal(text, &in)
 	if err == nil {
-		*m = in.master()
+		*m = in.toMaster()
 	}
 	return err
 }
@@ -238,7 +240,7 @@ type memberJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (m Member) MarshalJSON() ([]byte, error) {
-	return encode(memberJSON{memberFields(m), bytesOf(m.Holds), bytesOf(m.Waits)})
+	return encode(memberJSON{memberFields(m), nonTextBytes(m.Holds), nonTextBytes(m.Waits)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -248,7 +250,7 @@ func (m *Member) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	out := Member(in.memberFields)
-	out.Holds, out.Waits = nameOf(out.Holds, in.HoldsBase64), nameOf(out.Waits, in.WaitsBase64)
+	out.Holds, out.Waits = decodeName(out.Holds, in.HoldsBase64), decodeName(out.Waits, in.WaitsBase64)
 	*m = out
 	return nil
 }
@@ -264,7 +266,7 @@ type changeJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (c Change) MarshalJSON() ([]byte, error) {
-	out := changeJSON{At: c.After.At.UTC(), Event: c.Event, Name: c.After.Name, NameBase64: bytesOf(c.After.Name)}
+	out := changeJSON{At: c.After.At.UTC(), Event: c.Event, Name: c.After.Name, NameBase64: nonTextBytes(c.After.Name)}
 	if c.Event != EventFreed {
 		out.Lock = &c.After
 	}
@@ -280,7 +282,7 @@ func (c *Change) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	out := Change{Event: in.Event, After: Info{Name: nameOf(in.Name, in.NameBase64), At: in.At}}
+	out := Change{Event: in.Event, After: Info{Name: decodeName(in.Name, in.NameBase64), At: in.At}}
 	if in.Lock != nil {
 		out.After = *in.Lock
 	}
@@ -301,24 +303,25 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// bytesOf returns the bytes of a name that JSON cannot have as a text, and nil for any other.
-func bytesOf(name string) []byte {
+// nonTextBytes returns the bytes of a name that JSON cannot have as a text, and nil for any other.
+func nonTextBytes(name string) []byte {
 	if utf8.ValidString(name) {
 		return nil
 	}
 	return []byte(name)
 }
 
-// nameOf is the reverse of bytesOf.
-func nameOf(text string, exactly []byte) string {
+// decodeName is the reverse of nonTextBytes.
+func decodeName(text string, exactly []byte) string {
 	if exactly != nil {
 		return string(exactly)
 	}
 	return text
 }
 
-// each translates each of a list, which is not nil then: JSON shows it although it is empty.
-func each[A, B any](all []A, translate func(A) B) []B {
+// translateAll translates each of a list, which is not nil then: JSON shows it although it is
+// empty.
+func translateAll[A, B any](all []A, translate func(A) B) []B {
 	out := make([]B, len(all))
 	for i := range all {
 		out[i] = translate(all[i])
@@ -326,16 +329,16 @@ func each[A, B any](all []A, translate func(A) B) []B {
 	return out
 }
 
-// eachOrNil translates each of a list. If there is none, the list is nil.
-func eachOrNil[A, B any](all []A, translate func(A) B) []B {
+// translateAllOrNil translates each of a list. If there is none, the list is nil.
+func translateAllOrNil[A, B any](all []A, translate func(A) B) []B {
 	if len(all) == 0 {
 		return nil
 	}
-	return each(all, translate)
+	return translateAll(all, translate)
 }
 
-func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+func toSeconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
 
-func duration(seconds float64) time.Duration {
+func fromSeconds(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds*1e6)) * time.Microsecond
 }

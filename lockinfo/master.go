@@ -7,10 +7,11 @@ import (
 
 // A Master is what one master of a quorum says of itself, and of a name if it was asked for one.
 type Master struct {
-	Node    string        `json:"node"`              // "node 1" is the first store given to NewQuorum
-	Counts  bool          `json:"counts"`            // whether it counts towards a majority; false if it did not answer
-	Why     string        `json:"why,omitempty"`     // why it does not count
-	SameAs  string        `json:"same_as,omitempty"` // the node that is the same server, such as "node 1"; it does not count
+	Node   string `json:"node"`          // "node 1" is the first store given to NewQuorum
+	Counts bool   `json:"counts"`        // whether it counts towards a majority; false if it did not answer
+	Why    string `json:"why,omitempty"` // why it does not count
+	// the node that is the same server, such as "node 1"; it does not count
+	SameAs  string        `json:"same_as,omitempty"`
 	Err     error         `json:"-"`                 // of a master that did not answer
 	Age     time.Duration `json:"-"`                 // since its memory began; 0 if it was not asked, or has not begun
 	Answer  string        `json:"answer,omitempty"`  // to a request that failed, about its lock, in words

@@ -32,9 +32,9 @@ func (o *Observer) Trace(ctx context.Context) string {
 	return string(hex.AppendEncode(text, []byte{byte(span.TraceFlags() & trace.FlagsSampled)}))
 }
 
-// linked is a link to the span of the holder that an event names. Any client may have written
-// anything there: what is no traceparent makes no link.
-func linked(e holdfast.Event) []trace.SpanStartOption {
+// linkOptions returns a link to the span of the holder that an event names. Any client may have
+// written anything there: what is no traceparent makes no link.
+func linkOptions(e holdfast.Event) []trace.SpanStartOption {
 	if e.HolderTrace == "" {
 		return nil
 	}

@@ -56,11 +56,11 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		headroom: histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
 		retries:  counter("lock.retries", "{request}", "Requests that failed and are tried again."),
 	}
-	return m, errors.Join(errors.Join(failures...), m.observables(meter))
+	return m, errors.Join(errors.Join(failures...), m.addObservables(meter))
 }
 
-// observables are the instruments whose figures are asked for.
-func (m *metrics) observables(meter metric.Meter) error {
+// addObservables makes the instruments whose figures are asked for.
+func (m *metrics) addObservables(meter metric.Meter) error {
 	var failures [5]error
 	m.acquisitions, failures[0] = meter.Int64ObservableCounter("lock.acquisitions", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls for a lock that ended."))
@@ -73,27 +73,27 @@ func (m *metrics) observables(meter metric.Meter) error {
 	if err := errors.Join(failures[:]...); err != nil {
 		return err
 	}
-	_, failures[4] = meter.RegisterCallback(m.tell, m.acquisitions, m.requests, m.holds, m.waiters)
+	_, failures[4] = meter.RegisterCallback(m.observeFigures, m.acquisitions, m.requests, m.holds, m.waiters)
 	return failures[4]
 }
 
-// tell tells the figures that are kept here.
-func (m *metrics) tell(_ context.Context, to metric.Observer) error {
-	m.ofLocks.each(func(s *series) {
+// observeFigures observes the figures that are kept here.
+func (m *metrics) observeFigures(_ context.Context, to metric.Observer) error {
+	m.ofLocks.forEach(func(s *series) {
 		to.ObserveInt64(m.holds, s.holds.Load(), s.option)
 		to.ObserveInt64(m.waiters, s.waiters.Load(), s.option)
 	})
-	m.ofCalls.each(func(s *series) { to.ObserveInt64(m.acquisitions, s.ended.Load(), s.option) })
-	m.ofRequests.each(func(s *series) { to.ObserveInt64(m.requests, s.ended.Load(), s.option) })
+	m.ofCalls.forEach(func(s *series) { to.ObserveInt64(m.acquisitions, s.ended.Load(), s.option) })
+	m.ofRequests.forEach(func(s *series) { to.ObserveInt64(m.requests, s.ended.Load(), s.option) })
 	return nil
 }
 
-func (m *metrics) waiting(e holdfast.Event) {
-	m.ofLock(e).waiters.Add(1)
+func (m *metrics) countWaiting(e holdfast.Event) {
+	m.lockSeries(e).waiters.Add(1)
 }
 
-func (m *metrics) ended(e holdfast.Event) {
-	lock := m.ofLock(e)
+func (m *metrics) countOutcome(e holdfast.Event) {
+	lock := m.lockSeries(e)
 	if e.Contended {
 		lock.waiters.Add(-1)
 	}
@@ -101,33 +101,33 @@ func (m *metrics) ended(e holdfast.Event) {
 	if outcome == telemetry.OutcomeGranted || outcome == telemetry.OutcomePassedOn {
 		lock.holds.Add(1)
 	}
-	call := m.ofCalls.of(callLabels{lockOf(e), outcome, e.Contended})
+	call := m.ofCalls.get(callLabels{newLockLabels(e), outcome, e.Contended})
 	call.ended.Add(1)
 	m.waitTime.Record(e.Context, seconds(e.Waited), call.record...)
 }
 
-func (m *metrics) renewed(e holdfast.Event) {
-	m.headroom.Record(e.Context, seconds(e.Headroom), m.ofLock(e).record...)
+func (m *metrics) recordRenewal(e holdfast.Event) {
+	m.headroom.Record(e.Context, seconds(e.Headroom), m.lockSeries(e).record...)
 }
 
-func (m *metrics) retried(e holdfast.Event) {
-	m.retries.Add(e.Context, 1, m.ofLock(e).add...)
+func (m *metrics) countRetry(e holdfast.Event) {
+	m.retries.Add(e.Context, 1, m.lockSeries(e).add...)
 }
 
-func (m *metrics) requested(r telemetry.Request) {
-	m.ofRequests.of(requestLabels{r.Op, r.Outcome}).ended.Add(1)
+func (m *metrics) countRequest(r telemetry.Request) {
+	m.ofRequests.get(requestLabels{r.Op, r.Outcome}).ended.Add(1)
 }
 
-func (m *metrics) released(e holdfast.Event) {
-	lock := m.ofLock(e)
+func (m *metrics) recordHold(e holdfast.Event) {
+	lock := m.lockSeries(e)
 	lock.holds.Add(-1)
 	m.holdTime.Record(e.Context, seconds(e.Held), lock.record...)
 }
 
-func (m *metrics) lost(e holdfast.Event, reason string) {
-	m.released(e)
-	m.losses.Add(e.Context, 1, m.ofLosses.of(lossLabels{lockOf(e), reason}).add...)
+func (m *metrics) countLoss(e holdfast.Event, reason string) {
+	m.recordHold(e)
+	m.losses.Add(e.Context, 1, m.ofLosses.get(lossLabels{newLockLabels(e), reason}).add...)
 }
 
-// ofLock is the series of the lock of an event.
-func (m *metrics) ofLock(e holdfast.Event) *series { return m.ofLocks.of(lockOf(e)) }
+// lockSeries returns the series of the lock of an event.
+func (m *metrics) lockSeries(e holdfast.Event) *series { return m.ofLocks.get(newLockLabels(e)) }

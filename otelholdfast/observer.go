@@ -34,28 +34,28 @@ func New(options *Options) (*Observer, error) {
 func (o *Observer) Observe(e holdfast.Event) {
 	switch e.Kind {
 	case holdfast.EventWaiting:
-		o.metrics.waiting(e)
+		o.metrics.countWaiting(e)
 	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
-		o.metrics.ended(e)
-		o.spanEnded(e)
+		o.metrics.countOutcome(e)
+		o.traceOutcome(e)
 	case holdfast.EventRenewed:
-		o.metrics.renewed(e)
+		o.metrics.recordRenewal(e)
 	case holdfast.EventRetried:
-		o.metrics.retried(e)
+		o.metrics.countRetry(e)
 	case holdfast.EventReleased:
-		o.metrics.released(e)
-		o.spanReleased(e)
+		o.metrics.recordHold(e)
+		o.traceRelease(e)
 	case holdfast.EventLost:
-		o.metrics.lost(e, reasonOf(e.Err))
-		o.spanLost(e)
+		o.metrics.countLoss(e, lossReason(e.Err))
+		o.traceLoss(e)
 	}
 }
 
 // ObserveRequest implements telemetry.RequestObserver.
-func (o *Observer) ObserveRequest(r telemetry.Request) { o.metrics.requested(r) }
+func (o *Observer) ObserveRequest(r telemetry.Request) { o.metrics.countRequest(r) }
 
-// reasonOf is how a lease was lost, in a word.
-func reasonOf(err error) string {
+// lossReason returns how a lease was lost, in a word.
+func lossReason(err error) string {
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) {
 		return "other"

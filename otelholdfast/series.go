@@ -34,8 +34,8 @@ type family[L labels] struct {
 	made map[L]*series
 }
 
-// of is the series that has these labels.
-func (f *family[L]) of(l L) *series {
+// get returns the series that has these labels.
+func (f *family[L]) get(l L) *series {
 	f.mu.RLock()
 	found := f.made[l]
 	f.mu.RUnlock()
@@ -54,8 +54,8 @@ func (f *family[L]) of(l L) *series {
 	return f.made[l]
 }
 
-// each calls a function with all series.
-func (f *family[L]) each(do func(*series)) {
+// forEach calls a function with all series.
+func (f *family[L]) forEach(do func(*series)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for _, s := range f.made {
@@ -66,7 +66,7 @@ func (f *family[L]) each(do func(*series)) {
 // lockLabels are those of a kind of lock, and the class of its name.
 type lockLabels struct{ kind, class string }
 
-func lockOf(e holdfast.Event) lockLabels { return lockLabels{e.LockKind, e.Class} }
+func newLockLabels(e holdfast.Event) lockLabels { return lockLabels{e.LockKind, e.Class} }
 
 func (l lockLabels) attributes() []attribute.KeyValue {
 	out := []attribute.KeyValue{attribute.String("lock.kind", l.kind)}

@@ -12,58 +12,59 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// spanEnded tells how a call ended. The span of a wait is made when the wait is over, as only then
-// it is known that the call had to wait, and for how long.
-func (o *Observer) spanEnded(e holdfast.Event) {
+// traceOutcome records how a call ended. The span of a wait is made when the wait is over, as only
+// then it is known that the call had to wait, and for how long.
+func (o *Observer) traceOutcome(e holdfast.Event) {
 	caller := trace.SpanFromContext(e.Context)
 	if e.Contended {
-		o.spanWaited(e)
+		o.traceWait(e)
 	}
 	if e.Token != 0 && caller.IsRecording() {
-		caller.AddEvent("lock.acquired", trace.WithAttributes(lease(e)...))
+		caller.AddEvent("lock.acquired", trace.WithAttributes(leaseAttributes(e)...))
 	}
 }
 
-func (o *Observer) spanWaited(e holdfast.Event) {
+func (o *Observer) traceWait(e holdfast.Event) {
 	end := time.Now()
-	_, span := o.tracer.Start(e.Context, "lock.wait", append(linked(e), trace.WithTimestamp(end.Add(-e.Waited)))...)
+	_, span := o.tracer.Start(
+		e.Context, "lock.wait", append(linkOptions(e), trace.WithTimestamp(end.Add(-e.Waited)))...)
 	defer span.End(trace.WithTimestamp(end))
 	if !span.IsRecording() {
 		return
 	}
-	by := callLabels{lockOf(e), e.Outcome(), true}
-	span.SetAttributes(append(by.attributes(), lease(e)...)...)
+	by := callLabels{newLockLabels(e), e.Outcome(), true}
+	span.SetAttributes(append(by.attributes(), leaseAttributes(e)...)...)
 	if e.Holder != "" {
-		span.SetAttributes(attribute.String("lock.holder", text(e.Holder)))
+		span.SetAttributes(attribute.String("lock.holder", validText(e.Holder)))
 	}
 	if e.HolderToken != 0 {
 		span.SetAttributes(attribute.Int64("lock.holder.token", e.HolderToken))
 	}
 	if e.Err != nil {
-		fail(span, e.Err)
+		setError(span, e.Err)
 	}
 }
 
-func (o *Observer) spanReleased(e holdfast.Event) {
+func (o *Observer) traceRelease(e holdfast.Event) {
 	if caller := trace.SpanFromContext(e.Context); caller.IsRecording() {
 		caller.AddEvent("lock.released",
-			trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+			trace.WithAttributes(append(leaseAttributes(e), attribute.Float64("lock.held", seconds(e.Held)))...))
 	}
 }
 
-func (o *Observer) spanLost(e holdfast.Event) {
+func (o *Observer) traceLoss(e holdfast.Event) {
 	caller := trace.SpanFromContext(e.Context)
 	if !caller.IsRecording() {
 		return
 	}
 	caller.AddEvent("lock.lost",
-		trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
-	fail(caller, e.Err)
+		trace.WithAttributes(append(leaseAttributes(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+	setError(caller, e.Err)
 }
 
-// fail makes an error of a span. An error may quote what a server said, which may be any bytes.
-func fail(span trace.Span, err error) {
-	said := text(err.Error())
+// setError sets the error of a span. An error may quote what a server said, which may be any bytes.
+func setError(span trace.Span, err error) {
+	said := validText(err.Error())
 	if said != err.Error() {
 		err = errors.New(said)
 	}
@@ -71,15 +72,15 @@ func fail(span trace.Span, err error) {
 	span.SetStatus(codes.Error, said)
 }
 
-// lease names a lock, and its lease if there is one.
-func lease(e holdfast.Event) []attribute.KeyValue {
-	out := []attribute.KeyValue{attribute.String("lock.name", text(e.Name))}
+// leaseAttributes names a lock, and its lease if there is one.
+func leaseAttributes(e holdfast.Event) []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.String("lock.name", validText(e.Name))}
 	if e.Token != 0 {
 		out = append(out, attribute.Int64("lock.token", e.Token))
 	}
 	return out
 }
 
-// text is valid UTF-8, as exporters require: a name, a label and an error may have any bytes. A
-// class is valid already.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validText returns valid UTF-8, as exporters require: a name, a label and an error may have any
+// bytes. A class is valid already.
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -33,11 +33,11 @@ func (b *builder) add(stack []*profile.Location, sum total, labels map[string][]
 	})
 }
 
-// stack returns the frames of a stack, the innermost first.
-func (b *builder) stack(counters []uintptr) []*profile.Location {
+// addStack returns the frames of a stack, the innermost first.
+func (b *builder) addStack(counters []uintptr) []*profile.Location {
 	var out []*profile.Location
 	for _, frame := range callersOfHoldfast(counters) {
-		out = append(out, b.location(frame))
+		out = append(out, b.addLocation(frame))
 	}
 	return out
 }
@@ -54,24 +54,24 @@ func callersOfHoldfast(counters []uintptr) []runtime.Frame {
 		frame, more = frames.Next()
 		all = append(all, frame)
 	}
-	called := slices.IndexFunc(all, ofHoldfast)
+	called := slices.IndexFunc(all, isOwnFrame)
 	if called < 0 {
 		return all
 	}
-	caller := slices.IndexFunc(all[called:], func(f runtime.Frame) bool { return !ofHoldfast(f) })
+	caller := slices.IndexFunc(all[called:], func(f runtime.Frame) bool { return !isOwnFrame(f) })
 	if caller < 0 {
 		return all
 	}
 	return all[called+caller:]
 }
 
-// ofHoldfast reports whether a call is one of package holdfast, or of a package inside it.
-func ofHoldfast(f runtime.Frame) bool {
+// isOwnFrame reports whether a call is one of package holdfast, or of a package inside it.
+func isOwnFrame(f runtime.Frame) bool {
 	const root = "github.com/holdfast-go/holdfast"
 	return strings.HasPrefix(f.Function, root+".") || strings.HasPrefix(f.Function, root+"/internal/")
 }
 
-func (b *builder) location(frame runtime.Frame) *profile.Location {
+func (b *builder) addLocation(frame runtime.Frame) *profile.Location {
 	f := function{frame.Function, frame.File}
 	at := location{f, frame.Line}
 	if b.locations[at] == nil {

@@ -133,23 +133,23 @@ func (p *Profile) snapshot() *profile.Profile {
 		PeriodType:        delay,
 		Period:            1,
 	})
-	totals, others := p.sums()
+	totals, others := p.sumSamples()
 	for s, sum := range totals {
-		b.add(b.stack(s.stack[:]), sum, labels(s))
+		b.add(b.addStack(s.stack[:]), sum, newLabels(s))
 	}
 	if others.waits > 0 {
-		b.add([]*profile.Location{b.location(runtime.Frame{Function: "others"})}, others, nil)
+		b.add([]*profile.Location{b.addLocation(runtime.Frame{Function: "others"})}, others, nil)
 	}
 	return b.profile
 }
 
-func (p *Profile) sums() (totals map[sample]total, others total) {
+func (p *Profile) sumSamples() (totals map[sample]total, others total) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.totals), p.others
 }
 
-func labels(s sample) map[string][]string {
+func newLabels(s sample) map[string][]string {
 	out := map[string][]string{"kind": {s.kind}}
 	if s.class != "" {
 		out["class"] = []string{s.class}

@@ -79,7 +79,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	last := c.listing()
+	last := c.lastListing()
 	success := 0.0
 	if last.err == nil {
 		success = 1
@@ -113,22 +113,22 @@ type figures struct {
 	oldest                            time.Duration
 }
 
-// listing returns the last listing, or makes one if that is too old.
-func (c *Collector) listing() listing {
+// lastListing returns the last listing, or makes one if that is too old.
+func (c *Collector) lastListing() listing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.last.at.IsZero() && time.Since(c.last.at) < c.options.Every {
 		return c.last
 	}
 	begin := time.Now()
-	all, err := c.list()
+	all, err := c.listNames()
 	c.last = listing{at: time.Now(), took: time.Since(begin), figures: all, err: err}
 	return c.last
 }
 
-// list counts all names. A name that is told twice is counted once: by its key while one listing
-// lasts.
-func (c *Collector) list() (map[lockKey]figures, error) {
+// listNames counts all names. A name that is told twice is counted once: by its key while one
+// listing lasts.
+func (c *Collector) listNames() (map[lockKey]figures, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 	all, told := map[lockKey]figures{}, map[string]struct{}{}
@@ -141,13 +141,13 @@ func (c *Collector) list() (map[lockKey]figures, error) {
 		}
 		told[info.Name] = struct{}{}
 		key := lockKey{string(info.Kind), info.Class}
-		all[key] = all[key].with(info)
+		all[key] = all[key].addName(info)
 	}
 	return all, nil
 }
 
-// with adds one name.
-func (f figures) with(info lockinfo.Info) figures {
+// addName adds one name.
+func (f figures) addName(info lockinfo.Info) figures {
 	f.names++
 	f.waiters += info.Waiters
 	f.queue = max(f.queue, info.Waiters)

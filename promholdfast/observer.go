@@ -74,21 +74,21 @@ func NewObserver() *Observer {
 
 // Observe implements holdfast.Observer.
 func (o *Observer) Observe(e holdfast.Event) {
-	lock := o.lock(lockKey{e.LockKind, e.Class})
+	lock := o.lockSeries(lockKey{e.LockKind, e.Class})
 	switch e.Kind {
 	case holdfast.EventWaiting:
 		lock.waiters.Inc()
 	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
-		o.ended(e, lock)
+		o.countOutcome(e, lock)
 	case holdfast.EventRenewed:
 		lock.headroom.Observe(e.Headroom.Seconds())
 	case holdfast.EventRetried:
 		lock.retries.Inc()
 	case holdfast.EventReleased:
-		lock.released(e)
+		lock.recordHold(e)
 	case holdfast.EventLost:
-		lock.released(e)
-		o.losses.WithLabelValues(e.LockKind, e.Class, reasonOf(e.Err)).Inc()
+		lock.recordHold(e)
+		o.losses.WithLabelValues(e.LockKind, e.Class, lossReason(e.Err)).Inc()
 	}
 }
 
@@ -106,8 +106,8 @@ func (o *Observer) ObserveRequest(r telemetry.Request) {
 	found.Inc()
 }
 
-// ended counts a call that ended.
-func (o *Observer) ended(e holdfast.Event, lock *lockSeries) {
+// countOutcome counts a call that ended.
+func (o *Observer) countOutcome(e holdfast.Event, lock *lockSeries) {
 	outcome := e.Outcome()
 	if e.Contended {
 		lock.waiters.Dec()
@@ -115,13 +115,13 @@ func (o *Observer) ended(e holdfast.Event, lock *lockSeries) {
 	if outcome == telemetry.OutcomeGranted || outcome == telemetry.OutcomePassedOn {
 		lock.holds.Inc()
 	}
-	call := o.call(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended})
+	call := o.callSeries(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended})
 	call.acquisitions.Inc()
 	call.waits.Observe(e.Waited.Seconds())
 }
 
-// reasonOf is how a lease was lost, in a word.
-func reasonOf(err error) string {
+// lossReason returns how a lease was lost, in a word.
+func lossReason(err error) string {
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) {
 		return "other"
@@ -141,13 +141,13 @@ type lockSeries struct {
 	retries   prometheus.Counter
 }
 
-// released counts a lease that ended.
-func (l *lockSeries) released(e holdfast.Event) {
+// recordHold counts a lease that ended.
+func (l *lockSeries) recordHold(e holdfast.Event) {
 	l.holds.Dec()
 	l.holdTimes.Observe(e.Held.Seconds())
 }
 
-func (o *Observer) lock(key lockKey) *lockSeries {
+func (o *Observer) lockSeries(key lockKey) *lockSeries {
 	o.mu.RLock()
 	found := o.locks[key]
 	o.mu.RUnlock()
@@ -179,7 +179,7 @@ type callSeries struct {
 	acquisitions prometheus.Counter
 }
 
-func (o *Observer) call(key callKey) *callSeries {
+func (o *Observer) callSeries(key callKey) *callSeries {
 	o.mu.RLock()
 	found := o.calls[key]
 	o.mu.RUnlock()

@@ -17,7 +17,7 @@ func commandMutants() []Mutant {
 		{"a state read that the other fields deny", facts("TestJSONIsRefused"), []Patch{{"lockinfo/json.go",
 			"is != in.State {", "is != in.State && false {"}}},
 		{"the holder cut off", facts("TestCutKeepsWhatDecides"), []Patch{{"lockinfo/info.go",
-			"places = []int{i.holder()}", "places = []int{0}"}}},
+			"places = []int{i.holderIndex()}", "places = []int{0}"}}},
 		{"a late hold cut off", facts("TestCutKeepsWhatDecides"), []Patch{{"lockinfo/info.go",
 			"late >= 0 && late != places[0]", "late < 0"}}},
 		{"a remainder of a hold that was never seen not told", facts("TestCompare"), []Patch{{"lockinfo/change.go",
