@@ -116,7 +116,7 @@ func ClusterConformance(t *testing.T, adapter Adapter) {
 
 func conform(t *testing.T, adapter Adapter, top topology) {
 	storetest.Run(t, storetest.Backend{
-		Parallel: 4,
+		Parallel: 8,
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			tb.Helper()
 			client, err := holdfast.New(adapter.Open(tb, top.client), config)
