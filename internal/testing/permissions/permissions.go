@@ -36,14 +36,14 @@ type Realm struct {
 // parallel if each has servers of its own. Run leaves out the commands in skipped.
 func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Realm, skipped ...string) {
 	t.Helper()
-	table := documented(t, column)
+	table := readTable(t, column)
 	all := slices.Sorted(maps.Keys(table))
 	part := func(name, without string, commands, want []string) {
 		t.Run(name, func(t *testing.T) {
 			if parallel {
 				t.Parallel()
 			}
-			if got := realm(t).refused(t, commands, without); !slices.Equal(got, want) {
+			if got := realm(t).refusedOperations(t, commands, without); !slices.Equal(got, want) {
 				t.Errorf("refused: %s\nSECURITY.md says: %s", strings.Join(got, ", "), strings.Join(want, ", "))
 			}
 		})
@@ -61,7 +61,7 @@ func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Real
 // table.
 func Smallest(t *testing.T, column string) []string {
 	t.Helper()
-	return slices.Sorted(maps.Keys(documented(t, column)))
+	return slices.Sorted(maps.Keys(readTable(t, column)))
 }
 
 // securityPage is the path of SECURITY.md, in a directory above that of the tests.
@@ -73,9 +73,9 @@ func securityPage() string {
 	return page
 }
 
-// documented returns a column of the table of SECURITY.md: for each command that is needed there,
+// readTable returns a column of the table of SECURITY.md: for each command that is needed there,
 // the operations that are refused without it.
-func documented(t *testing.T, column string) map[string][]string {
+func readTable(t *testing.T, column string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(securityPage())
 	if err != nil {
@@ -142,10 +142,10 @@ func (r Realm) number(args ...any) (n int64) {
 	return n
 }
 
-// unanswered reports whether an error says nothing of what is allowed. Either no answer came in
+// isUnanswered reports whether an error says nothing of what is allowed. Either no answer came in
 // time, or a lease that a message had handed over ended before it was confirmed. Such a lease is
 // trusted for half a second at first.
-func unanswered(err error) bool {
+func isUnanswered(err error) bool {
 	var failure *holdfast.StoreError
 	if errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied {
 		return false
@@ -154,9 +154,9 @@ func unanswered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
 }
 
-// refused returns the operations that a user with these commands is refused. Errors must name the
-// missing command.
-func (r Realm) refused(t *testing.T, commands []string, without string) (refused []string) {
+// refusedOperations returns the operations that a user with these commands is refused. Errors must
+// name the missing command.
+func (r Realm) refusedOperations(t *testing.T, commands []string, without string) (refused []string) {
 	prefix := fmt.Sprintf("permissions-%d", time.Now().UnixNano())
 	r.Grant(t, prefix, prefix, commands...)
 	w := &watcher{t: t, realm: r, prefix: prefix}
@@ -174,13 +174,13 @@ func (r Realm) refused(t *testing.T, commands []string, without string) (refused
 				failed = o.run(at)
 			}
 			touched = w.touched.Swap(false)
-			if !unanswered(failed) || time.Since(began) > patience {
+			if !isUnanswered(failed) || time.Since(began) > patience {
 				break
 			}
 			at = fmt.Sprint(name, again) // on a busy machine an answer may take longer than a request has
 		}
 		if failed != nil {
-			soon(func() bool { unusable = o.look(at); return !unanswered(unusable) })
+			soon(func() bool { unusable = o.look(at); return !isUnanswered(unusable) })
 		}
 		var failure, left *holdfast.StoreError
 		switch {

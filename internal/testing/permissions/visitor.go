@@ -26,16 +26,16 @@ type operation struct {
 
 // operations returns the calls of a client, by name.
 func (v *visitor) operations() map[string]operation {
-	mutex := func(n string) error { return v.freed(v.operator.Mutex(n).TryLock(v.ctx())) }
-	rwmutex := func(n string) error { return v.freed(v.operator.RWMutex(n).TryRLock(v.ctx())) }
-	semaphore := func(n string) error { return v.freed(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
+	mutex := func(n string) error { return v.releaseGot(v.operator.Mutex(n).TryLock(v.ctx())) }
+	rwmutex := func(n string) error { return v.releaseGot(v.operator.RWMutex(n).TryRLock(v.ctx())) }
+	semaphore := func(n string) error { return v.releaseGot(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
 	election := func(n string) error { _, err := v.operator.Election(n).Leader(v.ctx()); return err }
 	short := holdfast.WithTTL(3 * time.Second) // where the other may have to wait for its end
 	latch := func(n string) error { _, err := v.operator.Latch(n).Count(v.ctx()); return err }
 	return map[string]operation{
-		"lock": {func(n string) error { return v.held(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
+		"lock": {func(n string) error { return v.checkAndRelease(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
 		"try": {func(n string) error {
-			defer v.release(v.taken(v.operator.Mutex(n).Lock(v.ctx())))
+			defer v.release(v.mustLease(v.operator.Mutex(n).Lock(v.ctx())))
 			if _, err := v.user.Mutex(n).TryLock(v.ctx()); !errors.Is(err, holdfast.ErrHeld) {
 				return err
 			}
@@ -48,28 +48,28 @@ func (v *visitor) operations() map[string]operation {
 			return v.wait(n, v.user.Mutex(n, short), v.operator.Mutex(n, short))
 		}, mutex},
 		"owner": {func(n string) error {
-			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"),
+			defer v.release(v.mustLease(v.operator.Mutex(n, holdfast.WithOwner("o"),
 				holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
-			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
+			return v.checkAndRelease(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
 		}, mutex},
 		"min hold": {func(n string) error { // longer than the machine may stand still before the release
-			return v.held(v.user.Mutex(n, holdfast.WithMinHold(patience)).Lock(v.ctx()))
+			return v.checkAndRelease(v.user.Mutex(n, holdfast.WithMinHold(patience)).Lock(v.ctx()))
 		}, mutex},
 		"attach": {func(n string) error {
-			ticket, err := v.taken(v.operator.Mutex(n, holdfast.WithMaxHold(time.Minute)).Lock(v.ctx())).Detach()
+			ticket, err := v.mustLease(v.operator.Mutex(n, holdfast.WithMaxHold(time.Minute)).Lock(v.ctx())).Detach()
 			if err != nil {
 				return err
 			}
-			return v.held(v.user.Attach(v.ctx(), ticket))
+			return v.checkAndRelease(v.user.Attach(v.ctx(), ticket))
 		}, mutex},
 		"place": {func(n string) error { // joins behind the operator, who then releases
-			lease := v.taken(v.operator.Mutex(n, short).Lock(v.ctx()))
+			lease := v.mustLease(v.operator.Mutex(n, short).Lock(v.ctx()))
 			ticket, err := v.user.Mutex(n, short).Ticket(v.ctx(), 0)
 			v.release(lease)
 			if err != nil {
 				return err
 			}
-			return v.held(v.user.Attach(v.ctx(), ticket))
+			return v.checkAndRelease(v.user.Attach(v.ctx(), ticket))
 		}, mutex},
 		"extend": {func(n string) error {
 			lease, err := v.user.Mutex(n, holdfast.WithoutRenewal()).Lock(v.ctx())
@@ -78,12 +78,16 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return errors.Join(lease.Extend(v.ctx()), lease.Release())
 		}, mutex},
-		"group":   {func(n string) error { return v.held(v.user.All([]string{n, n + "2"}).Lock(v.ctx())) }, mutex},
-		"ready":   {func(string) error { return v.user.Ready(v.ctx()) }, mutex},
-		"read":    {func(n string) error { return v.held(v.user.RWMutex(n).RLock(v.ctx())) }, rwmutex},
-		"permits": {func(n string) error { return v.held(v.user.Semaphore(n, 3).Acquire(v.ctx(), 2)) }, semaphore},
+		"group": {func(n string) error {
+			return v.checkAndRelease(v.user.All([]string{n, n + "2"}).Lock(v.ctx()))
+		}, mutex},
+		"ready": {func(string) error { return v.user.Ready(v.ctx()) }, mutex},
+		"read":  {func(n string) error { return v.checkAndRelease(v.user.RWMutex(n).RLock(v.ctx())) }, rwmutex},
+		"permits": {func(n string) error {
+			return v.checkAndRelease(v.user.Semaphore(n, 3).Acquire(v.ctx(), 2))
+		}, semaphore},
 		"resize": {func(n string) error {
-			defer v.release(v.taken(v.operator.Semaphore(n, 3).Acquire(v.ctx(), 2)))
+			defer v.release(v.mustLease(v.operator.Semaphore(n, 3).Acquire(v.ctx(), 2)))
 			return v.user.Semaphore(n, 3).Resize(v.ctx(), 4)
 		}, semaphore},
 		"downgrade": {func(n string) error {
@@ -101,12 +105,12 @@ func (v *visitor) operations() map[string]operation {
 			return l.CountDown(v.ctx())
 		}, latch},
 		"inspect": {func(n string) error {
-			defer v.behold(n)()
+			defer v.holdTwo(n)()
 			_, err := v.user.Inspect(v.ctx(), n)
-			return errors.Join(err, second(v.user.Inspect(v.ctx(), n+"2")))
+			return errors.Join(err, errorOf(v.user.Inspect(v.ctx(), n+"2")))
 		}, rwmutex},
 		"list": {func(n string) error {
-			defer v.behold(n)()
+			defer v.holdTwo(n)()
 			for _, err := range v.user.List(v.ctx(), holdfast.ListOptions{}) {
 				if err != nil {
 					return err
@@ -115,17 +119,17 @@ func (v *visitor) operations() map[string]operation {
 			return nil
 		}, rwmutex},
 		"break": {func(n string) error {
-			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
+			lease := v.mustLease(v.operator.Mutex(n).Lock(v.ctx()))
 			defer v.release(lease)
 			return v.user.Break(v.ctx(), n, lease.Token())
 		}, mutex},
 		"force break": {func(n string) error {
-			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
+			lease := v.mustLease(v.operator.Mutex(n).Lock(v.ctx()))
 			defer v.release(lease)
 			return v.user.ForceBreak(v.ctx(), n, lease.Token())
 		}, mutex},
 		"evict": {func(n string) error {
-			defer v.release(v.taken(v.operator.Mutex(n).Lock(v.ctx())))
+			defer v.release(v.mustLease(v.operator.Mutex(n).Lock(v.ctx())))
 			if _, err := v.operator.Mutex(n).Ticket(v.ctx(), time.Second); err != nil {
 				return err
 			}
@@ -136,19 +140,22 @@ func (v *visitor) operations() map[string]operation {
 			return v.user.Evict(v.ctx(), n, info.Queue[0].ID)
 		}, mutex},
 		"latch wait": {v.awaitLatch, latch},
-		"lead":       {func(n string) error { return v.held(v.user.Election(n).Campaign(v.ctx())) }, election},
+		"lead": {func(n string) error {
+			return v.checkAndRelease(v.user.Election(n).Campaign(v.ctx()))
+		}, election},
 		"leader": {func(n string) error {
-			defer v.release(v.taken(v.operator.Election(n).Campaign(v.ctx())))
+			defer v.release(v.mustLease(v.operator.Election(n).Campaign(v.ctx())))
 			_, err := v.user.Election(n).Leader(v.ctx())
 			return err
 		}, election},
 	}
 }
 
-// behold has the operator read one name, with a place in the queue behind it, and hold another
+// holdTwo has the operator read one name, with a place in the queue behind it, and hold another
 // alone. It returns how to end that.
-func (v *visitor) behold(name string) (end func()) {
-	read, write := v.taken(v.operator.RWMutex(name).RLock(v.ctx())), v.taken(v.operator.Mutex(name+"2").Lock(v.ctx()))
+func (v *visitor) holdTwo(name string) (end func()) {
+	read, write := v.mustLease(v.operator.RWMutex(name).RLock(v.ctx())),
+		v.mustLease(v.operator.Mutex(name+"2").Lock(v.ctx()))
 	if _, err := v.operator.RWMutex(name).Ticket(v.ctx(), time.Second); err != nil {
 		v.t.Fatal(err)
 	}
@@ -158,8 +165,8 @@ func (v *visitor) behold(name string) (end func()) {
 	}
 }
 
-// second is the error of what a call returned.
-func second[T any](_ T, err error) error { return err }
+// errorOf returns the error of what a call returned.
+func errorOf[T any](_ T, err error) error { return err }
 
 func (v *visitor) awaitLatch(name string) error {
 	if err := v.operator.Latch(name).Set(v.ctx(), 1); err != nil {
@@ -199,7 +206,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 	ctx := v.ctx()
 	go func() {
 		lease, err := second.Lock(ctx)
-		done <- v.held(lease, err)
+		done <- v.checkAndRelease(lease, err)
 	}()
 	queue := v.prefix + ":{" + name + "}:queue"
 	var early error
@@ -232,8 +239,8 @@ func (v *visitor) ctx() context.Context {
 	return ctx
 }
 
-// taken is a lease that the operator got.
-func (v *visitor) taken(lease *holdfast.Lease, err error) *holdfast.Lease {
+// mustLease returns a lease that the operator got.
+func (v *visitor) mustLease(lease *holdfast.Lease, err error) *holdfast.Lease {
 	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
@@ -247,16 +254,16 @@ func (v *visitor) release(lease *holdfast.Lease) {
 	}
 }
 
-// held looks after a lease of the user, and gives it back.
-func (v *visitor) held(lease *holdfast.Lease, err error) error {
+// checkAndRelease looks after a lease of the user, and gives it back.
+func (v *visitor) checkAndRelease(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
 	return errors.Join(lease.Check(context.Background()), lease.Release())
 }
 
-// freed gives back what the operator may have got.
-func (v *visitor) freed(lease *holdfast.Lease, err error) error {
+// releaseGot gives back what the operator may have got.
+func (v *visitor) releaseGot(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}

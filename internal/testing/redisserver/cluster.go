@@ -43,7 +43,7 @@ func StartCluster(tb testing.TB, opts ...string) *Cluster {
 			c.servers[0].must("CLUSTER", "MEET", "127.0.0.1", srv.Port())
 		}
 	}
-	c.acquainted()
+	c.awaitAcquaintance()
 	for i, srv := range c.servers[masters:] {
 		srv.must("CLUSTER", "REPLICATE", c.servers[i].must("CLUSTER", "MYID"))
 	}
@@ -52,7 +52,7 @@ func StartCluster(tb testing.TB, opts ...string) *Cluster {
 }
 
 // Addrs returns the addresses of all nodes that are part of the cluster and run.
-func (c *Cluster) Addrs() []string { return addresses(c.up()) }
+func (c *Cluster) Addrs() []string { return addresses(c.runningServers()) }
 
 // Servers returns all nodes that are part of the cluster, also those that do not run. The first
 // three were the first masters.
@@ -61,7 +61,7 @@ func (c *Cluster) Servers() []*Server { return c.servers }
 // Slot returns the slot of a key.
 func (c *Cluster) Slot(key string) int {
 	c.tb.Helper()
-	slot, _ := c.up()[0].must("CLUSTER", "KEYSLOT", key).(int64)
+	slot, _ := c.runningServers()[0].must("CLUSTER", "KEYSLOT", key).(int64)
 	return int(slot)
 }
 
@@ -69,8 +69,8 @@ func (c *Cluster) Slot(key string) int {
 // they do, it returns the newer master.
 func (c *Cluster) Master(slot int) (master *Server) {
 	newest := -1
-	for _, srv := range c.up() {
-		if me := srv.self(); me.master && me.serves(slot) && me.epoch > newest {
+	for _, srv := range c.runningServers() {
+		if me := srv.member(); me.master && me.serves(slot) && me.epoch > newest {
 			newest, master = me.epoch, srv
 		}
 	}
@@ -79,8 +79,8 @@ func (c *Cluster) Master(slot int) (master *Server) {
 
 // Masters returns the nodes that serve slots.
 func (c *Cluster) Masters() (masters []*Server) {
-	for _, srv := range c.up() {
-		if me := srv.self(); me.master && len(me.slots) > 0 {
+	for _, srv := range c.runningServers() {
+		if me := srv.member(); me.master && len(me.slots) > 0 {
 			masters = append(masters, srv)
 		}
 	}
@@ -89,14 +89,14 @@ func (c *Cluster) Masters() (masters []*Server) {
 
 // Replicas returns the nodes that run and are no masters.
 func (c *Cluster) Replicas() []*Server {
-	return slices.DeleteFunc(c.up(), func(s *Server) bool { return s.self().master })
+	return slices.DeleteFunc(c.runningServers(), func(s *Server) bool { return s.member().master })
 }
 
 // Patient makes the nodes wait half a minute for a master that does not answer. A machine may stand
 // still for longer than the two seconds that they wait otherwise.
 func (c *Cluster) Patient() {
 	c.tb.Helper()
-	for _, srv := range c.up() {
+	for _, srv := range c.runningServers() {
 		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
 	}
 }
@@ -104,7 +104,7 @@ func (c *Cluster) Patient() {
 // KillMaster ends the node that serves a slot at once (SIGKILL) and returns it.
 func (c *Cluster) KillMaster(slot int) *Server {
 	c.tb.Helper()
-	master := c.present(slot)
+	master := c.awaitMaster(slot)
 	master.Kill()
 	return master
 }
@@ -113,7 +113,7 @@ func (c *Cluster) KillMaster(slot int) *Server {
 // on, at first as a master.
 func (c *Cluster) StopMaster(slot int) *Server {
 	c.tb.Helper()
-	master := c.present(slot)
+	master := c.awaitMaster(slot)
 	master.Stop()
 	return master
 }
@@ -132,7 +132,7 @@ func (c *Cluster) NextMaster(slot int, old *Server) (master *Server) {
 // runs are in step.
 func (c *Cluster) Settled() {
 	c.tb.Helper()
-	for _, srv := range c.up() {
+	for _, srv := range c.runningServers() {
 		await(c.tb, "the cluster is up", srv.healthy)
 		await(c.tb, "a replica is in step", func() bool {
 			info, _ := srv.Do("INFO", "replication")
@@ -143,10 +143,10 @@ func (c *Cluster) Settled() {
 	}
 }
 
-// acquainted waits until each node knows all the others, and nobody else.
-func (c *Cluster) acquainted() {
+// awaitAcquaintance waits until each node knows all the others, and nobody else.
+func (c *Cluster) awaitAcquaintance() {
 	c.tb.Helper()
-	for _, srv := range c.up() {
+	for _, srv := range c.runningServers() {
 		await(c.tb, "the nodes know each other", func() bool {
 			text, _ := srv.must("CLUSTER", "NODES").(string)
 			return !strings.Contains(text, "handshake") && strings.Count(text, "\n") == len(c.servers) &&
@@ -155,14 +155,14 @@ func (c *Cluster) acquainted() {
 	}
 }
 
-func (c *Cluster) present(slot int) (master *Server) {
+func (c *Cluster) awaitMaster(slot int) (master *Server) {
 	c.tb.Helper()
 	await(c.tb, fmt.Sprintf("a master of slot %d", slot), func() bool { master = c.Master(slot); return master != nil })
 	return master
 }
 
-func (c *Cluster) up() []*Server {
-	return slices.DeleteFunc(slices.Clone(c.servers), func(s *Server) bool { return !s.up() })
+func (c *Cluster) runningServers() []*Server {
+	return slices.DeleteFunc(slices.Clone(c.servers), func(s *Server) bool { return !s.canAnswer() })
 }
 
 // healthy reports whether the node says that the cluster is up.
@@ -184,8 +184,8 @@ func (m member) serves(slot int) bool {
 	return slices.ContainsFunc(m.slots, func(r [2]int) bool { return r[0] <= slot && slot <= r[1] })
 }
 
-// self asks a node what it is; nothing when it does not answer.
-func (s *Server) self() (m member) {
+// member asks a node what it is; nothing when it does not answer.
+func (s *Server) member() (m member) {
 	answer, _ := s.Do("CLUSTER", "NODES")
 	text, _ := answer.(string)
 	for l := range strings.SplitSeq(text, "\n") {

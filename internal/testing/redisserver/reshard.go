@@ -10,13 +10,13 @@ import (
 // stay.
 func (c *Cluster) Move(to *Server, slots ...int) {
 	c.tb.Helper()
-	target := to.self().id
+	target := to.member().id
 	for _, slot := range slots {
-		from := c.present(slot)
+		from := c.awaitMaster(slot)
 		if from == to {
 			continue
 		}
-		to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.self().id)
+		to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.member().id)
 		from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", target)
 		for {
 			keys, _ := from.must("CLUSTER", "GETKEYSINSLOT", slot, 10).([]any)
@@ -43,11 +43,11 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 func (c *Cluster) Send(key string) (arrive func()) {
 	c.tb.Helper()
 	slot := c.Slot(key)
-	from := c.present(slot)
+	from := c.awaitMaster(slot)
 	masters := c.Masters()
 	to := masters[slices.IndexFunc(masters, func(s *Server) bool { return s != from })]
-	to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.self().id)
-	from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", to.self().id)
+	to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.member().id)
+	from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", to.member().id)
 	for _, key := range from.must("CLUSTER", "GETKEYSINSLOT", slot, 1000).([]any) {
 		from.must("MIGRATE", "127.0.0.1", to.Port(), key, 0, 5000)
 	}
@@ -58,9 +58,9 @@ func (c *Cluster) Send(key string) (arrive func()) {
 func (c *Cluster) Add() *Server {
 	c.tb.Helper()
 	srv := Start(c.tb, c.opts...)
-	srv.must("CLUSTER", "MEET", "127.0.0.1", c.up()[0].Port())
+	srv.must("CLUSTER", "MEET", "127.0.0.1", c.runningServers()[0].Port())
 	c.servers = append(c.servers, srv)
-	c.acquainted()
+	c.awaitAcquaintance()
 	await(c.tb, "the new node sees the cluster up", srv.healthy)
 	return srv
 }
@@ -68,8 +68,8 @@ func (c *Cluster) Add() *Server {
 // Follow adds a replica to the master of a slot, and returns the replica when it is in step.
 func (c *Cluster) Follow(slot int) *Server {
 	c.tb.Helper()
-	srv, master := c.Add(), c.present(slot)
-	srv.must("CLUSTER", "REPLICATE", master.self().id)
+	srv, master := c.Add(), c.awaitMaster(slot)
+	srv.must("CLUSTER", "REPLICATE", master.member().id)
 	await(c.tb, "the master knows its replicas", func() bool {
 		return master.field("replication", "connected_slaves") == "2"
 	})
@@ -81,7 +81,7 @@ func (c *Cluster) Follow(slot int) *Server {
 // the other masters first, and its replicas follow one of these.
 func (c *Cluster) Remove(srv *Server) {
 	c.tb.Helper()
-	me := srv.self()
+	me := srv.member()
 	others := slices.DeleteFunc(c.Masters(), func(s *Server) bool { return s == srv })
 	i := 0
 	for _, r := range me.slots {
@@ -90,16 +90,16 @@ func (c *Cluster) Remove(srv *Server) {
 			i++
 		}
 	}
-	for _, other := range c.up() {
+	for _, other := range c.runningServers() {
 		if text, _ := other.must("CLUSTER", "NODES").(string); other != srv &&
 			strings.Contains(text, "myself,slave "+me.id) {
-			other.must("CLUSTER", "REPLICATE", others[0].self().id)
+			other.must("CLUSTER", "REPLICATE", others[0].member().id)
 		}
 	}
 	c.servers = slices.DeleteFunc(c.servers, func(s *Server) bool { return s == srv })
 	// A node that is forgotten stays so for a minute, which gossip about it does not outlast once
 	// it is gone.
-	for _, other := range c.up() {
+	for _, other := range c.runningServers() {
 		other.must("CLUSTER", "FORGET", me.id)
 	}
 	srv.Kill()

@@ -71,7 +71,7 @@ func (s *Sentinel) Servers() []*Server { return s.servers }
 func (s *Sentinel) Master() *Server {
 	votes := map[string]int{}
 	for _, sentinel := range s.sentinels {
-		if !sentinel.up() {
+		if !sentinel.canAnswer() {
 			continue
 		}
 		answer, _ := sentinel.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
@@ -80,7 +80,7 @@ func (s *Sentinel) Master() *Server {
 		}
 	}
 	for _, server := range s.servers {
-		if votes[server.Addr()] >= 2 && server.up() && server.field("replication", "role") == "master" {
+		if votes[server.Addr()] >= 2 && server.canAnswer() && server.field("replication", "role") == "master" {
 			return server
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Sentinel) Patient() {
 // KillMaster ends the master at once (SIGKILL) and returns it.
 func (s *Sentinel) KillMaster() *Server {
 	s.tb.Helper()
-	master := s.present()
+	master := s.awaitMaster()
 	master.Kill()
 	return master
 }
@@ -108,7 +108,7 @@ func (s *Sentinel) KillMaster() *Server {
 // master.
 func (s *Sentinel) StopMaster() *Server {
 	s.tb.Helper()
-	master := s.present()
+	master := s.awaitMaster()
 	master.Stop()
 	return master
 }
@@ -126,14 +126,14 @@ func (s *Sentinel) Settled() {
 	await(s.tb, "all follow the master", func() bool {
 		master := s.Master()
 		return master != nil && !slices.ContainsFunc(s.servers, func(r *Server) bool {
-			return r != master && r.up() && (r.field("replication", "master_link_status") != "up" ||
+			return r != master && r.canAnswer() && (r.field("replication", "master_link_status") != "up" ||
 				r.field("replication", "master_port") != fmt.Sprint(master.Port()))
 		})
 	})
 }
 
-// present is the master, once there is one.
-func (s *Sentinel) present() (master *Server) {
+// awaitMaster returns the master, once there is one.
+func (s *Sentinel) awaitMaster() (master *Server) {
 	s.tb.Helper()
 	await(s.tb, "a master", func() bool { master = s.Master(); return master != nil })
 	return master

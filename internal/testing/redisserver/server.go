@@ -164,8 +164,8 @@ func (s *Server) freeze(frozen bool) {
 	s.mu.Unlock()
 }
 
-// up reports whether an answer can be expected: the server runs and is not frozen.
-func (s *Server) up() bool {
+// canAnswer reports whether an answer can be expected: the server runs and is not frozen.
+func (s *Server) canAnswer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proc != nil && !s.frozen
