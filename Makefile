@@ -66,7 +66,7 @@ demo: ## the noon lottery: eight processes, one draw a round
 pictures: ## the pictures in docs/: the demo and top on a terminal, the dashboard in a browser, and the drawing of a lease
 	@scripts/need redis-server tmux chromium
 	UPDATE_DRAWING=1 go test -count=1 -run '^TestDrawing' ./internal/engine
-	go -C proof run ./pictures ../docs
+	go run ./tools/pictures docs
 	shots=$$(mktemp -d) && trap 'rm -r "$$shots"' EXIT && HOLDFAST_SCREENSHOTS=$$shots HOLDFAST_PROOF=1 go -C proof test -count=1 ./dashboard && \
 		for picture in docs/dashboard-*.png; do cp "$$shots/$${picture#docs/}" docs/ || exit 1; done
 

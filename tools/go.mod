@@ -1,5 +1,5 @@
-// The programs that the Makefile runs, at fixed versions, and the one that makes the image of a release: nothing in this
-// module is imported by another.
+// The programs that the Makefile runs, at fixed versions, and those that make files: the image of a release, and the
+// pictures in docs/. Nothing in this module is imported by another.
 module github.com/holdfast-go/holdfast/tools
 
 go 1.25.0
@@ -11,6 +11,7 @@ tool (
 
 require (
 	github.com/google/go-containerregistry v0.21.6
+	github.com/holdfast-go/holdfast v0.0.0
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20260213171211-a408498e5541
 )
 
@@ -233,3 +234,5 @@ require (
 	mvdan.cc/gofumpt v0.9.2 // indirect
 	mvdan.cc/unparam v0.0.0-20251027182757-5beb8c8f8f15 // indirect
 )
+
+replace github.com/holdfast-go/holdfast => ../

@@ -1,4 +1,4 @@
-package release
+package dist
 
 import (
 	"archive/tar"

@@ -2,7 +2,7 @@
 // really run, each on a terminal of tmux. The screen of the terminal becomes an SVG: text in the
 // reader's own fixed-width font, on a dark ground that looks the same on a light and a dark page.
 //
-//	go run ./pictures DIRECTORY
+//	go run ./tools/pictures DIRECTORY
 //
 // The pictures differ from run to run by times and tokens. "make pictures" runs this, and makes the
 // drawing of a lease, which package internal/engine makes of its own times. The pictures of the
