@@ -75,13 +75,16 @@ func (e *env) withoutLease(lock locks) func(context.Context) error {
 func (e *env) never(context.Context) error { e.Error("it ran"); return nil }
 
 func (e *env) mutexCalls(m *holdfast.Mutex) calls {
-	return calls{e.withoutLease(m.Lock), e.withoutLease(m.TryLock), func(ctx context.Context) error { return m.Do(ctx, e.never) }}
+	return calls{e.withoutLease(m.Lock), e.withoutLease(m.TryLock),
+		func(ctx context.Context) error { return m.Do(ctx, e.never) }}
 }
 
 func (e *env) rwmutexCalls(m *holdfast.RWMutex) calls {
 	return calls{
-		e.withoutLease(m.Lock), e.withoutLease(m.TryLock), func(ctx context.Context) error { return m.Do(ctx, e.never) },
-		e.withoutLease(m.RLock), e.withoutLease(m.TryRLock), func(ctx context.Context) error { return m.RDo(ctx, e.never) },
+		e.withoutLease(m.Lock), e.withoutLease(m.TryLock),
+		func(ctx context.Context) error { return m.Do(ctx, e.never) },
+		e.withoutLease(m.RLock), e.withoutLease(m.TryRLock),
+		func(ctx context.Context) error { return m.RDo(ctx, e.never) },
 	}
 }
 
@@ -93,12 +96,14 @@ func (e *env) semaphoreCalls(s *holdfast.Semaphore, n int64) calls {
 }
 
 func (e *env) groupCalls(g *holdfast.Group) calls {
-	return calls{e.withoutLease(g.Lock), e.withoutLease(g.TryLock), func(ctx context.Context) error { return g.Do(ctx, e.never) }}
+	return calls{e.withoutLease(g.Lock), e.withoutLease(g.TryLock),
+		func(ctx context.Context) error { return g.Do(ctx, e.never) }}
 }
 
 func (e *env) electionCalls(c *holdfast.Election) calls {
 	return calls{
-		e.withoutLease(c.Campaign), e.withoutLease(c.TryCampaign), func(ctx context.Context) error { return c.Run(ctx, e.never) },
+		e.withoutLease(c.Campaign), e.withoutLease(c.TryCampaign),
+		func(ctx context.Context) error { return c.Run(ctx, e.never) },
 		func(ctx context.Context) error { _, err := c.Leader(ctx); return err },
 		func(ctx context.Context) (last error) {
 			told := 0
@@ -167,9 +172,11 @@ func badKinds(e *env) {
 		{e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour+time.Millisecond))), []string{"WithTTL"}},
 		{e.latchCalls(c.Latch(name, holdfast.WithTTL(99*time.Millisecond))), []string{"WithTTL"}},
 		{e.latchCalls(c.Latch(name, holdfast.WithoutRenewal())), []string{"WithoutRenewal"}},
-		{e.latchCalls(c.Latch(name, holdfast.WithMaxHold(time.Hour), holdfast.WithMinHold(time.Second))), []string{"WithMaxHold", "WithMinHold"}},
+		{e.latchCalls(c.Latch(name, holdfast.WithMaxHold(time.Hour), holdfast.WithMinHold(time.Second))),
+			[]string{"WithMaxHold", "WithMinHold"}},
 		{e.latchCalls(c.Latch(name, holdfast.WithPolling(time.Second, 1))), []string{"WithPolling"}},
-		{e.latchCalls(c.Latch(name, owner, holdfast.WithStrictOrder(), holdfast.WithLabel("l"))), []string{"WithOwner", "WithStrictOrder", "WithLabel"}},
+		{e.latchCalls(c.Latch(name, owner, holdfast.WithStrictOrder(), holdfast.WithLabel("l"))),
+			[]string{"WithOwner", "WithStrictOrder", "WithLabel"}},
 	} {
 		e.refuses(e.ctx(), bad.calls, bad.arguments...)
 	}
@@ -183,7 +190,8 @@ func badKinds(e *env) {
 	}
 	for _, err := range []error{
 		c.Mutex(name).Do(e.ctx(), nil), c.RWMutex(name).Do(e.ctx(), nil), c.RWMutex(name).RDo(e.ctx(), nil),
-		c.Semaphore(name, 1).Do(e.ctx(), 1, nil), c.All([]string{"a"}).Do(e.ctx(), nil), c.Election(name).Run(e.ctx(), nil),
+		c.Semaphore(name, 1).Do(e.ctx(), 1, nil), c.All([]string{"a"}).Do(e.ctx(), nil),
+		c.Election(name).Run(e.ctx(), nil),
 	} {
 		e.refused(err, "fn")
 	}
@@ -193,8 +201,10 @@ func badKinds(e *env) {
 func nilContexts(e *env) {
 	c := e.silent(nil)
 	var none context.Context
-	for _, calls := range []calls{e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)), e.semaphoreCalls(c.Semaphore(name, 1), 1),
-		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)), e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour)))} {
+	for _, calls := range []calls{e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
+		e.semaphoreCalls(c.Semaphore(name, 1), 1),
+		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)),
+		e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour)))} {
 		e.refuses(none, calls, "ctx")
 	}
 	e.refused(c.Semaphore(name, 1).Resize(none, 1), "ctx")
@@ -247,19 +257,27 @@ func badMutex(e *env) {
 		{"long name", long, nil, "name", "1025"},
 		{"zero TTL", name, []holdfast.Option{holdfast.WithTTL(0)}, "WithTTL", "0s"},
 		{"negative TTL", name, []holdfast.Option{holdfast.WithTTL(-time.Second)}, "WithTTL", "-1s"},
-		{"TTL below a millisecond", name, []holdfast.Option{holdfast.WithTTL(time.Microsecond)}, "WithTTL", "1µs"}, // trap 26
-		{"TTL too short", name, []holdfast.Option{holdfast.WithTTL(100*time.Millisecond - 1)}, "WithTTL", "99.999999ms"},
+		{"TTL below a millisecond", name, []holdfast.Option{holdfast.WithTTL(time.Microsecond)}, "WithTTL", "1µs"},
+		// trap 26
+		{"TTL too short", name, []holdfast.Option{holdfast.WithTTL(100*time.Millisecond - 1)}, "WithTTL",
+			"99.999999ms"},
 		{"TTL too long", name, []holdfast.Option{holdfast.WithTTL(5*time.Minute + 1)}, "WithTTL", "5m0.000000001s"},
 		{"zero max hold", name, []holdfast.Option{holdfast.WithMaxHold(0)}, "WithMaxHold", "0s"},
-		{"max hold too short", name, []holdfast.Option{holdfast.WithMaxHold(99 * time.Millisecond)}, "WithMaxHold", "99ms"},
+		{"max hold too short", name, []holdfast.Option{holdfast.WithMaxHold(99 * time.Millisecond)}, "WithMaxHold",
+			"99ms"},
 		{"zero min hold", name, []holdfast.Option{holdfast.WithMinHold(0)}, "WithMinHold", "0s"},
 		{"negative min hold", name, []holdfast.Option{holdfast.WithMinHold(-1)}, "WithMinHold", "-1ns"},
-		{"min hold above MaxTTL", name, []holdfast.Option{holdfast.WithMinHold(6 * time.Minute)}, "WithMinHold", "6m0s"},
-		{"min hold above max hold", name, []holdfast.Option{holdfast.WithMinHold(3 * time.Second), holdfast.WithMaxHold(2 * time.Second)}, "WithMinHold", "3s"},
+		{"min hold above MaxTTL", name, []holdfast.Option{holdfast.WithMinHold(6 * time.Minute)}, "WithMinHold",
+			"6m0s"},
+		{"min hold above max hold", name, []holdfast.Option{holdfast.WithMinHold(3 * time.Second),
+			holdfast.WithMaxHold(2 * time.Second)}, "WithMinHold", "3s"},
 		{"zero polling", name, []holdfast.Option{holdfast.WithPolling(0, 1)}, "WithPolling interval", "0s"},
-		{"negative polling", name, []holdfast.Option{holdfast.WithPolling(-time.Second, 1)}, "WithPolling interval", "-1s"},
-		{"polling too often", name, []holdfast.Option{holdfast.WithPolling(time.Microsecond, 0)}, "WithPolling interval", "1µs"},
-		{"negative attempts", name, []holdfast.Option{holdfast.WithPolling(time.Second, -1)}, "WithPolling attempts", "-1"},
+		{"negative polling", name, []holdfast.Option{holdfast.WithPolling(-time.Second, 1)}, "WithPolling interval",
+			"-1s"},
+		{"polling too often", name, []holdfast.Option{holdfast.WithPolling(time.Microsecond, 0)},
+			"WithPolling interval", "1µs"},
+		{"negative attempts", name, []holdfast.Option{holdfast.WithPolling(time.Second, -1)}, "WithPolling attempts",
+			"-1"},
 		{"empty owner", name, []holdfast.Option{holdfast.WithOwner("")}, "WithOwner", `""`},
 		{"long owner", name, []holdfast.Option{holdfast.WithOwner(long)}, "WithOwner", "1025"},
 		{"long label", name, []holdfast.Option{holdfast.WithLabel(long)}, "WithLabel", "1025"},

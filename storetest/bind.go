@@ -16,7 +16,6 @@ func bind() []test {
 		{"ends with the lease", bindLease, 0},
 		{"of a lease that has ended", bindEnded, 0},
 		{"of a group", bindGroup, 0},
-		{"enters what both hold", bindEnters, 0},
 		{"enters what outer leases hold", bindEntersOuter, 0},
 		{"bad arguments", bindArguments, 0},
 	}
@@ -34,7 +33,8 @@ func bindRequest(e *env) {
 	bound, unbind := lease.Bind(request)
 	defer unbind()
 	at, ok := bound.Deadline()
-	if want, _ := request.Deadline(); !ok || !at.Equal(want) || bound.Value(contextKey{}) != "value" || bound.Err() != nil {
+	if want, _ := request.Deadline(); !ok || !at.Equal(want) || bound.Value(contextKey{}) != "value" ||
+		bound.Err() != nil {
 		e.Errorf("deadline %v, value %v, ended %v", at, bound.Value(contextKey{}), bound.Err())
 	}
 	cancel(errCaller)
@@ -119,24 +119,6 @@ func bindGroup(e *env) {
 	e.release(request)
 }
 
-func bindEnters(e *env) {
-	a, b := e.client(), e.client()
-	one, request := e.lock(a.Mutex("one")), e.lock(a.Mutex("request"))
-	bound, unbind := one.Bind(leased.Context(request))
-	defer unbind()
-	for n, outer := range map[string]*holdfast.Lease{"one": one, "request": request} {
-		inner := e.under(bound, a.Mutex(n))
-		if inner.Token() != outer.Token() || inner.Owner() != outer.Owner() {
-			e.Errorf("%s was not entered", n)
-		}
-		e.release(inner)
-	}
-	e.is(e.tried(with(leased.Context(request), a.Mutex("one").TryLock)), holdfast.ErrHeld)
-	e.is(e.tried(with(bound, b.Mutex("one").TryLock)), holdfast.ErrHeld)
-	e.release(request)
-	e.release(one)
-}
-
 func bindEntersOuter(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
@@ -147,7 +129,8 @@ func bindEntersOuter(e *env) {
 	further := e.under(bound, c.Mutex("further")) // and bound once more
 	again, unbindAgain := further.Bind(bound)
 	defer unbindAgain()
-	for n, of := range map[string]*holdfast.Lease{"outer": outer, "inner": inner, "request": request, "below": below, "further": further} {
+	for n, of := range map[string]*holdfast.Lease{"outer": outer, "inner": inner, "request": request, "below": below,
+		"further": further} {
 		lease := e.under(again, c.Mutex(n))
 		if lease.Owner() != of.Owner() {
 			e.Errorf("%s was not entered", n)

@@ -179,7 +179,10 @@ func breakPermits(e *env) {
 	e.is(e.tried(take(b, 1)), holdfast.ErrHeld)
 	e.checkHeld(beside)
 	e.stopped(lease)
-	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return b.Semaphore(name, 3).Acquire(ctx, 2) }))
+	e.release(e.take(func(ctx context.Context) (*holdfast.Lease,
+		error) {
+		return b.Semaphore(name, 3).Acquire(ctx, 2)
+	}))
 	e.release(beside)
 }
 
@@ -192,8 +195,7 @@ func breakLeader(e *env) {
 	again := e.waitIn(e.ctx(), a, a.Election(name).Campaign)
 	e.stopped(lease)
 	second := again.in()
-	var leader holdfast.Leader
-	if err := e.answer(func() (err error) { leader, err = op.Election(name).Leader(e.ctx()); return err }); err != nil || leader.Token != second.Token() {
+	if leader, err := e.leader(op.Election(name)); err != nil || leader.Token != second.Token() {
 		e.Errorf("the leader has token %d, want %d: %v", leader.Token, second.Token(), err)
 	}
 	e.release(second)

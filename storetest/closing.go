@@ -60,7 +60,8 @@ func closeEnds(e *env) {
 func closeWakes(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	waiters := []*waiter{e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)),
+	waiters := []*waiter{e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)),
+		e.wait(e.ctx(), b, b.Mutex(name)),
 		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))}
 	e.close(b)
 	for _, w := range waiters {
@@ -103,7 +104,8 @@ func closedUse(e *env) {
 	lease := e.lock(c.Mutex(name))
 	made, ctx := c.Mutex(name), context.WithoutCancel(leased.Context(lease))
 	e.close(c)
-	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()), c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
+	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()),
+		c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
 		_, err := m.Lock(e.ctx())
 		e.is(err, holdfast.ErrClosed)
 		_, err = m.TryLock(ctx)
@@ -128,7 +130,8 @@ func closeUnderLoad(e *env) {
 		c := e.client()
 		var waiters []*waiter
 		for range 8 {
-			waiters = append(waiters, e.enter(e.ctx(), c.Mutex(name)), e.enter(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
+			waiters = append(waiters, e.enter(e.ctx(), c.Mutex(name)),
+				e.enter(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
 		}
 		e.close(c)
 		for _, w := range waiters {

@@ -53,12 +53,14 @@ func (e *env) victim(w *waiter, members int) lockinfo.Deadlock {
 	if !errors.As(w.err, &waited) || waited.Reason != holdfast.WaitDeadlock || waited.By != "" || waited.Err != nil {
 		e.Fatalf("it ended with %v, %v", w.lease, w.err)
 	}
-	for _, other := range []error{holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld, holdfast.ErrUnavailable} {
+	for _, other := range []error{holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld,
+		holdfast.ErrUnavailable} {
 		if errors.Is(w.err, other) {
 			e.Errorf("%q matches %q", w.err, other)
 		}
 	}
-	if n := len(waited.Deadlock.Members); n != members || waited.Name != waited.Deadlock.Members[0].Waits || waited.Waited <= 0 {
+	if n := len(waited.Deadlock.Members); n != members || waited.Name != waited.Deadlock.Members[0].Waits ||
+		waited.Waited <= 0 {
 		e.Errorf("a cycle of %d, want %d: %v", n, members, w.err)
 	}
 	return waited.Deadlock
@@ -123,7 +125,8 @@ func deadlockEvidence(e *env) {
 	plain := e.waitsUnder(inner, a, a.Mutex(name).Lock)
 	w := e.waitsUnder(inner, a, checkedMutex(a, name).Lock)
 	info := e.inspect(b, name)
-	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 || fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
+	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 ||
+		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
 		e.Errorf("the queue is told as %+v", info.Queue)
 	}
 	e.release(holder)
@@ -146,7 +149,8 @@ func deadlockRefused(e *env) {
 		e.release(e.lock(c.Mutex(name, check)))
 		return
 	}
-	for _, lock := range []locks{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock, c.Election(name, check).Campaign, c.All([]string{name}, check).Lock} {
+	for _, lock := range []locks{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock,
+		c.Election(name, check).Campaign, c.All([]string{name}, check).Lock} {
 		e.refused(second(lock(e.ctx())), "WithDeadlockCheck")
 	}
 	_, err := c.Deadlocks(e.ctx())

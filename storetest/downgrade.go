@@ -14,7 +14,6 @@ func downgrade() []test {
 		{"keeps the lease", downgradeKeeps, 0},
 		{"lets in who waits in the same process", downgradeLocal, 0},
 		{"lets them by who wait in the same process", downgradeJoins, queue},
-		{"and whoever writes in the same process waits", downgradeLocalWriter, 0},
 		{"of one entry of several", downgradeEntries, 0},
 		{"prolongs no lease that ends by itself", downgradeEnds, 0},
 		{"keeps a min hold", downgradeMinHold, 0},
@@ -31,12 +30,14 @@ func (e *env) downgrade(lease *holdfast.Lease) {
 
 func downgradeKeeps(e *env) {
 	a, b := e.client(), e.client()
-	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}, {holdfast.WithStrictOrder()}, {holdfast.WithTTL(time.Minute)}} {
+	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}, {holdfast.WithStrictOrder()},
+		{holdfast.WithTTL(time.Minute)}} {
 		lease := e.take(a.RWMutex(name, options...).Lock)
 		token, owner := lease.Token(), lease.Owner()
 		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		e.downgrade(lease)
-		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || leased.Context(lease).Err() != nil {
+		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil ||
+			leased.Context(lease).Err() != nil {
 			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), leased.Context(lease).Err())
 		}
 		e.checkHeld(lease)
@@ -89,19 +90,6 @@ func downgradeJoins(e *env) {
 	e.release(late.in())
 }
 
-func downgradeLocalWriter(e *env) {
-	c := e.client()
-	m := c.RWMutex(name)
-	lease := e.take(m.Lock)
-	writer := e.waitIn(e.ctx(), c, m.Lock)
-	e.downgrade(lease)
-	if err := e.check(lease); err != nil || writer.over() {
-		e.Errorf("a writer is in: %v, %v", writer.over(), err)
-	}
-	e.release(lease)
-	e.release(writer.in())
-}
-
 // Each entry is downgraded on its own. Other contenders get in with the last.
 func downgradeEntries(e *env) {
 	a, b := e.client(), e.client()
@@ -110,7 +98,8 @@ func downgradeEntries(e *env) {
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(outer)) })
 	e.downgrade(inner)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(inner)) }) // the outer lease writes
+	// the outer lease writes
+	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(inner)) })
 	e.release(outer)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
@@ -140,7 +129,8 @@ func downgradeEnds(e *env) {
 		<-time.After(after)
 		e.downgrade(lease)
 		if left := e.heldFor(b); left > ttl-after+slack || lease.Until().After(until) {
-			e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left, lease.Until().Sub(until))
+			e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left,
+				lease.Until().Sub(until))
 		}
 		e.release(lease)
 	}

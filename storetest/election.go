@@ -27,7 +27,6 @@ func election() []test {
 		{"run campaigns again after a loss", electionRunLost, 0},
 		{"run and the client's end", electionRunClosed, 0},
 		{"observe every leader", electionObserve, 0},
-		{"observe before there is one", electionObserveEarly, 0},
 		{"observe slowly", electionObserveSlow, 0},
 		{"observe until it ends", electionObserveEnds, 0},
 		{"check", electionCheck, 0},
@@ -112,7 +111,8 @@ func electionLeader(e *env) {
 	e.release(lease)
 	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
 	lease = e.take(a.Election(name, holdfast.WithLabel("mine")).Campaign)
-	if next, err := e.leader(b.Election(name)); err != nil || next.Owner != lease.Owner() || next.Label != "mine" || next.Since.Before(leader.Since) {
+	if next, err := e.leader(b.Election(name)); err != nil || next.Owner != lease.Owner() || next.Label != "mine" ||
+		next.Since.Before(leader.Since) {
 		e.Errorf("%+v after %+v, %v", next, leader, err)
 	}
 	e.release(lease)
@@ -251,7 +251,8 @@ func electionRunLost(e *env) {
 	m := c.Election(name, holdfast.WithMaxHold(ttl))
 	err := m.Run(ctx, func(ctx context.Context) error {
 		if terms++; terms < 4 {
-			e.is(e.ended(ctx), holdfast.ErrLost) // at the end of its max hold, or before, if a hand-over is not confirmed in time
+			// at the end of its max hold, or before, if a hand-over is not confirmed in time
+			e.is(e.ended(ctx), holdfast.ErrLost)
 			if err := m.Check(); !errors.Is(err, holdfast.ErrLost) {
 				e.Errorf("Check of a leader that goes on after its loss: %v", err)
 			}
@@ -320,7 +321,8 @@ func electionObserve(e *env) {
 	lease := e.take(a.Election(name).Campaign)
 	leaders, done := e.observe(ctx, c)
 	for i := range 6 {
-		if leader := e.next(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Label != []string{"A", "B"}[i%2] {
+		if leader := e.next(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() ||
+			leader.Label != []string{"A", "B"}[i%2] {
 			e.Fatalf("got %+v, want %q with %d", leader, lease.Owner(), lease.Token())
 		}
 		e.release(lease)
@@ -334,23 +336,6 @@ func electionObserve(e *env) {
 	if n := len(leaders); n > 0 {
 		e.Errorf("%d leaders were told twice", n)
 	}
-}
-
-func electionObserveEarly(e *env) {
-	a, b := e.client(), e.client()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var leaders <-chan holdfast.Leader
-	var done *waiter
-	leaders, done = e.observe(ctx, b)
-	b.await(holdfast.EventWatching, 1)
-	lease := e.take(a.Election(name).Campaign)
-	if leader := e.next(leaders, false); leader.Owner != lease.Owner() {
-		e.Errorf("got %+v", leader)
-	}
-	e.release(lease)
-	cancel()
-	done.failure()
 }
 
 // A slow observer gets the latest leader, not each.

@@ -16,7 +16,6 @@ func failures() []test {
 		{"a server that is away", unreachable, 0},
 		{"an answer that never comes", noAnswer, 0},
 		{"a wait without any answer", waitUnanswered, 0},
-		{"the texts", texts, 0},
 	}
 }
 
@@ -153,26 +152,14 @@ func waitUnanswered(e *env) {
 	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
 	defer cancel()
 	var waiters []*waiter
-	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0)} {
+	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(),
+		holdfast.WithPolling(time.Millisecond, 0)} {
 		waiters = append(waiters, e.enter(ctx, c.Mutex(name, option)))
 	}
 	for _, w := range waiters {
 		ended := w.gaveUp(context.DeadlineExceeded)
 		if e.is(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
 			e.Errorf("got %+v", ended)
-		}
-	}
-}
-
-// Texts name the lock, and are short however long the names are.
-func texts(e *env) {
-	long := string(make([]byte, 1024))
-	for _, err := range []error{
-		&holdfast.HeldError{Name: long, Holder: long}, &holdfast.WaitError{Name: long, Holder: long, Err: context.Canceled},
-		&holdfast.LostError{Name: long, Reason: holdfast.LossGone}, &holdfast.StoreError{Name: long, Err: context.Canceled},
-	} {
-		if text := err.Error(); len(text) > 700 || len(text) < 40 {
-			e.Errorf("%d bytes: %s", len(text), text)
 		}
 	}
 }

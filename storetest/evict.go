@@ -41,11 +41,13 @@ func (w *waiter) evicted() {
 	w.e.Helper()
 	lease, err := w.result()
 	var ended *holdfast.WaitError
-	if lease != nil || !errors.As(err, &ended) || ended.Name != name || ended.Reason != holdfast.WaitEvicted || ended.By != "OP" ||
+	if lease != nil || !errors.As(err, &ended) || ended.Name != name || ended.Reason != holdfast.WaitEvicted ||
+		ended.By != "OP" ||
 		ended.Err != nil || len(ended.Deadlock.Members) > 0 {
 		w.e.Errorf("the wait ended with %v, %v", lease, err)
 	}
-	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded} {
+	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled,
+		context.DeadlineExceeded} {
 		if errors.Is(err, other) {
 			w.e.Errorf("%v matches %v", err, other)
 		}
@@ -53,12 +55,15 @@ func (w *waiter) evicted() {
 }
 
 func evictEnds(e *env) {
-	a, b, c, d, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("D")), e.client(label("OP"))
+	a, op := e.client(), e.client(label("OP"))
+	b, c, d := e.client(label("B")), e.client(label("C")), e.client(label("D"))
 	lease := e.lock(a.Mutex(name))
-	one, two, three := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name)), e.wait(e.ctx(), d, d.Mutex(name))
+	one, two, three := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name)), e.wait(e.ctx(), d,
+		d.Mutex(name))
 	out := e.evict(op, "C")
 	two.evicted()
-	if info := e.inspect(op, name); info.Waiters != 2 || len(info.Queue) != 2 || info.Queue[0].Label != "B" || info.Queue[1].Label != "D" {
+	if info := e.inspect(op, name); info.Waiters != 2 || len(info.Queue) != 2 || info.Queue[0].Label != "B" ||
+		info.Queue[1].Label != "D" {
 		e.Errorf("the queue is %+v", info.Queue)
 	}
 	e.is(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)

@@ -49,7 +49,8 @@ func (e *env) lasts(lease *holdfast.Lease) {
 	after := time.Now()
 	most := extendTTL - extendTTL/100 - 5*time.Millisecond
 	if until := lease.Until(); !until.After(before) || until.Before(first.Add(most)) || until.After(after.Add(most)) {
-		e.Errorf("trusted for another %v after %v, before for %v", until.Sub(after), after.Sub(first), before.Sub(after))
+		e.Errorf("trusted for another %v after %v, before for %v", until.Sub(after), after.Sub(first),
+			before.Sub(after))
 	}
 	e.checkHeld(lease)
 }
@@ -242,7 +243,8 @@ func extendArguments(e *env) {
 	before := lease.Until()
 	var ended *holdfast.WaitError
 	err := lease.Extend(over)
-	if e.is(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) || !lease.Until().Equal(before) {
+	if e.is(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) ||
+		!lease.Until().Equal(before) {
 		e.Errorf("with a context that is over: %v", err)
 	}
 	e.release(lease)

@@ -62,7 +62,8 @@ func groupTokens(e *env) {
 	for range 3 {
 		lease := e.take(a.All([]string{"y", "x"}).Lock)
 		tokens := lease.Tokens()
-		if got := slices.Sorted(maps.Keys(tokens)); !slices.Equal(got, []string{"x", "y"}) || lease.Token() != tokens["x"] {
+		if got := slices.Sorted(maps.Keys(tokens)); !slices.Equal(got, []string{"x", "y"}) ||
+			lease.Token() != tokens["x"] {
 			e.Errorf("token %d of %v", lease.Token(), tokens)
 		}
 		e.release(lease)

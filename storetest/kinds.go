@@ -3,7 +3,8 @@ package storetest
 import "github.com/holdfast-go/holdfast"
 
 func kinds() []test {
-	return []test{{"of one name exclude each other", otherKinds, 0}, {"of a name that is free may change", kindsInTurn, 0}}
+	return []test{{"of one name exclude each other", otherKinds, 0},
+		{"of a name that is free may change", kindsInTurn, 0}}
 }
 
 // A use is a way to hold a name.
@@ -28,10 +29,14 @@ func (e *env) uses() []use {
 		}
 	}
 	all := []use{
-		{"mutex", func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).TryLock }, mutex, nil},
-		{"rwmutex", func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryLock }, write, nil},
+		{"mutex", func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).TryLock },
+			mutex, nil},
+		{"rwmutex", func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryLock },
+			write, nil},
 		{"rwmutex", read, write, read},
-		{"election", func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).TryCampaign }, lead, nil},
+		{"election",
+			func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).TryCampaign },
+			lead, nil},
 	}
 	if !e.backend.NoSemaphores {
 		all = append(all, use{"semaphore", permits(2, true), permits(2, false), permits(1, true)})

@@ -68,7 +68,8 @@ func latchMatrix(e *env) {
 		set, down, count, in error
 	}{
 		{"unset", func(*holdfast.Latch) {}, nil, holdfast.ErrNotHeld, holdfast.ErrNotHeld, context.DeadlineExceeded},
-		{"set", func(l *holdfast.Latch) { e.ok(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil, context.DeadlineExceeded},
+		{"set", func(l *holdfast.Latch) { e.ok(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil,
+			context.DeadlineExceeded},
 		{"open", func(l *holdfast.Latch) {
 			e.ok(l.Set(e.ctx(), 1))
 			e.ok(l.CountDown(e.ctx()))
@@ -100,7 +101,8 @@ func latchMatrix(e *env) {
 	var held *holdfast.HeldError
 	l := c.Latch("told")
 	e.ok(l.Set(e.ctx(), 3))
-	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) || held.Kind != "latch" || held.Holders != 3 || held.Name != "told" {
+	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) || held.Kind != "latch" || held.Holders != 3 ||
+		held.Name != "told" {
 		e.Errorf("got %+v", err)
 	}
 	e.count(l, 3)
@@ -207,7 +209,8 @@ func latchGivenUp(e *env) {
 	cancel()
 	err := w.failure()
 	var ended *holdfast.WaitError
-	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || ended.Name != name {
+	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) ||
+		ended.Name != name {
 		e.Errorf("got %v", err)
 	}
 	for what, err := range map[string]error{"Set": l.Set(ctx, 1), "CountDown": l.CountDown(ctx), "Wait": l.Wait(ctx)} {
@@ -224,7 +227,8 @@ func latchClosed(e *env) {
 	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
 	e.close(b)
 	e.is(w.failure(), holdfast.ErrClosed)
-	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()), b.Latch(name).Wait(e.ctx())} {
+	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()),
+		b.Latch(name).Wait(e.ctx())} {
 		e.is(err, holdfast.ErrClosed)
 	}
 	e.count(a.Latch(name), 1)

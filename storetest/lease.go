@@ -67,7 +67,8 @@ func leaseCheck(e *env) {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := lease.Check(over); !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || lease.Err() != nil {
+	if err := lease.Check(over); !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) ||
+		lease.Err() != nil {
 		e.Errorf("a check that is cancelled: %v; the lease: %v", err, lease.Err())
 	}
 	var none context.Context
@@ -99,7 +100,8 @@ func leaseLost(e *env) {
 	lease := e.take(with(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
 	cause := e.ended(leased.Context(lease))
 	var lost *holdfast.LostError
-	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() || lost.Reason != holdfast.LossExpired {
+	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() ||
+		lost.Reason != holdfast.LossExpired {
 		e.Errorf("got %v", cause)
 	}
 	if errors.Is(cause, context.Canceled) || ctx.Err() != nil {
@@ -121,7 +123,8 @@ func leaseZero(e *env) {
 		e.is(e.check(lease), holdfast.ErrNotHeld)
 		e.is(e.ended(leased.Context(lease)), holdfast.ErrNotHeld)
 		<-lease.Done()
-		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil || !lease.Until().IsZero() {
+		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil ||
+			!lease.Until().IsZero() {
 			e.Error("it holds something")
 		}
 	}

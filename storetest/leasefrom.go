@@ -16,7 +16,6 @@ func leaseFrom() []test {
 		{"under a lease's context", leaseFromContext, 0},
 		{"of a group", leaseFromGroup, 0},
 		{"under a bound context", leaseFromBound, 0},
-		{"the innermost", leaseFromInnermost, 0},
 		{"all", leaseFromAll, 0},
 		{"that has ended", leaseFromEnded, 0},
 		{"that was released in Do", leaseFromReleased, 0},
@@ -37,7 +36,8 @@ func (e *env) from(ctx context.Context) *holdfast.Lease {
 // same fails unless two leases are one entry into one hold.
 func (e *env) same(got, want *holdfast.Lease) {
 	e.Helper()
-	if got.Name() != want.Name() || got.Owner() != want.Owner() || !maps.Equal(got.Tokens(), want.Tokens()) || got.Done() != want.Done() {
+	if got.Name() != want.Name() || got.Owner() != want.Owner() || !maps.Equal(got.Tokens(), want.Tokens()) ||
+		got.Done() != want.Done() {
 		e.Errorf("got the lease of %q by %q with %v, want %q by %q with %v",
 			got.Name(), got.Owner(), got.Tokens(), want.Name(), want.Owner(), want.Tokens())
 	}
@@ -109,18 +109,6 @@ func leaseFromBound(e *env) {
 		e.same(e.from(again), one)
 	}
 	e.release(all, other, one)
-}
-
-// The innermost may be of another client.
-func leaseFromInnermost(e *env) {
-	a, b := e.client(), e.client()
-	outer := e.lock(a.Mutex("outer"))
-	inner := e.under(leased.Context(outer), b.Mutex("inner"))
-	again := e.under(leased.Context(inner), a.Mutex("outer"))
-	e.same(e.from(leased.Context(outer)), outer)
-	e.same(e.from(leased.Context(inner)), inner)
-	e.same(e.from(leased.Context(again)), again)
-	e.release(again, inner, outer)
 }
 
 func leaseFromEnded(e *env) {

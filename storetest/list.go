@@ -110,8 +110,10 @@ func listPattern(e *env) {
 		leases = append(leases, e.lock(a.Mutex(name)))
 	}
 	for pattern, want := range map[string][]string{
-		"": all, "*": all, "order:?": {"order:1", "order:2"}, "order:*": {"order:1", "order:2", "order:12", "order:[1]"}, "*1": {"order:1", "Order:1"},
-		"order:[2-9]": {"order:2"}, `\*`: {"*"}, "nothing": nil, "a}*": {"a}b"}, "a%*": {"a%7Db"}, "?}?": {"a}b"}, "[oO]rder:1": {"order:1", "Order:1"},
+		"": all, "*": all, "order:?": {"order:1", "order:2"},
+		"order:*": {"order:1", "order:2", "order:12", "order:[1]"}, "*1": {"order:1", "Order:1"},
+		"order:[2-9]": {"order:2"}, `\*`: {"*"}, "nothing": nil, "a}*": {"a}b"}, "a%*": {"a%7Db"}, "?}?": {"a}b"},
+		"[oO]rder:1": {"order:1", "Order:1"},
 	} {
 		e.lists(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
 	}
@@ -120,7 +122,8 @@ func listPattern(e *env) {
 
 func listHolders(e *env) {
 	a, b := e.client(label("A")), e.client(label("B"))
-	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.take(a.RWMutex("of both").RLock), e.take(b.RWMutex("of both").RLock)}
+	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.take(a.RWMutex("of both").RLock),
+		e.take(b.RWMutex("of both").RLock)}
 	all := []string{"of a", "of b", "of both"}
 	e.lists(a, holdfast.ListOptions{Label: "A"}, "of a", "of both")
 	e.lists(a, holdfast.ListOptions{Label: "C"})
@@ -158,7 +161,8 @@ func listQueueAlone(e *env) {
 	ticket := e.ticket(b.Mutex(name))
 	e.release(lease)
 	infos := e.list(a, holdfast.ListOptions{})
-	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 || info.Queue[0].Label != "B" {
+	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 ||
+		info.Queue[0].Label != "B" {
 		e.Errorf("got %+v", infos)
 	}
 	e.release(e.attached(b, ticket))

@@ -192,8 +192,10 @@ func readWriteMatrix() []test {
 		{"a writer waits for all readers", "+a r, +b r, ?c w, -a, !c, -b, =c", 0},
 		{"readers that stand together enter together", "+a w, ?b r, ?c r, ?d r, -a, =b, =c, =d", 0},
 		{"no reader passes a writer that waits", "+a r, ?b w, #c r, ?d r, -a, =b, !d, -b, =d", queue},
-		{"readers and writers in turn", "+a w, ?b r, ?c w, ?d r, ?e w, -a, =b, !c, !d, -b, =c, !d, !e, -c, =d, !e, -d, =e", queue},
-		{"readers enter up to the next writer", "+a w, ?b r, ?c r, ?d w, ?e r, -a, =b, =c, !d, !e, -b, !d, -c, =d, !e, -d, =e", queue},
+		{"readers and writers in turn",
+			"+a w, ?b r, ?c w, ?d r, ?e w, -a, =b, !c, !d, -b, =c, !d, !e, -c, =d, !e, -d, =e", queue},
+		{"readers enter up to the next writer",
+			"+a w, ?b r, ?c r, ?d w, ?e r, -a, =b, =c, !d, !e, -b, !d, -c, =d, !e, -d, =e", queue},
 		{"a writer that gives up lets readers by", "+a r, ?b w, ?c r, ?d r, <b, =c, =d", queue},
 		{"a writer that gives up before it is let in", "+a w, ?b w, ?c r, ?d w, <b, -a, =c, !d, -c, =d", queue},
 		{"a reader that gives up", "+a w, ?b r, ?c w, <b, -a, =c", queue},
@@ -205,7 +207,8 @@ func readWriteMatrix() []test {
 		{"a writer that is gone lets all readers in", "~a w, ?b r, ?c r, =b, =c, *a", 0},
 		{"what is in order stays so after an expiry", "~a w, ?b w, ?c r, ?d r, =b, !c, -b, =c, =d", queue},
 		{"a downgrade lets readers in", "+a w, ?b r, va, =b, #c w, +c r, -a, -b, -c, +d w", 0}, // trap 24
-		{"a downgrade lets in up to the next writer", "+a w, ?b r, ?c r, ?d w, ?e r, va, =b, =c, !d, !e, -b, -c, !d, -a, =d, !e, -d, =e", queue},
+		{"a downgrade lets in up to the next writer",
+			"+a w, ?b r, ?c r, ?d w, ?e r, va, =b, =c, !d, !e, -b, -c, !d, -a, =d, !e, -d, =e", queue},
 		{"a downgrade passes no writer", "+a w, ?b w, ?c r, va, !b, !c, #d r, -a, =b, !c, -b, =c", queue},
 		{"a downgraded lease is like a reader's", "+a w, va, +b r, ?c w, -b, !c, -a, =c", 0},
 	})

@@ -137,11 +137,14 @@ func sharedHandle(e *env) {
 
 func differentOptions(e *env) {
 	c := e.client()
-	for i, first := range []holdfast.Option{nil, holdfast.WithTTL(20 * time.Second), holdfast.WithoutRenewal(), holdfast.WithLabel("x"),
+	for i, first := range []holdfast.Option{nil, holdfast.WithTTL(20 * time.Second), holdfast.WithoutRenewal(),
+		holdfast.WithLabel("x"),
 		holdfast.WithOwner("o"), holdfast.WithStrictOrder(), holdfast.WithMaxHold(time.Minute)} {
 		lease := e.lock(c.Mutex(name, first))
-		for j, second := range []holdfast.Option{nil, holdfast.WithTTL(30 * time.Second), holdfast.WithMaxHold(time.Minute),
-			holdfast.WithPolling(time.Millisecond, 1), holdfast.WithOwner("p"), holdfast.WithStrictOrder(), holdfast.WithLabel("y")} {
+		for j, second := range []holdfast.Option{nil, holdfast.WithTTL(30 * time.Second),
+			holdfast.WithMaxHold(time.Minute),
+			holdfast.WithPolling(time.Millisecond, 1), holdfast.WithOwner("p"), holdfast.WithStrictOrder(),
+			holdfast.WithLabel("y")} {
 			if lease, err := e.reach(c.Mutex(name, second).TryLock); err == nil {
 				e.Errorf("%d and %d are in together", i, j)
 				e.release(lease)
@@ -159,7 +162,8 @@ func ownOptions(e *env) {
 	e.release(first)
 	second := w.in()
 	e.checkHeld(second)
-	if held := e.held(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second || time.Until(second.Until()) > 10*time.Second {
+	if held := e.held(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second ||
+		time.Until(second.Until()) > 10*time.Second {
 		e.Errorf("got %+v, trusted for %v", held, time.Until(second.Until()))
 	}
 	e.release(second)
@@ -180,7 +184,8 @@ func labels(e *env) {
 		e.release(lease)
 	}
 	lease := e.lock(c.Mutex(name))
-	if held := e.held(c.Mutex(name)); !strings.Contains(held.Holder, "@") || !strings.HasSuffix(held.Holder, fmt.Sprintf("/%d", os.Getpid())) {
+	if held := e.held(c.Mutex(name)); !strings.Contains(held.Holder, "@") ||
+		!strings.HasSuffix(held.Holder, fmt.Sprintf("/%d", os.Getpid())) {
 		e.Errorf("by default held by %q, want program@host/pid", held.Holder)
 	}
 	e.release(lease)

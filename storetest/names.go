@@ -17,9 +17,12 @@ func names() []test {
 // Trap 27. The keys of a lock lie in one slot, even if the name has the marks of a hash tag in it.
 func oddNames() []string {
 	return []string{
-		"a", " ", "two words", "\n", "line\nline\r\n", "\x00", "a\x00b", "{", "}", "{}", "}{", "}a", "{a}", "a{b}c", "{a}{b}", "}}", "{{", "a}", "%", "%%",
-		"%7D", "%257D", "%7d", "%25", "a:b", ":", "@", "*", "?", "[a-z]", "\\", "'", `"`, "äöü", "日本語", "\xff\xfe", "a\xffb", "\xc3", "1", "-1", "clock", "{}:clock",
-		strings.Repeat("n", 1024), strings.Repeat("}", 1024), strings.Repeat("%", 1024), strings.Repeat("\x00", 1024), strings.Repeat("é", 512),
+		"a", " ", "two words", "\n", "line\nline\r\n", "\x00", "a\x00b", "{", "}", "{}", "}{", "}a", "{a}", "a{b}c",
+		"{a}{b}", "}}", "{{", "a}", "%", "%%",
+		"%7D", "%257D", "%7d", "%25", "a:b", ":", "@", "*", "?", "[a-z]", "\\", "'", `"`, "äöü", "日本語", "\xff\xfe",
+		"a\xffb", "\xc3", "1", "-1", "clock", "{}:clock",
+		strings.Repeat("n", 1024), strings.Repeat("}", 1024), strings.Repeat("%", 1024), strings.Repeat("\x00", 1024),
+		strings.Repeat("é", 512),
 	}
 }
 

@@ -19,17 +19,20 @@ func observeLife(e *env) {
 	a, b := e.client(), e.client()
 	began := time.Now()
 	lease := e.lock(a.Mutex(name))
-	if granted := a.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Name != name || granted[0].Token != lease.Token() {
+	if granted := a.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Name != name ||
+		granted[0].Token != lease.Token() {
 		e.Errorf("granted: %+v", granted)
 	}
 	w := e.wait(e.ctx(), b, b.Mutex(name))
 	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	e.release(lease)
-	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() || released[0].Held <= 0 || released[0].Err != nil {
+	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() ||
+		released[0].Held <= 0 || released[0].Err != nil {
 		e.Errorf("released: %+v", released)
 	}
 	next := w.in()
-	if granted := b.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Waited <= 0 || granted[0].Token != next.Token() {
+	if granted := b.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Waited <= 0 ||
+		granted[0].Token != next.Token() {
 		e.Errorf("granted: %+v", granted)
 	}
 	e.release(next)
@@ -52,7 +55,8 @@ func observeRefused(e *env) {
 	lease := e.lock(a.Mutex(name))
 	_, err := b.Mutex(name).TryLock(e.ctx())
 	e.is(err, holdfast.ErrHeld)
-	if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].Name != name || refused[0].LockKind != "mutex" ||
+	if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].Name != name ||
+		refused[0].LockKind != "mutex" ||
 		refused[0].Contended || refused[0].Holder != "A" || refused[0].Err.Error() != err.Error() {
 		e.Errorf("%v, and refused: %+v", err, refused)
 	}
@@ -61,7 +65,8 @@ func observeRefused(e *env) {
 	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	cancel()
 	w.gaveUp(context.Canceled)
-	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 || gaveUp[0].Holder != "A" ||
+	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 ||
+		gaveUp[0].Holder != "A" ||
 		gaveUp[0].Context.Err() == nil || !errors.Is(gaveUp[0].Err, context.Canceled) {
 		e.Errorf("gave up: %+v", gaveUp)
 	}

@@ -56,7 +56,8 @@ func inspectFree(e *env) {
 	for range 2 {
 		// One master of a quorum may know the hold for a moment longer.
 		soon(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
-		if info := e.inspect(b, name); info.State() != lockinfo.StateFree || info.Kind != "" || info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
+		if info := e.inspect(b, name); info.State() != lockinfo.StateFree || info.Kind != "" ||
+			info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
 			e.Errorf("got %+v", info)
 		}
 		e.free(a.Mutex(name))
@@ -71,7 +72,8 @@ func inspectKinds(e *env) {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
 		info := e.inspect(b, name)
-		if hold := e.hold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld || hold.Label != "A" || hold.State != lockinfo.StateHeld {
+		if hold := e.hold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld ||
+			hold.Label != "A" || hold.State != lockinfo.StateHeld {
 			e.Errorf("a %s: got %+v", one.kind, info)
 		}
 		e.release(lease)
@@ -85,7 +87,8 @@ func inspectHold(e *env) {
 	took := time.Since(began) // the masters of a quorum grant within it, each at a time of its own
 	info := e.inspect(b, name)
 	hold := e.hold(info)
-	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != lockinfo.ModeExclusive || hold.TTL != 20*time.Second || hold.Fixed || hold.Permits != 0 {
+	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != lockinfo.ModeExclusive || hold.TTL != 20*time.Second ||
+		hold.Fixed || hold.Permits != 0 {
 		e.Errorf("got %+v", hold)
 	}
 	if hold.Token > lease.Token() || hold.LastToken < lease.Token() {
@@ -96,7 +99,8 @@ func inspectHold(e *env) {
 	}
 	// A quorum tells the time by the token, which a master whose clock is far ahead may have set.
 	unknown := hold.Since.IsZero() && len(info.Masters) > 0 && time.UnixMicro(hold.Token).After(info.At)
-	if !unknown && (hold.Since.IsZero() || hold.Since.After(info.At) || hold.Renewed.Before(hold.Since.Add(-took-slack))) || hold.Renewed.After(info.At) {
+	if !unknown && (hold.Since.IsZero() || hold.Since.After(info.At) ||
+		hold.Renewed.Before(hold.Since.Add(-took-slack))) || hold.Renewed.After(info.At) {
 		e.Errorf("held since %v, renewed at %v, inspected at %v", hold.Since, hold.Renewed, info.At)
 	}
 	e.here(hold.Host, hold.PID)
@@ -134,7 +138,8 @@ func inspectReaders(e *env) {
 	if info.Kind != "rwmutex" || info.Holders != 2 || labels != "AB" && labels != "BA" {
 		e.Errorf("held by %q: %+v", labels, info)
 	}
-	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" || info.Queue[0].Mode != lockinfo.ModeWrites {
+	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" ||
+		info.Queue[0].Mode != lockinfo.ModeWrites {
 		e.Errorf("queue: %+v", info.Queue)
 	}
 	e.release(one)
@@ -172,8 +177,10 @@ func inspectLatch(e *env) {
 	}
 	c := e.client()
 	e.ok(c.Latch(name).Set(e.ctx(), 2))
-	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1}, {Kind: lockinfo.KindLatch}} {
-		if info := e.inspect(c, name); info.Kind != want.Kind || info.State() != want.State() || info.Count != want.Count || info.Holders != 0 {
+	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1},
+		{Kind: lockinfo.KindLatch}} {
+		if info := e.inspect(c, name); info.Kind != want.Kind || info.State() != want.State() ||
+			info.Count != want.Count || info.Holders != 0 {
 			e.Errorf("got %+v, want %+v", info, want)
 		}
 		e.ok(c.Latch(name).CountDown(e.ctx()))
@@ -194,7 +201,8 @@ func inspectQueue(e *env) {
 	}
 	for i, text := range []string{"1st", "2nd", "3rd"} {
 		w := info.Queue[i]
-		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == lockinfo.AliveNo || w.ID == "" || strings.ContainsAny(w.ID, "|:") {
+		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == lockinfo.AliveNo ||
+			w.ID == "" || strings.ContainsAny(w.ID, "|:") {
 			e.Errorf("place %d: %+v", i+1, w)
 		}
 		if w.Since.IsZero() || w.Since.After(info.At) {
@@ -216,7 +224,8 @@ func inspectPlace(e *env) {
 		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
 	}
 	kept, behind := info.Queue[0], info.Queue[1]
-	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != lockinfo.AliveNo || behind.Label != "C" || behind.Place != 1 || behind.Kept {
+	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != lockinfo.AliveNo || behind.Label != "C" ||
+		behind.Place != 1 || behind.Kept {
 		e.Errorf("got %+v and %+v", kept, behind)
 	}
 	e.release(lease)
@@ -233,7 +242,8 @@ func inspectMinHold(e *env) {
 	if e.backend.NoSemaphores { // the masters of a quorum keep no more than the time
 		known = ""
 	}
-	if hold := e.hold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold || hold.Label != known || hold.By != "" ||
+	if hold := e.hold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold ||
+		hold.Label != known || hold.By != "" ||
 		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
 		e.Errorf("got %+v", info)
 	}

@@ -16,7 +16,6 @@ func order() []test {
 		{"strict order between goroutines of two clients", strictOrder, queue},
 		{"who gives up leaves the others in order", orderWithoutOne, queue},
 		{"a goroutine takes over the place of one that gives up", placeIsKept, queue},
-		{"what is in order stays so after an expiry", orderAfterExpiry, queue},
 	}
 }
 
@@ -111,19 +110,4 @@ func placeIsKept(e *env) {
 	first.gaveUp(context.Canceled)
 	e.release(lease)
 	s.were(e, "b2", "c")
-}
-
-// Trap 18: the first waiter in the queue is next, even if the holder never releases.
-func orderAfterExpiry(e *env) {
-	a := e.client()
-	clients := []*client{e.client(), e.client(), e.client()}
-	for _, c := range clients { // connecting may take longer than the lease lasts
-		e.release(e.lock(c.Mutex(name)))
-	}
-	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
-	var s served
-	for i, c := range clients {
-		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
-	}
-	s.were(e, "0", "1", "2")
 }

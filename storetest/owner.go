@@ -93,7 +93,8 @@ func ownerPrefix(e *env) {
 		{who{long + "1", ""}, who{long + "2", ""}},
 	} {
 		lease := e.lock(a.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.one.label)))
-		if got := e.held(b.Mutex(name, holdfast.WithOwner(test.other.owner), holdfast.WithLabel(test.other.label))); got.Holder != test.one.label {
+		if got := e.held(b.Mutex(name, holdfast.WithOwner(test.other.owner),
+			holdfast.WithLabel(test.other.label))); got.Holder != test.one.label {
 			e.Errorf("held by %q, want %q", got.Holder, test.one.label)
 		}
 		same := e.try(b.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.other.label)))

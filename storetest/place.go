@@ -177,7 +177,8 @@ func placeArguments(e *env) {
 		e.refused(err, "n")
 	}
 	if !e.backend.NoQueue {
-		for _, option := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMinHold(time.Second), holdfast.WithMaxHold(time.Second),
+		for _, option := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMinHold(time.Second),
+			holdfast.WithMaxHold(time.Second),
 			holdfast.WithPolling(time.Second, 1)} {
 			_, err := c.Mutex(name, option).Ticket(e.ctx(), 0)
 			e.refused(err, "lock")

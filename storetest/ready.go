@@ -40,12 +40,12 @@ func readyTakesNothing(e *env) {
 
 func readyRefused(e *env) {
 	for text, kind := range map[string]holdfast.StoreKind{
-		"LOADING Redis is loading the dataset in memory":                                              holdfast.StoreLoading,
-		"READONLY You can't write against a read only replica.":                                       holdfast.StoreReadOnly,
-		"NOAUTH Authentication required.":                                                             holdfast.StoreDenied,
-		"NOPERM this user has no permissions to run the 'eval' command":                               holdfast.StoreDenied,
-		"ERR unknown command 'EVAL'":                                                                  holdfast.StoreUnsupported,
-		"ERR Error running script (call to f_1): @user_script:2: READONLY You can't write: @user_scr": holdfast.StoreReadOnly,
+		"LOADING Redis is loading the dataset in memory":                             holdfast.StoreLoading,
+		"READONLY You can't write against a read only replica.":                      holdfast.StoreReadOnly,
+		"NOAUTH Authentication required.":                                            holdfast.StoreDenied,
+		"NOPERM this user has no permissions to run the 'eval' command":              holdfast.StoreDenied,
+		"ERR unknown command 'EVAL'":                                                 holdfast.StoreUnsupported,
+		"ERR Error running script (call to f_1): @user_script:2: READONLY You can't": holdfast.StoreReadOnly,
 	} {
 		err := e.faked(store.Reply{Refused: text}).Ready(e.ctx())
 		var failure *holdfast.StoreError

@@ -50,7 +50,8 @@ func reenter(e *env) {
 		e.release(lease)
 		e.is(lease.Release(), holdfast.ErrNotHeld)
 		if leased.Context(lease).Err() == nil || outer.Err() != nil || leased.Context(outer).Err() != nil {
-			e.Errorf("its own context: %v; that of the hold: %v, %v", leased.Context(lease).Err(), outer.Err(), leased.Context(outer).Err())
+			e.Errorf("its own context: %v; that of the hold: %v, %v", leased.Context(lease).Err(), outer.Err(),
+				leased.Context(outer).Err())
 		}
 		e.held(b.Mutex(name))
 	}
@@ -176,7 +177,8 @@ func reenterOften(e *env) {
 	ttl := holdfast.WithTTL(20 * time.Second)
 	rw := a.RWMutex("rw", ttl)
 	for _, test := range []struct{ enter, other locks }{
-		{a.Mutex(name, ttl).Lock, b.Mutex(name).TryLock}, {rw.Lock, b.RWMutex("rw").TryLock}, {rw.RLock, b.RWMutex("rw").TryLock},
+		{a.Mutex(name, ttl).Lock, b.Mutex(name).TryLock}, {rw.Lock, b.RWMutex("rw").TryLock},
+		{rw.RLock, b.RWMutex("rw").TryLock},
 	} {
 		leases := []*holdfast.Lease{e.take(test.enter)}
 		for range 30 {
@@ -184,7 +186,8 @@ func reenterOften(e *env) {
 		}
 		for _, lease := range leases {
 			var held *holdfast.HeldError
-			if err := e.tried(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
+			if err := e.tried(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second ||
+				held.Holders != 1 {
 				e.Errorf("got %v", err)
 			}
 			e.release(lease)

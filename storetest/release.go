@@ -90,7 +90,8 @@ func releaseEnds(e *env) {
 	e.release(lease, unasked, group)
 	for _, l := range []*holdfast.Lease{lease, unasked, group} {
 		e.is(l.Release(), holdfast.ErrNotHeld)
-		if ctx := leased.Context(l); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) || errors.Is(context.Cause(ctx), holdfast.ErrLost) {
+		if ctx := leased.Context(l); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) ||
+			errors.Is(context.Cause(ctx), holdfast.ErrLost) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}
 		e.is(l.Err(), holdfast.ErrNotHeld)

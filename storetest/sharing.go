@@ -94,7 +94,8 @@ func writerElsewhere(e *env) {
 	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
 	afterSlice()
 	late := e.waitIn(e.ctx(), a, m.RLock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(reader)) }) // a reader inside need not wait
+	// a reader inside need not wait
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(reader)) })
 	e.release(reader)
 	if err := e.check(inner); err != nil || writer.over() {
 		e.Errorf("the writer is in: %v, %v", writer.over(), err)

@@ -45,7 +45,8 @@ func (e *env) releaseOne(lease *holdfast.Lease) {
 	var lost *holdfast.LostError
 	switch {
 	case err == nil:
-	case handed && e.backend.Around == nil && (errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired):
+	case handed && e.backend.Around == nil && (errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) &&
+		lost.Reason == holdfast.LossExpired):
 		e.vague.Store(true)
 	default:
 		e.Errorf("Release: %v", err)
@@ -269,7 +270,8 @@ func (w *waiter) gaveUp(standard error) *holdfast.WaitError {
 		reason = holdfast.WaitOver
 	}
 	var ended *holdfast.WaitError
-	if lease != nil || !errors.As(err, &ended) || ended.Reason != reason || !errors.Is(err, standard) || errors.Is(err, holdfast.ErrHeld) {
+	if lease != nil || !errors.As(err, &ended) || ended.Reason != reason || !errors.Is(err, standard) ||
+		errors.Is(err, holdfast.ErrHeld) {
 		w.e.Fatalf("a wait that ended: %v, %v; want a WaitError that is %v", lease, err, standard)
 	}
 	return ended

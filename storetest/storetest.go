@@ -85,11 +85,17 @@ func Run(t *testing.T, backend Backend) {
 		places = noPlaces()
 	}
 	sections := []section{
-		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()}, {"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"evict", evicted}, {"extend", extend()}, {"group", group()},
-		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
-		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"operators", operators()}, {"order", order()}, {"owner", owner()},
-		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()},
-		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
+		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()},
+		{"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()},
+		{"evict", evicted}, {"extend", extend()}, {"group", group()},
+		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()},
+		{"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
+		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()},
+		{"operators", operators()}, {"order", order()}, {"owner", owner()},
+		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()},
+		{"release", release()}, {"renewal", renewal()},
+		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()},
+		{"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tickets", tickets()}, {"tokens", tokens()}, {"trace", tracing()}, {"waiting", waiting()},
 	}

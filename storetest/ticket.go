@@ -170,7 +170,8 @@ func ticketTimes(e *env) {
 	const least, most = 3 * time.Second, 6 * time.Second
 	a, b := e.client(), e.client()
 	began := time.Now()
-	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least), holdfast.WithMaxHold(most))), b)
+	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least),
+		holdfast.WithMaxHold(most))), b)
 	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
 	if took := time.Since(began); took < 2*time.Second || e.timed() && took > most {
 		e.Errorf("lost %v after the lock, want less than %v", took, most)
@@ -279,7 +280,8 @@ func ticketNone(e *env) {
 	_, err = a.Attach(nil, "") //nolint:staticcheck // a nil context is what is tested
 	e.refused(err, "ctx", "ticket")
 	for _, other := range []string{"1", "9"} { // the format before, and a later one
-		e.unattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):], holdfast.TicketFormat)
+		e.unattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):],
+			holdfast.TicketFormat)
 	}
 	e.release(e.attach(a, ticket))
 }

@@ -52,7 +52,8 @@ func minHoldCrash(e *env) {
 	a, b := e.client(), e.client()
 	const least = 500 * time.Millisecond
 	before := time.Now()
-	e.lock(a.Mutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(100*time.Millisecond), holdfast.WithoutRenewal()))
+	e.lock(a.Mutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(100*time.Millisecond),
+		holdfast.WithoutRenewal()))
 	w := e.enter(e.ctx(), b.Mutex(name))
 	next := w.in()
 	if took := w.at.Sub(before); took < least-slack {
@@ -130,7 +131,8 @@ func maxHoldEnds(e *env) {
 			e.Errorf("%s: ended after %v of %v", uses[i].kind, took, most)
 		}
 		if until := lease.Until(); until.After(after.Add(most)) {
-			e.Errorf("%s: trusted until %v after the grant, although %v is the most", uses[i].kind, until.Sub(after), most)
+			e.Errorf("%s: trusted until %v after the grant, although %v is the most", uses[i].kind, until.Sub(after),
+				most)
 		}
 		e.lost(lease.Err(), holdfast.LossMaxHold)
 		next := waiters[i].in() // although the holder does not release

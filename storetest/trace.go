@@ -44,7 +44,8 @@ func traceOfAHolder(e *env) {
 		want := func(events []holdfast.Event) {
 			e.Helper()
 			if len(events) != 1 || events[0].Holder != "A" || events[0].HolderTrace != someTrace ||
-				events[0].HolderToken != lease.Token() && !(e.backend.NoQueue && events[0].HolderToken == 0) { // too few masters named it
+				// too few masters named it
+				events[0].HolderToken != lease.Token() && !(e.backend.NoQueue && events[0].HolderToken == 0) {
 				e.Errorf("got %+v, want the holder A with token %d, in %s", events, lease.Token(), someTrace)
 			}
 		}
@@ -65,7 +66,8 @@ func traceOfAHolder(e *env) {
 		w = e.wait(e.ctx(), b, b.Mutex(name))
 		e.release(lease)
 		e.release(w.in())
-		if granted := b.of(holdfast.EventGranted); len(granted) != 2 || granted[1].Holder != "plain" || granted[1].HolderTrace != "" {
+		if granted := b.of(holdfast.EventGranted); len(granted) != 2 || granted[1].Holder != "plain" ||
+			granted[1].HolderTrace != "" {
 			e.Errorf("got %+v, want a holder that is not traced", granted)
 		}
 	}

@@ -28,11 +28,14 @@ func noEvictions() []test {
 func (e *env) unsupported(method string, err error) {
 	e.Helper()
 	var refused *holdfast.StoreError
-	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreUnsupported || refused.MayHaveApplied || refused.Name != name ||
-		refused.Op == "" || refused.Err == nil || !strings.Contains(err.Error(), refused.Err.Error()) || strings.Count(refused.Err.Error(), " ") < 5 {
+	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreUnsupported || refused.MayHaveApplied ||
+		refused.Name != name ||
+		refused.Op == "" || refused.Err == nil || !strings.Contains(err.Error(), refused.Err.Error()) ||
+		strings.Count(refused.Err.Error(), " ") < 5 {
 		e.Errorf("%s: got %v, want a StoreError that it is unsupported, and why", method, err)
 	}
-	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable, context.DeadlineExceeded} {
+	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable,
+		context.DeadlineExceeded} {
 		if errors.Is(err, other) {
 			e.Errorf("%s: %v looks like %v", method, err, other)
 		}
@@ -86,7 +89,8 @@ func evictRefused(e *env) {
 // atOnce fails if a call waited, or asked again, which takes as long as a release may.
 func (e *env) atOnce(c *client, began time.Time) {
 	e.Helper()
-	if late := append(c.of(holdfast.EventWaiting), c.of(holdfast.EventRetried)...); len(late) > 0 || e.timed() && time.Since(began) > 4*time.Second {
+	if late := append(c.of(holdfast.EventWaiting), c.of(holdfast.EventRetried)...); len(late) > 0 || e.timed() &&
+		time.Since(began) > 4*time.Second {
 		e.Errorf("not refused at once, but after %v: %+v", time.Since(began), late)
 	}
 }

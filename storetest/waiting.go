@@ -18,27 +18,13 @@ const roomy = 2 * time.Second
 
 func waiting() []test {
 	return []test{
-		{"until it is given back", untilReleased, 0},
 		{"until a holder that is gone has run out", untilExpired, 0},
-		{"until the deadline", untilDeadline, 0},
 		{"until the time of WithWait", untilWaitOver, 0},
-		{"until it is cancelled", untilCancelled, 0},
-		{"a cause of the caller's own", ownCause, 0},
+		{"until its context ends, with its cause", untilContextEnds, 0},
 		{"a context that was over before", overBefore, 0},
 		{"behind another goroutine until the deadline", behindAnother, 0},
 		{"a wait given up leaves nothing", givenUp, 0},
 		{"given up at the moment of the grant", givenUpAtGrant, 0},
-	}
-}
-
-// Trap 17 would make this test hang.
-func untilReleased(e *env) {
-	a, b := e.client(), e.client()
-	for range 10 {
-		lease := e.lock(a.Mutex(name))
-		w := e.wait(e.ctx(), b, b.Mutex(name))
-		e.release(lease)
-		e.release(w.in())
 	}
 }
 
@@ -62,22 +48,6 @@ func untilExpired(e *env) {
 	e.release(next)
 }
 
-func untilDeadline(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	ended := e.enter(ctx, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
-	answered := len(b.of(holdfast.EventWaiting)) > 0 // otherwise the time was over before
-	if ended.Name != name || answered && (ended.Holder != "A" || ended.Waited <= 0) {
-		e.Errorf("got %+v", ended)
-	}
-	if answered && errors.Is(ended, holdfast.ErrUnavailable) || errors.Is(ended, context.Canceled) {
-		e.Errorf("%v: the server had answered, and nobody cancelled", ended)
-	}
-	e.release(lease)
-}
-
 // names tells whether an error has the token of the holder's lease. Several masters may not agree
 // on it yet, and tell none.
 func (e *env) names(token int64, lease *holdfast.Lease) bool {
@@ -97,7 +67,8 @@ func untilWaitOver(e *env) {
 	}
 	answered := len(b.of(holdfast.EventWaiting)) > 0 // otherwise the time may have been over before
 	busy := errors.Is(err, holdfast.ErrWaitOver)
-	if errors.Is(err, holdfast.ErrHeld) != busy || answered && !busy || !busy && !errors.Is(err, holdfast.ErrUnavailable) ||
+	if errors.Is(err, holdfast.ErrHeld) != busy || answered && !busy || !busy &&
+		!errors.Is(err, holdfast.ErrUnavailable) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		e.Errorf("answered %v: %v", answered, err)
 	}
@@ -105,42 +76,42 @@ func untilWaitOver(e *env) {
 		e.Errorf("got %+v with token %d, want %d", waited, waited.Token, lease.Token())
 	}
 	var held *holdfast.HeldError
-	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" || held.Owner != "night job" || !e.names(held.Token, lease) {
+	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" ||
+		held.Owner != "night job" || !e.names(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
 	lease = e.lock(a.Mutex(name)) // nothing of the wait is left, and a hold without an owner shows no id
-	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" || !e.names(held.Token, lease) {
+	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" ||
+		!e.names(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
 }
 
-func untilCancelled(e *env) {
+func untilContextEnds(e *env) {
 	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(ctx, b, b.Mutex(name))
-	cancel()
-	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
-		e.Errorf("got %v", ended)
-	}
-	e.release(lease)
-}
-
-func ownCause(e *env) {
-	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	shutdown := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	w := e.wait(ctx, b, b.Mutex(name))
 	cancel(shutdown)
-	e.is(w.gaveUp(context.Canceled), shutdown)
+	ended := w.gaveUp(context.Canceled)
+	e.is(ended, shutdown)
+	if ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
+		e.Errorf("got %v", ended)
+	}
 	late, stop := context.WithTimeoutCause(context.Background(), 300*time.Millisecond, shutdown)
 	defer stop()
-	ended := e.enter(late, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
-	if e.is(ended, shutdown); errors.Is(ended, context.Canceled) {
-		e.Errorf("%v: nobody cancelled", ended)
+	before := len(b.of(holdfast.EventWaiting))
+	ended = e.enter(late, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
+	e.is(ended, shutdown)
+	answered := len(b.of(holdfast.EventWaiting)) > before // otherwise the time was over before
+	if ended.Name != name || answered && (ended.Holder != "A" || ended.Waited <= 0) {
+		e.Errorf("got %+v", ended)
+	}
+	if answered && errors.Is(ended, holdfast.ErrUnavailable) || errors.Is(ended, context.Canceled) {
+		e.Errorf("%v: the server had answered, and nobody cancelled", ended)
 	}
 	e.release(lease)
 }
@@ -151,11 +122,13 @@ func overBefore(e *env) {
 	cancel()
 	late, cancel := context.WithTimeout(context.Background(), -time.Second)
 	defer cancel()
-	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0), holdfast.WithOwner("o")} {
+	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0),
+		holdfast.WithOwner("o")} {
 		m := c.Mutex(name, option)
 		e.enter(cancelled, m).gaveUp(context.Canceled)
 		e.enter(late, m).gaveUp(context.DeadlineExceeded)
-		if lease, err := m.TryLock(cancelled); lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrHeld) {
+		if lease, err := m.TryLock(cancelled); lease != nil || !errors.Is(err, context.Canceled) ||
+			errors.Is(err, holdfast.ErrHeld) {
 			e.Errorf("TryLock: %v, %v", lease, err)
 		}
 	}

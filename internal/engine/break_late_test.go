@@ -22,15 +22,18 @@ func TestBreakAsHandedOver(t *testing.T) {
 		most          time.Duration // until the next gets in, at most
 	}
 	bubbles(t, map[string]row{
-		"grant, break":            {leased: true, most: late},
-		"grant, late break":       {broken: way{messages: late}, leased: true, most: 2 * late},
-		"late grant, break":       {grant: way{messages: late}, most: late},
-		"both late":               {grant: way{messages: late}, broken: way{messages: 2 * late}, leased: true, most: 3 * late},
-		"lost grant, break":       {grant: way{noMessages: true}, most: late},
-		"grant, lost break":       {broken: way{noMessages: true}, leased: true, most: claim},
-		"both lost":               {grant: way{noMessages: true}, broken: way{noMessages: true}, most: claim + 7*time.Second},
-		"grant, then silence":     {broken: silent, leased: true, most: claim + 7*time.Second},
-		"late break, slow answer": {grant: way{messages: late, back: late}, broken: way{messages: late / 2, back: late}, most: 3 * late},
+		"grant, break":      {leased: true, most: late},
+		"grant, late break": {broken: way{messages: late}, leased: true, most: 2 * late},
+		"late grant, break": {grant: way{messages: late}, most: late},
+		"both late": {grant: way{messages: late}, broken: way{messages: 2 * late}, leased: true,
+			most: 3 * late},
+		"lost grant, break": {grant: way{noMessages: true}, most: late},
+		"grant, lost break": {broken: way{noMessages: true}, leased: true, most: claim},
+		"both lost": {grant: way{noMessages: true}, broken: way{noMessages: true},
+			most: claim + 7*time.Second},
+		"grant, then silence": {broken: silent, leased: true, most: claim + 7*time.Second},
+		"late break, slow answer": {grant: way{messages: late, back: late}, broken: way{messages: late / 2, back: late},
+			most: 3 * late},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
 		lease := a.holds(engine.Options{})
@@ -102,10 +105,12 @@ func TestBreakBeforeAnswer(t *testing.T) {
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, op := newHost(t, server), newHost(t, server)
 		if test.listens {
-			kept := a.takes(a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
+			kept := a.takes(a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+				engine.Options{TTL: 15 * time.Second}))
 			waits := make(chan *engine.Lease)
 			go func() {
-				lease, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
+				lease, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+					engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
 				if err != nil {
 					t.Error(err)
 				}

@@ -85,7 +85,8 @@ func TestBreakLetsNextInAfterRelease(t *testing.T) {
 		if !op.breaks(protocol.Mutex, lease.Token(), false) {
 			t.Fatal("not broken")
 		}
-		if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != operator {
+		if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken ||
+			in.Holds[0].By != operator {
 			t.Errorf("Inspect: %+v", in)
 		}
 		if told := broken(t, lease).Sub(began); told > test.most {
@@ -153,7 +154,8 @@ func TestBreakReachesOwnClient(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator, Force: test.force})
+		done, err := a.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: lease.Token(), By: operator,
+			Force: test.force})
 		if test.most == 0 && (!done || err != nil || lease.Err() == nil) {
 			t.Fatalf("Break: %v, %v; the lease: %v", done, err, lease.Err())
 		}

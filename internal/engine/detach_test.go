@@ -356,7 +356,8 @@ func TestDetachWaitsForALateAsk(t *testing.T) {
 		a.lead(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			a.lead(nil) // for the next ask
 			time.AfterFunc(900*time.Millisecond, func() { _, _ = r.Ask(context.Background(), ask) })
-			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true, Err: errors.New("broken")}
+			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true,
+				Err: errors.New("broken")}
 		})
 		asked := time.Now()
 		lease, err := l.Acquire(t.Context())
@@ -388,7 +389,8 @@ func TestDetachFixedProlonged(t *testing.T) {
 				a, b = b, a
 				lease = a.attaches(d)
 				if until := lease.Until(); until.After(end) || until.Before(end.Add(-drift)) {
-					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted), end.Sub(granted))
+					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted),
+						end.Sub(granted))
 				}
 				end = lease.Until()
 			}

@@ -129,10 +129,12 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 		want func(error) bool
 	}
 	bubbles(t, map[string]row{
-		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() }, func(err error) bool { return errors.As(err, &cause) }},
+		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() },
+			func(err error) bool { return errors.As(err, &cause) }},
 		"released": {func(h *host, l *engine.Lease) { h.releases(l) },
 			func(err error) bool { return errors.Is(err, engine.ErrNotHeld) }},
-		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() }, func(err error) bool { return errors.Is(err, errClosed) }},
+		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() },
+			func(err error) bool { return errors.Is(err, errClosed) }},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
 		lease := a.holds(fixed)
@@ -258,32 +260,34 @@ func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 // Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
 // mode that it has.
 func TestLeaseExtendBesideDowngrade(t *testing.T) {
-	bubbles(t, map[string]bool{"after": true, "before": false}, func(t *testing.T, server *memory.Server, downgradeFirst bool) {
-		a := newHost(t, server)
-		spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-		lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
-		sleep(5 * time.Second)
-		a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
-		began := time.Now()
-		calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
-		if downgradeFirst {
-			calls[0], calls[1] = calls[1], calls[0]
-		}
-		first := make(chan error, 1)
-		go func() { first <- calls[0](t.Context()) }()
-		synctest.Wait()
-		if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
-			t.Error(err)
-		}
-		extended := a.since(began, "renew")
-		if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 || all[1].at.Sub(all[0].at) != 300*time.Millisecond {
-			t.Fatalf("sent %v", all)
-		}
-		trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
-		a.goes(way{})
-		if err := lease.Check(t.Context()); err != nil {
-			t.Errorf("Check: %v", err)
-		}
-		a.releases(lease)
-	})
+	bubbles(t, map[string]bool{"after": true, "before": false},
+		func(t *testing.T, server *memory.Server, downgradeFirst bool) {
+			a := newHost(t, server)
+			spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+			lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+			sleep(5 * time.Second)
+			a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+			began := time.Now()
+			calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
+			if downgradeFirst {
+				calls[0], calls[1] = calls[1], calls[0]
+			}
+			first := make(chan error, 1)
+			go func() { first <- calls[0](t.Context()) }()
+			synctest.Wait()
+			if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
+				t.Error(err)
+			}
+			extended := a.since(began, "renew")
+			if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 ||
+				all[1].at.Sub(all[0].at) != 300*time.Millisecond {
+				t.Fatalf("sent %v", all)
+			}
+			trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
+			a.goes(way{})
+			if err := lease.Check(t.Context()); err != nil {
+				t.Errorf("Check: %v", err)
+			}
+			a.releases(lease)
+		})
 }

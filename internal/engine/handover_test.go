@@ -40,29 +40,32 @@ func TestHandOverByMessageNeedsNoRequest(t *testing.T) {
 // Trap 4: a hand-over that is never renewed is trusted for its claim alone, from the hand-over on.
 // The next contender gets in when the claim is over.
 func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
-	bubbles(t, map[string]time.Duration{"at once": 0, "late message": 200 * time.Millisecond}, func(t *testing.T, server *memory.Server, late time.Duration) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		first, second := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
-		sleep(time.Second)
-		b.goes(way{noRequests: true, messages: late})
-		a.releases(lease)
-		released := time.Now()
-		held := first.in()
-		if until := held.Until(); until.After(released.Add(claim-margin(claim))) || until.Before(released.Add(claim/2)) {
-			t.Errorf("trusted for %v", until.Sub(released))
-		}
-		end := lost(t, held, engine.Expired)
-		if second.in(); second.at.Before(released.Add(claim)) || second.at.Before(end) {
-			t.Errorf("the next got in after %v", second.at.Sub(released))
-		}
-	})
+	bubbles(t, map[string]time.Duration{"at once": 0, "late message": 200 * time.Millisecond},
+		func(t *testing.T, server *memory.Server, late time.Duration) {
+			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			first, second := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
+			sleep(time.Second)
+			b.goes(way{noRequests: true, messages: late})
+			a.releases(lease)
+			released := time.Now()
+			held := first.in()
+			if until := held.Until(); until.After(released.Add(claim-margin(claim))) ||
+				until.Before(released.Add(claim/2)) {
+				t.Errorf("trusted for %v", until.Sub(released))
+			}
+			end := lost(t, held, engine.Expired)
+			if second.in(); second.at.Before(released.Add(claim)) || second.at.Before(end) {
+				t.Errorf("the next got in after %v", second.at.Sub(released))
+			}
+		})
 }
 
 // Trap 4: a message that comes when less than half of the claim is left is confirmed by asking. A
 // message that comes after the claim is no lease.
 func TestHandOverLateMessageIsConfirmed(t *testing.T) {
-	bubbles(t, map[string]time.Duration{"late in the claim": 400 * time.Millisecond, "after the claim": 700 * time.Millisecond}, func(t *testing.T, server *memory.Server, late time.Duration) {
+	bubbles(t, map[string]time.Duration{"late in the claim": 400 * time.Millisecond,
+		"after the claim": 700 * time.Millisecond}, func(t *testing.T, server *memory.Server, late time.Duration) {
 		a, b := newHost(t, server), newHost(t, server)
 		lease := a.holds(engine.Options{})
 		next := b.waits(t.Context(), engine.Options{})
@@ -71,7 +74,8 @@ func TestHandOverLateMessageIsConfirmed(t *testing.T) {
 		a.releases(lease)
 		released := time.Now()
 		next.in()
-		if asks := b.since(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 || !asks[0].at.Equal(next.at) {
+		if asks := b.since(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 ||
+			!asks[0].at.Equal(next.at) {
 			t.Errorf("in after %v, with %v", next.at.Sub(released), asks)
 		}
 	})
@@ -95,27 +99,28 @@ func TestHandOverMessageLostIsFoundByAsking(t *testing.T) {
 
 // Trap 20: a hand-over that crosses giving up goes on to the next contender, and nothing stays.
 func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
-	bubbles(t, map[string]time.Duration{"at one moment": 0, "before the message": 10 * time.Millisecond}, func(t *testing.T, server *memory.Server, late time.Duration) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		first, second := b.waits(ctx, engine.Options{}), c.waits(t.Context(), engine.Options{})
-		sleep(time.Second)
-		b.goes(way{messages: late})
-		released := time.Now()
-		go cancel()
-		a.releases(lease)
-		if <-first.done; first.err == nil {
-			b.releases(first.lease)
-		}
-		held := second.in()
-		if took := second.at.Sub(released); took > late+claim/2 {
-			t.Errorf("the next got in after %v", took)
-		}
-		c.releases(held)
-		sleep(3 * time.Second)
-		nothingLeft(t, server)
-	})
+	bubbles(t, map[string]time.Duration{"at one moment": 0, "before the message": 10 * time.Millisecond},
+		func(t *testing.T, server *memory.Server, late time.Duration) {
+			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			first, second := b.waits(ctx, engine.Options{}), c.waits(t.Context(), engine.Options{})
+			sleep(time.Second)
+			b.goes(way{messages: late})
+			released := time.Now()
+			go cancel()
+			a.releases(lease)
+			if <-first.done; first.err == nil {
+				b.releases(first.lease)
+			}
+			held := second.in()
+			if took := second.at.Sub(released); took > late+claim/2 {
+				t.Errorf("the next got in after %v", took)
+			}
+			c.releases(held)
+			sleep(3 * time.Second)
+			nothingLeft(t, server)
+		})
 }
 
 // Trap 20: the ask of one who gave up arrives after it was taken back, and joins the queue once

@@ -21,10 +21,11 @@ func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
 		most   time.Duration
 	}
 	bubbles(t, map[string]row{
-		"they waited long":             {waited: 3 * time.Second},
-		"they have just come":          {most: soon},
-		"the connection was lost":      {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
-		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond}, most: soon},
+		"they waited long":        {waited: 3 * time.Second},
+		"they have just come":     {most: soon},
+		"the connection was lost": {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
+		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond},
+			most: soon},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, op := newHost(t, server), newHost(t, server)
 		lease := a.waits(t.Context(), engine.Options{}).in()

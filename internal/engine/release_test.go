@@ -45,7 +45,8 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 		}
 		err := release()
 		var uncertain *engine.Uncertain
-		if test.certain && err != nil || !test.certain && (!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
+		if test.certain && err != nil || !test.certain &&
+			(!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
 			t.Errorf("got %v", err)
 		}
 		if n := len(a.since(time.Time{}, "free")); n != 2 {
@@ -94,9 +95,10 @@ func TestLeaseReleasedAfterLossLetsNextIn(t *testing.T) {
 		next     time.Duration // when the next gets in
 	}
 	bubbles(t, map[string]row{
-		"max hold":           {engine.Options{MaxHold: most}, engine.MaxHold, 0, most - margin(most)},
-		"fixed":              {engine.Options{Fixed: true}, engine.Expired, 0, ttl - margin(ttl)},
-		"fixed, min hold":    {engine.Options{Fixed: true, MinHold: least}, engine.Expired, 3500 * time.Millisecond, least},
+		"max hold": {engine.Options{MaxHold: most}, engine.MaxHold, 0, most - margin(most)},
+		"fixed":    {engine.Options{Fixed: true}, engine.Expired, 0, ttl - margin(ttl)},
+		"fixed, min hold": {engine.Options{Fixed: true, MinHold: least}, engine.Expired, 3500 * time.Millisecond,
+			least},
 		"max hold, min hold": {engine.Options{MaxHold: most, MinHold: most}, engine.MaxHold, 0, most},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b := newHost(t, server), newHost(t, server)

@@ -37,27 +37,29 @@ func TestLeaseRenewedEveryThirdOfTTL(t *testing.T) {
 
 // Trap 7: renewals that fail for a while do not end renewal, as long as trust lasts.
 func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
-	bubbles(t, map[string]way{"silent": silent, "answers are lost": {noAnswers: true}}, func(t *testing.T, server *memory.Server, bad way) {
-		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
-		a.goes(bad)
-		sleep(12 * time.Second)
-		a.goes(way{})
-		sleep(time.Minute)
-		if err := lease.Err(); err != nil {
-			t.Error(err)
-		}
-		if left := time.Until(lease.Until()); left < 9*time.Second {
-			t.Errorf("trusted for %v", left)
-		}
-		a.releases(lease)
-	})
+	bubbles(t, map[string]way{"silent": silent, "answers are lost": {noAnswers: true}},
+		func(t *testing.T, server *memory.Server, bad way) {
+			a := newHost(t, server)
+			lease := a.holds(engine.Options{})
+			a.goes(bad)
+			sleep(12 * time.Second)
+			a.goes(way{})
+			sleep(time.Minute)
+			if err := lease.Err(); err != nil {
+				t.Error(err)
+			}
+			if left := time.Until(lease.Until()); left < 9*time.Second {
+				t.Errorf("trusted for %v", left)
+			}
+			a.releases(lease)
+		})
 }
 
 // Trap 8: a release waits for the renewal under way, and a renewal that arrives after the release
 // makes no hold.
 func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
-	bubbles(t, map[string]time.Duration{"before the release": 500 * time.Millisecond, "after its time": 3 * time.Second}, func(t *testing.T, server *memory.Server, after time.Duration) {
+	bubbles(t, map[string]time.Duration{"before the release": 500 * time.Millisecond,
+		"after its time": 3 * time.Second}, func(t *testing.T, server *memory.Server, after time.Duration) {
 		a := newHost(t, server)
 		lease := a.holds(engine.Options{})
 		sleep(4 * time.Second)

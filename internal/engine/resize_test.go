@@ -93,7 +93,8 @@ func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 			t.Helper()
 			b.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 				b.lead(nil)
-				return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Denied, Err: errors.New("not yours")}
+				return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Denied,
+					Err: errors.New("not yours")}
 			})
 			sleep(2 * askEvery)
 			var failure *protocol.Failure
@@ -195,7 +196,8 @@ func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 		b.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			answer, err := r.Ask(ctx, ask)
 			if err != nil {
-				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.seen().Server, Claim: 500 * time.Millisecond})
+				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.seen().Server,
+					Claim: 500 * time.Millisecond})
 			}
 			return answer, err
 		})

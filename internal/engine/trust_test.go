@@ -67,7 +67,8 @@ func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 		asks    int
 	}
 	bubbles(t, map[string]row{
-		"slow":                      {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond}, 900 * time.Millisecond, false, 1},
+		"slow": {way{there: 300 * time.Millisecond, back: 600 * time.Millisecond},
+			900 * time.Millisecond, false, 1},
 		"when trust is almost over": {way{stopped: whole - 1}, whole - 1, false, 1},
 		"when trust is over":        {way{stopped: whole}, whole, false, 2},
 		"when the hold is over":     {way{stopped: 50 * time.Minute}, 50 * time.Minute, false, 2},

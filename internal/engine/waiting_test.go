@@ -13,23 +13,25 @@ import (
 
 // Waiting ends when its context does, to the nanosecond, whatever the network does (traps 20, 22).
 func TestMutexWaitEndsWithContext(t *testing.T) {
-	bubbles(t, map[string]way{"all is well": {}, "silent": silent, "slow": {there: 900 * time.Millisecond}}, func(t *testing.T, server *memory.Server, w way) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		b.goes(w)
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 1234567891)
-		defer cancel()
-		next := b.waits(ctx, engine.Options{})
-		var ended *engine.WaitEnded
-		if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) || next.at.Sub(began) != 1234567891 {
-			t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
-		}
-		b.goes(way{})
-		a.releases(lease)
-		sleep(5 * time.Second)
-		nothingLeft(t, server)
-	})
+	bubbles(t, map[string]way{"all is well": {}, "silent": silent, "slow": {there: 900 * time.Millisecond}},
+		func(t *testing.T, server *memory.Server, w way) {
+			a, b := newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			b.goes(w)
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 1234567891)
+			defer cancel()
+			next := b.waits(ctx, engine.Options{})
+			var ended *engine.WaitEnded
+			if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) ||
+				next.at.Sub(began) != 1234567891 {
+				t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
+			}
+			b.goes(way{})
+			a.releases(lease)
+			sleep(5 * time.Second)
+			nothingLeft(t, server)
+		})
 }
 
 // A goroutine that waits for another one of its process is not told that the server is away, if its
@@ -108,7 +110,8 @@ func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 
 // Traps 10 and 12: a caller that gives up after a lost answer leaves nothing behind.
 func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
-	bubbles(t, map[string]way{"answers are lost": {noAnswers: true}, "requests are late": {there: 950 * time.Millisecond}}, func(t *testing.T, server *memory.Server, w way) {
+	bubbles(t, map[string]way{"answers are lost": {noAnswers: true},
+		"requests are late": {there: 950 * time.Millisecond}}, func(t *testing.T, server *memory.Server, w way) {
 		a := newHost(t, server)
 		a.goes(w)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -129,7 +129,8 @@ func awaitLoss(t *testing.T, lease *holdfast.Lease, reason holdfast.Reason) time
 		t.Fatal("not lost within an hour")
 	}
 	var why *holdfast.LostError
-	if err := context.Cause(leased.Context(lease)); !errors.As(err, &why) || !errors.Is(err, holdfast.ErrLost) || why.Reason != reason {
+	if err := context.Cause(leased.Context(lease)); !errors.As(err, &why) || !errors.Is(err, holdfast.ErrLost) ||
+		why.Reason != reason {
 		t.Errorf("lost with %v, want %q", err, reason)
 	}
 	if err := lease.Err(); !errors.Is(err, holdfast.ErrLost) {

@@ -44,7 +44,10 @@ func TestConformance(t *testing.T) {
 					tb.Cleanup(func() { rdb.Close() })
 					return harness.Open(tb, rdb, config)
 				},
-				Left: func(_ testing.TB, prefix string) []string { clock.Tick(); return locks(srv.Redis.Keys(), prefix) },
+				Left: func(_ testing.TB, prefix string) []string {
+					clock.Tick()
+					return locks(srv.Redis.Keys(), prefix)
+				},
 			})
 		})
 	}

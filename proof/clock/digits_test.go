@@ -213,7 +213,8 @@ func TestQueueClockSetKeepsOrder(t *testing.T) {
 // A clock that is set forward by years ends holds and places, as if it was time that passed. All
 // waiters get in, one after the other, with tokens that grow.
 func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
-	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6, 1e15 - 5e6: 7_258_118_400e6} {
+	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6,
+		1e15 - 5e6: 7_258_118_400e6} {
 		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
 				s.clock.Show(time.UnixMicro(from))

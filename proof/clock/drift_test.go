@@ -27,7 +27,8 @@ func TestReaderRenewalsKeepOtherReader(t *testing.T) {
 		s.release(short)
 		for long.Err() == nil {
 			if _, err := c.RWMutex("n").TryLock(t.Context()); err == nil {
-				t.Fatalf("a writer is in at %v, and a reader is trusted for %v more", time.Since(began), time.Until(long.Until()))
+				t.Fatalf("a writer is in at %v, and a reader is trusted for %v more", time.Since(began),
+					time.Until(long.Until()))
 			}
 			sleep(5 * time.Millisecond)
 		}

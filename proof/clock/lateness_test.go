@@ -43,5 +43,6 @@ func overEmbedded(srv *embedded.Server) protocol.Protocol {
 		o.DisableIdentity = true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	return native.New(wire.Route(redisstore.New(rdb)), native.Config{Prefix: "p", Process: string(protocol.NewID()), Timeout: time.Second})
+	return native.New(wire.Route(redisstore.New(rdb)),
+		native.Config{Prefix: "p", Process: string(protocol.NewID()), Timeout: time.Second})
 }

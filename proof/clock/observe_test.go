@@ -66,7 +66,8 @@ func TestElectionTokenAheadIsObservedOnce(t *testing.T) {
 				if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("it ended with %v after %+v", err, leaders)
 				}
-				if len(leaders) != 2 || leaders[0] != leader || leaders[0].Owner != first.Owner() || leaders[1].Owner != second.Owner() {
+				if len(leaders) != 2 || leaders[0] != leader || leaders[0].Owner != first.Owner() ||
+					leaders[1].Owner != second.Owner() {
 					t.Fatalf("saw %+v, want two leaders", leaders)
 				}
 				if leaders[1].Since.Before(leaders[0].Since) {

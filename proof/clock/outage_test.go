@@ -21,7 +21,8 @@ func liveTTLs(t *testing.T) (rows []liveTTL) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) s \| (\d+) s \|$`).FindAllStringSubmatch(string(page), -1) {
+	rowOf := regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) s \| (\d+) s \|$`)
+	for _, row := range rowOf.FindAllStringSubmatch(string(page), -1) {
 		var times [3]time.Duration
 		for i, cell := range row[1:] {
 			n, _ := strconv.Atoi(cell)
@@ -74,13 +75,15 @@ func TestOutageIsOutlivedWithTheTTLOfTheTable(t *testing.T) {
 	for _, row := range liveTTLs(t) {
 		for how := range breakdowns {
 			t.Run(fmt.Sprint(row.outage, " ", how), func(t *testing.T) {
-				for _, before := range []time.Duration{1, 100 * time.Millisecond, 400 * time.Millisecond, 900 * time.Millisecond} {
+				for _, before := range []time.Duration{1, 100 * time.Millisecond, 400 * time.Millisecond,
+					900 * time.Millisecond} {
 					if outlive(t, how, row.ttl, row.ttl/3-before, row.outage) == 0 {
 						t.Errorf("a lease of %v is lost by an outage %v before its renewal", row.ttl, before)
 					}
 					early := min(grace, row.run/3)
 					if left := outlive(t, how, row.run, row.run/3-before, row.outage); left <= early {
-						t.Errorf("a lease of %v has %v left of an outage %v before its renewal: less than %v", row.run, left, before, early)
+						t.Errorf("a lease of %v has %v left of an outage %v before its renewal: less than %v", row.run,
+							left, before, early)
 					}
 				}
 				if outlive(t, how, row.ttl, row.ttl/2-1, row.outage) == 0 {

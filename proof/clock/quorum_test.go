@@ -233,10 +233,12 @@ func TestQuorumBreakWithSilentMasterIsQuick(t *testing.T) {
 					}
 					last := <-next
 					within("the next in", 100*time.Millisecond)
-					if err := op.ForceBreak(c.Context(), "n", last.Token()); err == nil || errors.Is(err, holdfast.ErrUnavailable) {
+					if err := op.ForceBreak(c.Context(), "n", last.Token()); err == nil ||
+						errors.Is(err, holdfast.ErrUnavailable) {
 						c.Errorf("by force: %v", err)
 					}
-					if err := op.Evict(c.Context(), "n", "a waiter"); err == nil || errors.Is(err, holdfast.ErrUnavailable) {
+					if err := op.Evict(c.Context(), "n", "a waiter"); err == nil ||
+						errors.Is(err, holdfast.ErrUnavailable) {
 						c.Errorf("evict: %v", err)
 					}
 					if err := op.Break(c.Context(), "n", lease.Token()); !errors.Is(err, holdfast.ErrNotHeld) {

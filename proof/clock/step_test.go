@@ -78,7 +78,8 @@ func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 				if !waiting {
 					waiter = s.startLock(b, "n")
 				}
-				if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk || g.lease.Token() <= lease.Token() {
+				if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk ||
+					g.lease.Token() <= lease.Token() {
 					t.Errorf("the next got in after %v, %v", g.at.Sub(stepped), g.err)
 				}
 			})
@@ -91,7 +92,8 @@ func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 func TestTokensGrowThroughClockSteps(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
-		for i, step := range []time.Duration{0, time.Hour, 0, -time.Hour, -2 * time.Hour, time.Hour, time.Hour, 24 * time.Hour, 0, time.Millisecond} {
+		for i, step := range []time.Duration{0, time.Hour, 0, -time.Hour, -2 * time.Hour, time.Hour, time.Hour,
+			24 * time.Hour, 0, time.Millisecond} {
 			s.clock.Ahead(step)
 			for _, actor := range []*actor{a, b, a} {
 				lease, err := actor.Mutex("n").TryLock(t.Context())
@@ -109,7 +111,8 @@ func TestTokensGrowThroughClockSteps(t *testing.T) {
 // A server's clock that is set between the last answer and the hand-over does not make its trust
 // longer.
 func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
-	for _, step := range []time.Duration{-time.Hour, -time.Second, -10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	for _, step := range []time.Duration{-time.Hour, -time.Second, -10 * time.Millisecond, 50 * time.Millisecond,
+		100 * time.Millisecond,
 		400 * time.Millisecond, time.Second, time.Hour} {
 		for name, silent := range map[string]bool{"": false, ", then silent": true} {
 			t.Run(fmt.Sprint(step, name), func(t *testing.T) {
@@ -182,7 +185,8 @@ func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
 				if took, want := at.Sub(granted), ends+c.late-margin(ends); took > want || took < want-want/50 {
 					t.Errorf("ended after %v, want %v", took, want)
 				}
-				if g := s.await(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk { // nobody releases the lease
+				// nobody releases the lease
+				if g := s.await(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk {
 					t.Errorf("the next got in after %v, %v", g.at.Sub(granted), g.err)
 				}
 			})

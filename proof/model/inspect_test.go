@@ -26,7 +26,8 @@ func (p *pair) inspect(t *rapid.T) {
 			if token := s.subscribers.token(h.ID); token != 0 && token != h.Token {
 				return "", fmt.Errorf("%s has token %d, and is told with %d", h.ID, token, h.Token)
 			}
-			if h.Until <= in.Server || h.Since > in.Server || h.State == protocol.HoldTaken && (h.Renewed < h.Since || h.Renewed > in.Server) {
+			if h.Until <= in.Server || h.Since > in.Server || h.State == protocol.HoldTaken &&
+				(h.Renewed < h.Since || h.Renewed > in.Server) {
 				return "", fmt.Errorf("at %d: %+v", in.Server, h)
 			}
 		}
@@ -58,7 +59,8 @@ func (p *pair) pages(c protocol.Protocol) (string, error) {
 func (p *pair) inspected(in protocol.Inspection) string {
 	var holds []string
 	for _, h := range in.Holds {
-		holds = append(holds, fmt.Sprintf("%s %d by %q: %+v, shared %v, weight %d, block %d, fixed %v, TTL %v", h.ID, h.State, h.By, h.Party, h.Shared,
+		holds = append(holds, fmt.Sprintf("%s %d by %q: %+v, shared %v, weight %d, block %d, fixed %v, TTL %v", h.ID,
+			h.State, h.By, h.Party, h.Shared,
 			h.Weight, h.Block, h.Fixed, h.TTL))
 	}
 	slices.Sort(holds)
@@ -67,7 +69,8 @@ func (p *pair) inspected(in protocol.Inspection) string {
 	if in.Kind == 0 {
 		permits = 0
 	}
-	return fmt.Sprintf("kind %d, %d of %d permits, %d hold: %s; %s wait: %s", in.Kind, in.Taken, permits, in.HoldCount, strings.Join(holds, ", "),
+	return fmt.Sprintf("kind %d, %d of %d permits, %d hold: %s; %s wait: %s", in.Kind, in.Taken, permits, in.HoldCount,
+		strings.Join(holds, ", "),
 		waiting, queueOf(in.Queue, waiting != "some"))
 }
 
@@ -76,7 +79,8 @@ func (p *pair) inspected(in protocol.Inspection) string {
 func queueOf(places []protocol.Place, certain bool) string {
 	var queue []string
 	for _, w := range places {
-		text := fmt.Sprintf("%s: %+v, shared %v, weight %d, kept %v, under %v, more %v", w.ID, w.Party, w.Shared, w.Weight, w.Kept, w.Under, w.More)
+		text := fmt.Sprintf("%s: %+v, shared %v, weight %d, kept %v, under %v, more %v", w.ID, w.Party, w.Shared,
+			w.Weight, w.Kept, w.Under, w.More)
 		if certain {
 			text += fmt.Sprintf(", closed %v, heard %d", w.Closed, w.Heard)
 		}
@@ -112,7 +116,8 @@ func TestInspectManyWaiters(t *testing.T) {
 					t.Fatalf("%d wait, want %d", in.QueueCount, waiting)
 				}
 				for _, place := range in.Queue {
-					if !want[place.ID] || place.Order <= page.After || place.Closed != (keep > 0 && place.ID != last.ID) {
+					if !want[place.ID] || place.Order <= page.After ||
+						place.Closed != (keep > 0 && place.ID != last.ID) {
 						t.Fatalf("after %d: %+v", page.After, place)
 					}
 					delete(want, place.ID)
@@ -151,7 +156,8 @@ func TestInspectWhereTheServerCannotTell(t *testing.T) {
 			k.joins(k.ticket(0), protocol.Held)
 			k.joins(waits, protocol.Queued)
 			in, err := k.p.Inspect(t.Context(), k.spec.Name, protocol.Page{Holds: 1, Queue: 1})
-			if err != nil || len(in.Queue) != 1 || in.Queue[0].Heard != protocol.HeardUnknown || in.Queue[0].ID != waits.ID ||
+			if err != nil || len(in.Queue) != 1 || in.Queue[0].Heard != protocol.HeardUnknown ||
+				in.Queue[0].ID != waits.ID ||
 				fmt.Sprint(in.Queue[0].Under, in.Queue[0].More) != fmt.Sprint(waits.Under, true) {
 				t.Errorf("%+v, %v", in, err)
 			}

@@ -41,8 +41,10 @@ func newKeeper(t *testing.T, srv *redisserver.Server, user string, change func(w
 	}
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { rdb.Close() })
-	k := &keeper{T: t, srv: srv, told: newSubscribers(), spec: protocol.Spec{Name: t.Name(), Kind: protocol.Mutex, Claim: time.Minute, Life: 18 * time.Second}}
-	k.p = native.New(change(wire.Route(redisstore.New(rdb))), native.Config{Prefix: "kept", Process: fmt.Sprintf("%022d", 1), Timeout: 10 * time.Second})
+	k := &keeper{T: t, srv: srv, told: newSubscribers(),
+		spec: protocol.Spec{Name: t.Name(), Kind: protocol.Mutex, Claim: time.Minute, Life: 18 * time.Second}}
+	k.p = native.New(change(wire.Route(redisstore.New(rdb))),
+		native.Config{Prefix: "kept", Process: fmt.Sprintf("%022d", 1), Timeout: 10 * time.Second})
 	if err := k.p.Ready(t.Context(), k.spec.Name); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +238,8 @@ func TestKeptPlaceOfferNotTakenUp(t *testing.T) {
 	k.frees(holder)
 	k.hears(kept, true)
 	for late := time.After(30 * time.Second); ; {
-		got, err := k.p.Bind(k.spec).Ask(t.Context(), protocol.Ask{Ticket: behind, InLine: true, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+		got, err := k.p.Bind(k.spec).Ask(t.Context(),
+			protocol.Ask{Ticket: behind, InLine: true, TTL: forever, Deadline: time.Now().Add(time.Minute)})
 		if err == nil && got.Status == protocol.Held {
 			break
 		}

@@ -130,11 +130,13 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 	kept, again := a.ticket.Keep > 0, a.inLine
 	leaving := kept && again && a.listening == nil
 	a.open = kept && again && !leaving
-	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID, a.client, a.spec.Owner,
+	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID,
+		a.client, a.spec.Owner,
 		a.spec.Shared, a.ticket.Weight, a.spec.Permits, join, kept, leaving)
 	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
-		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: again, Leaving: leaving,
-			TTL: forever, Deadline: time.Now().Add(time.Minute)})
+		got, err := c.Bind(a.spec).Ask(context.Background(),
+			protocol.Ask{Ticket: a.ticket, Join: join, InLine: again, Leaving: leaving,
+				TTL: forever, Deadline: time.Now().Add(time.Minute)})
 		if got.Status == protocol.Queued || kept {
 			a.inLine = true
 		}
@@ -146,13 +148,15 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 
 // swap asks with one attempt and gives another back in the same request.
 func (p *pair) swap(t *rapid.T, a, old *try) {
-	p.both(t, fmt.Sprintf("ask %s by %d and release %s", a.ticket.ID, a.client, old.ticket.ID), a.client, func(s *side, c protocol.Protocol) (string, error) {
-		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: true, Release: &old.ticket, TTL: forever,
-			Deadline: time.Now().Add(time.Minute)})
-		a.inLine = got.Status == protocol.Queued
-		s.subscribers.grant(a.ticket.ID, got)
-		return p.said(got), err
-	})
+	p.both(t, fmt.Sprintf("ask %s by %d and release %s", a.ticket.ID, a.client, old.ticket.ID), a.client,
+		func(s *side, c protocol.Protocol) (string, error) {
+			got, err := c.Bind(a.spec).Ask(context.Background(),
+				protocol.Ask{Ticket: a.ticket, Join: true, Release: &old.ticket, TTL: forever,
+					Deadline: time.Now().Add(time.Minute)})
+			a.inLine = got.Status == protocol.Queued
+			s.subscribers.grant(a.ticket.ID, got)
+			return p.said(got), err
+		})
 }
 
 // spec draws who asks.
@@ -249,7 +253,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"ask": func(t *rapid.T) {
 			p.n++
 			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
-			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
+			a.ticket = protocol.Ticket{ID: id(runs.Add(1)),
+				Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
 			if p.kind == protocol.Semaphore {
 				a.ticket.Weight = rapid.Int64Range(1, a.spec.Permits).Draw(t, "weight")
 			}
@@ -257,11 +262,13 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			if join && p.kind != protocol.Election && rapid.IntRange(0, 2).Draw(t, "kept") == 0 {
 				a.ticket.Keep = forever
 			} else if rapid.IntRange(0, 3).Draw(t, "evidence") == 0 {
-				a.ticket.Under = []protocol.Evidence{{Name: "under:1+", ID: id(runs.Add(1))}, {Name: "\x00|keep:1:1", ID: id(runs.Add(1))}}
+				a.ticket.Under = []protocol.Evidence{{Name: "under:1+", ID: id(runs.Add(1))},
+					{Name: "\x00|keep:1:1", ID: id(runs.Add(1))}}
 				a.ticket.More = rapid.Bool().Draw(t, "more")
 			}
 			if a.ticket.Keep == 0 && rapid.IntRange(0, 3).Draw(t, "traced") == 0 {
-				a.ticket.Trace = rapid.SampledFrom([]string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "keep:1:1"}).Draw(t, "trace")
+				a.ticket.Trace = rapid.SampledFrom([]string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+					"keep:1:1"}).Draw(t, "trace")
 			}
 			p.tries = append(p.tries, a)
 			p.ask(t, a, join)
@@ -296,7 +303,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			}
 			// Both learn of the crash by the next request that hands on. The scripts have more
 			// requests that do not hand on.
-			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever, Label: "model",
+			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever,
+				Label:  "model",
 				Shared: p.kind == protocol.Semaphore, Permits: a.spec.Permits}}
 			next.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1, Weight: min(1, a.spec.Permits)}
 			p.tries = append(p.tries, next)
@@ -314,33 +322,41 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		},
 		"free, kept by its min hold": func(t *rapid.T) {
 			a := p.some(t)
-			p.both(t, "free and keep "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
-				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket, Keep: time.Now().Add(forever).UnixMicro()})
-				return fmt.Sprint(was), err
-			})
+			p.both(t, "free and keep "+string(a.ticket.ID), a.client,
+				func(_ *side, c protocol.Protocol) (string, error) {
+					was, err := c.Bind(a.spec).Free(context.Background(),
+						protocol.Free{Ticket: a.ticket, Keep: time.Now().Add(forever).UnixMicro()})
+					return fmt.Sprint(was), err
+				})
 		},
 		"renew": func(t *rapid.T) {
 			a := p.some(t)
-			p.both(t, "renew "+string(a.ticket.ID), a.client, func(s *side, c protocol.Protocol) (text string, err error) {
-				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.subscribers.token(a.ticket.ID), TTL: forever}},
-					func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
-				return text, err
-			})
+			p.both(t, "renew "+string(a.ticket.ID), a.client,
+				func(s *side, c protocol.Protocol) (text string, err error) {
+					c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket,
+						Token: s.subscribers.token(a.ticket.ID), TTL: forever}},
+						func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
+					return text, err
+				})
 		},
 		"break": func(t *rapid.T) {
 			a := p.some(t)
 			force := rapid.IntRange(0, 3).Draw(t, "force") == 0
 			ahead := rapid.SampledFrom([]int64{0, a.ticket.Block - 1}).Draw(t, "ahead") // any token of its block
-			p.both(t, fmt.Sprintf("break %s, by force: %v", a.ticket.ID, force), 0, func(s *side, c protocol.Protocol) (string, error) {
-				done, err := c.Break(context.Background(), p.name, protocol.Break{Kind: p.kind, Token: s.subscribers.token(a.ticket.ID) + ahead,
-					By: "op", Force: force})
-				return fmt.Sprint(done), err
-			})
+			p.both(t, fmt.Sprintf("break %s, by force: %v", a.ticket.ID, force), 0,
+				func(s *side, c protocol.Protocol) (string, error) {
+					done, err := c.Break(context.Background(), p.name,
+						protocol.Break{Kind: p.kind, Token: s.subscribers.token(a.ticket.ID) + ahead,
+							By: "op", Force: force})
+					return fmt.Sprint(done), err
+				})
 		},
 		"look": func(t *rapid.T) {
 			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
-				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever}).Look(context.Background(), nil)
-				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken), err
+				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim,
+					Life: forever}).Look(context.Background(), nil)
+				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken),
+					err
 			})
 		},
 	}
@@ -367,7 +383,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			shared.Shared = true
 			held := false
 			p.both(t, "downgrade "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
-				got, err := c.Bind(shared).Downgrade(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+				got, err := c.Bind(shared).Downgrade(context.Background(),
+					protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
 				if held = got.Status == protocol.Held; held {
 					a.spec = shared
 				}
@@ -379,7 +396,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		actions["resize"] = func(t *rapid.T) {
 			permits := rapid.Int64Range(1, 6).Draw(t, "permits")
 			p.both(t, fmt.Sprint("resize to ", permits), 0, func(_ *side, c protocol.Protocol) (string, error) {
-				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: claim, Life: forever}).
+				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: claim,
+					Life: forever}).
 					Resize(context.Background(), permits, time.Now().Add(time.Minute))
 			})
 		}

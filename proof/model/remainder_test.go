@@ -25,10 +25,12 @@ type brokenHold struct {
 func onBothSides(t *testing.T, name string, spec protocol.Spec, test func(*brokenHold)) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
+	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"),
+		"scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
 		t.Run(side+name, func(t *testing.T) {
 			k := &brokenHold{T: t, p: p, spec: spec, old: ticket()}
-			k.spec.Name, k.spec.Label, k.spec.Claim, k.spec.Life = fmt.Sprintf("broken %d", runs.Add(1)), "holder", forever, forever
+			k.spec.Name, k.spec.Label, k.spec.Claim, k.spec.Life = fmt.Sprintf("broken %d",
+				runs.Add(1)), "holder", forever, forever
 			answer, err := k.ask(k.spec, k.old, true, nil)
 			if err != nil || answer.Status != protocol.Held {
 				t.Fatalf("got %+v, %v", answer, err)
@@ -42,7 +44,8 @@ func onBothSides(t *testing.T, name string, spec protocol.Spec, test func(*broke
 
 func ticket() protocol.Ticket { return protocol.Ticket{ID: id(runs.Add(1)), Block: 1} }
 
-func (k *brokenHold) ask(spec protocol.Spec, ticket protocol.Ticket, join bool, release *protocol.Ticket) (protocol.Answer, error) {
+func (k *brokenHold) ask(spec protocol.Spec, ticket protocol.Ticket, join bool,
+	release *protocol.Ticket) (protocol.Answer, error) {
 	return k.p.Bind(spec).Ask(k.Context(), protocol.Ask{Ticket: ticket, Join: join, Release: release, TTL: forever,
 		Deadline: time.Now().Add(time.Minute)})
 }
@@ -56,7 +59,8 @@ func (k *brokenHold) breaks() {
 }
 
 func (k *brokenHold) renew(ttl time.Duration) (renewed protocol.Renewed) {
-	k.p.Renew(context.Background(), []protocol.Renewal{{Resource: k.p.Bind(k.spec), Ticket: k.old, Token: k.token, TTL: ttl}},
+	k.p.Renew(context.Background(), []protocol.Renewal{{Resource: k.p.Bind(k.spec), Ticket: k.old, Token: k.token,
+		TTL: ttl}},
 		func(_ int, r protocol.Renewed) { renewed = r })
 	return renewed
 }
@@ -80,7 +84,8 @@ func (k *brokenHold) apart(what string) {
 	for _, owner := range []string{"", k.spec.Owner} {
 		spec := k.spec
 		spec.Owner = owner
-		if answer, err := k.ask(spec, ticket(), false, nil); err != nil || answer.Status != protocol.Busy || answer.Waiters != 0 {
+		if answer, err := k.ask(spec, ticket(), false, nil); err != nil || answer.Status != protocol.Busy ||
+			answer.Waiters != 0 {
 			k.Errorf("%s: got %+v, %v for owner %q", what, answer, err, owner)
 		}
 	}
@@ -113,7 +118,8 @@ func (k *brokenHold) late() {
 		if k.spec.Kind == protocol.ReadWrite {
 			shared := k.spec
 			shared.Shared = true
-			_, err := k.p.Bind(shared).Downgrade(k.Context(), protocol.Ask{Ticket: k.old, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+			_, err := k.p.Bind(shared).Downgrade(k.Context(),
+				protocol.Ask{Ticket: k.old, TTL: forever, Deadline: time.Now().Add(time.Minute)})
 			k.broken("downgrade"+when, err)
 		}
 		k.breaks()
@@ -126,7 +132,8 @@ func (k *brokenHold) late() {
 	}
 	k.apart("while the min hold of the holder lasts")
 	k.broken("renew after that", k.renew(forever).Err)
-	if look, err := k.p.Bind(k.spec).Look(k.Context(), nil); err != nil || look.Holder.Label != "" || look.Holders != 1 {
+	if look, err := k.p.Bind(k.spec).Look(k.Context(), nil); err != nil || look.Holder.Label != "" ||
+		look.Holders != 1 {
 		k.Errorf("a remainder alone is told as %+v, %v", look, err)
 	}
 	_, err := k.free(k.old, 0)
@@ -172,12 +179,14 @@ func TestRemainderKeepsGroupsOut(t *testing.T) {
 		other.Name += ", the other of two"
 		group := func(first protocol.Ticket) ([]protocol.Answer, error) {
 			until := time.Now().Add(time.Minute)
-			return k.p.AskAll(k.Context(), []protocol.Asking{{Resource: k.p.Bind(k.spec), Ask: protocol.Ask{Ticket: first, TTL: forever, Deadline: until}},
+			return k.p.AskAll(k.Context(), []protocol.Asking{{Resource: k.p.Bind(k.spec),
+				Ask: protocol.Ask{Ticket: first, TTL: forever, Deadline: until}},
 				{Resource: k.p.Bind(other), Ask: protocol.Ask{Ticket: ticket(), TTL: forever, Deadline: until}}})
 		}
 		for range 2 {
 			for what, first := range map[string]protocol.Ticket{"the holder": k.old, "another": ticket()} {
-				if answers, err := group(first); err != nil || answers[0].Status != protocol.Busy || answers[0].Holders != 1 {
+				if answers, err := group(first); err != nil || answers[0].Status != protocol.Busy ||
+					answers[0].Holders != 1 {
 					k.Errorf("%s: got %+v, %v", what, answers, err)
 				}
 			}
