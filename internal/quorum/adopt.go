@@ -91,7 +91,7 @@ func (p *Protocol) Status(ctx context.Context) ([]protocol.Node, error) {
 		return nil, errClosed
 	}
 	t := &tally{p: p}
-	p.meetNodes(p.nodes, within(ctx, time.Second)).collectRest(t.add)
+	p.meetNodes(p.nodes, deadlineWithin(ctx, time.Second)).collectRest(t.add)
 	nodes := t.nodes()
 	for _, a := range t.replies {
 		nodes[a.node.index].Age = a.facts.age()

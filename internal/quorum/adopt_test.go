@@ -127,15 +127,16 @@ func TestLoggerTellsOnceWhichNodesCount(t *testing.T) {
 	logged, to := newLogger()
 	p := open(t, start(t), Config{Process: string(id(1)), MaxTTL: memory, Logger: to})
 	n := p.nodes[0]
-	old, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
+	old, sent, err := n.askFacts(time.Now().Add(enough), "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !during(t, p, 30*time.Second, func() bool { return logged.count("a node counts again") == 3 }) {
 		t.Errorf("got %q", logged.texts)
 	}
-	n.heard(&old, sent, time.Now(), time.Now().Add(enough))
-	if n := logged.count("a node does not count; node=node 2; reason=its memory began "); n != 1 || logged.count("does not count") != 3 {
+	n.judgeFacts(&old, sent, time.Now(), time.Now().Add(enough))
+	if n := logged.count("a node does not count; node=node 2; reason=its memory began "); n != 1 ||
+		logged.count("does not count") != 3 {
 		t.Errorf("got %q", logged.texts)
 	}
 }

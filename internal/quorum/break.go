@@ -28,7 +28,7 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 	if b.Kind == 0 {
 		r.mode = ""
 	}
-	id, deadline := newID(), within(ctx, breakTimeout)
+	id, deadline := newID(), deadlineWithin(ctx, breakTimeout)
 	asked := r.sendBreak(id, b, deadline)
 	t := &tally{p: p}
 	var done, decided bool
@@ -42,14 +42,14 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 	})
 	switch {
 	case ended != nil:
-		err = &protocol.Failure{Op: "break", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: ended}
+		err = noAnswer("break", name, ended).Or(true)
 	case !decided:
 		failure := t.noMajority("break", name)
 		failure.Unknown = failure.Unknown || t.votes("X") > 0 // its holder may have been told
 		err = failure
 	}
 	if !done {
-		p.run(func() {
+		p.startWorker(func() {
 			for _, a := range t.replies {
 				r.takeBackAt(a, id, deadline)
 			}
@@ -95,24 +95,15 @@ func (r *resource) sendBreak(id protocol.ID, b protocol.Break, deadline time.Tim
 
 // breakAt asks one node.
 func (r *resource) breakAt(n *node, id protocol.ID, b protocol.Break, deadline time.Time) *reply {
-	out := &reply{node: n}
-	text, sent, received, err := n.askInTime(&r.p.scripts.breaks, r.spec.Name, deadline, func(notAfter string) []any {
+	return n.queryInTime(&r.p.scripts.breaks, r.spec.Name, deadline, func(notAfter string) []any {
 		return []any{nil, nil, 2, r.state, r.p.factsKey(), r.mode, wire.Digits16(b.Token), string(id), b.By, notAfter}
-	})
-	switch {
-	case err != nil:
-		out.err = err
-	case !out.readBreak(text):
-		out.err = n.unreadable("break", r.spec.Name, text)
-	default:
-		out.counts = n.heard(&out.facts, sent, received, deadline)
-	}
-	return out
+	}, (*reply).readBreak)
 }
 
 // takeBackAt takes back what a Break has done, or may yet do, at the node of a reply.
 func (r *resource) takeBackAt(a *reply, id protocol.ID, deadline time.Time) {
-	c := cleanup{resource: r, id: id, round: endless, how: freeBreak, notBefore: time.Now(), until: deadline.Add(r.spec.Life)}
+	c := cleanup{resource: r, id: id, round: endless, how: freeBreak, notBefore: time.Now(),
+		until: deadline.Add(r.spec.Life)}
 	switch {
 	case a.mayApply():
 		c.notBefore = deadline.Add(time.Millisecond)

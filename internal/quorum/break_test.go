@@ -82,11 +82,13 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
 				switch {
 				case want == "done" && masters[i] == 'h':
-					if hold != "" || remainder[:64] != before[i][string(id(1))][:64] || !strings.Contains(remainder, "by:7:breakerof:22:") {
+					if hold != "" || remainder[:64] != before[i][string(id(1))][:64] ||
+						!strings.Contains(remainder, "by:7:breakerof:22:") {
 						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 					}
 				case want == "done" && masters[i] == 'r': // it was broken before, and by both now
-					if hold != "" || remainder[:64] != before[i]["-"+string(id(1))][:64] || !strings.Contains(remainder, "by:2:byof:44:") {
+					if hold != "" || remainder[:64] != before[i]["-"+string(id(1))][:64] ||
+						!strings.Contains(remainder, "by:2:byof:44:") {
 						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 					}
 				case !maps.Equal(all, before[i]):
@@ -100,7 +102,8 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 // Any token of the hold's block will do, and no other. A second Break changes nothing but that it
 // is one more.
 func TestBreakEndsHoldOfToken(t *testing.T) {
-	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false, 1 << 53: false, 1<<63 - 1: false} {
+	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false,
+		1 << 53: false, 1<<63 - 1: false} {
 		servers, p := arranged(t, "---", "3mx")
 		put(t, 1, written("3mx", 7, 9), servers...)
 		put(t, 2, written("3mx", 0, 0), servers...)
@@ -114,7 +117,8 @@ func TestBreakEndsHoldOfToken(t *testing.T) {
 			if !want && !maps.Equal(after, before) {
 				t.Errorf("token %d: got %q, was %q", token, after, before)
 			}
-			if _, remains := after["-"+string(id(1))]; remains != want || after[string(id(2))] != before[string(id(2))] {
+			if _, remains := after["-"+string(id(1))]; remains != want ||
+				after[string(id(2))] != before[string(id(2))] {
 				t.Errorf("token %d: got %q", token, after)
 			}
 		}
@@ -136,11 +140,15 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 		"ask to wait": func(t *testing.T, h *atOne) {
 			is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }), 'R')
 		},
-		"repair":        func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.repair = true }), 'R') },
+		"repair": func(t *testing.T, h *atOne) {
+			is(t, h.asks(t, h.r, 1,
+				func(t *acquisition) { t.repair = true }), 'R')
+		},
 		"its owner":     func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 3, nil), 'B') },
 		"another owner": func(t *testing.T, h *atOne) { is(t, h.asks(t, h.of("p"), 3, nil), 'B') },
 		"nobody": func(t *testing.T, h *atOne) {
-			if a := h.asks(t, h.of(""), 3, nil); a.status != 'B' || !onlyRemainders(a.holder) || a.party != (protocol.Party{}) {
+			if a := h.asks(t, h.of(""), 3, nil); a.status != 'B' || !onlyRemainders(a.holder) ||
+				a.party != (protocol.Party{}) {
 				t.Errorf("got %+v", a)
 			}
 		},
@@ -157,7 +165,8 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 		},
 		"look": func(t *testing.T, h *atOne) {
 			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
-			if s.err != nil || s.standing() != (protocol.Standing{Server: s.facts.now, Holders: 1}) || s.holder != nobody {
+			if s.err != nil || s.standing() != (protocol.Standing{Server: s.facts.now, Holders: 1}) ||
+				s.holder != nobody {
 				t.Errorf("got %+v", s)
 			}
 		},
@@ -189,7 +198,8 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 // A Break that is taken back leaves the hold as it was, with the end that it had. A hold that
 // another Break has ended too comes back when both are taken back, in any order and twice.
 func TestBreakTakenBackRestoresHold(t *testing.T) {
-	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7}, "one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
+	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7},
+		"one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
 		t.Run(name, func(t *testing.T) {
 			h := broken(t)
 			left := map[int]bool{}
@@ -250,7 +260,8 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
 	h := broken(t)
 	over := h.remainder(t)
-	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+writtenUntil("", time.Now().Add(-time.Second), 0, 0)[:13]+over[16:])
+	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+writtenUntil("",
+		time.Now().Add(-time.Second), 0, 0)[:13]+over[16:])
 	h.frees(t, 7, 'b', endless, 0)
 	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
 		t.Errorf("held: %v", left)
@@ -305,7 +316,8 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	}
 	all[0].answers(nil)
 	n, r := p.nodes[0], mutexOf(p)
-	text, err := n.ask(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(), "3mx", wire.Digits16(7),
+	text, err := n.askScript(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(),
+		"3mx", wire.Digits16(7),
 		string(id(7)), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
 	if err != nil || text[0] != 'L' || fields(t, servers[0])[string(id(1))] != was {
 		t.Errorf("too late: %q, %v, %q", text, err, fields(t, servers[0]))

@@ -59,7 +59,8 @@ func brokenBy(by string, err error) bool {
 func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
-		"rrh": "broken", "bbh": "broken", "rrr": "broken", "rrd": "broken", "r-h": "broken", "rdh": "broken", "rdd": "broken",
+		"rrh": "broken", "bbh": "broken", "rrr": "broken", "rrd": "broken", "r-h": "broken", "rdh": "broken",
+		"rdd": "broken",
 		"---": "none", "--d": "none", "ddh": "failed",
 		"hhhrr": "given back", "rrrhh": "broken", "rrhhd": "broken", "rhh--": "broken", "rrhdd": "broken",
 	} {
@@ -86,7 +87,8 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 					eventually(t, "the master was told", func() bool {
 						all := fields(t, s)
 						remainder := all["-"+string(id(1))]
-						return all[string(id(1))] == "" && (remainder == "" || keep > 0 && end(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
+						return all[string(id(1))] == "" && (remainder == "" || keep > 0 &&
+							end(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
 							(masters[i] != 'b' || all[string(id(2))] != "")
 					})
 				}
@@ -132,7 +134,8 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 							t.Errorf("master %d has ended the hold", i+1)
 						}
 					case 'r', 'b':
-						if hold != "" || remainder == "" || end(t, remainder) > time.Now().Add(time.Minute).UnixMilli() {
+						if hold != "" || remainder == "" || end(t,
+							remainder) > time.Now().Add(time.Minute).UnixMilli() {
 							t.Errorf("master %d has %q", i+1, all)
 						}
 					}
@@ -163,7 +166,8 @@ func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 		reported++
 		var said *protocol.Broken
 		label, broken := labels[i]
-		if broken != errors.As(r.Err, &said) || !broken && !r.Held || broken && (said.By != label || said.Name != fmt.Sprint("y", i)) {
+		if broken != errors.As(r.Err, &said) || !broken && !r.Held || broken && (said.By != label ||
+			said.Name != fmt.Sprint("y", i)) {
 			t.Errorf("%d: got %+v", i, r)
 		}
 	})
@@ -174,7 +178,8 @@ func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 
 // A downgrade of what was broken says so.
 func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
-	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken", "---": "busy", "rhd": "failed",
+	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken",
+		"---": "busy", "rhd": "failed",
 		"hhhrr": "held", "rrrhh": "broken"} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "3rx")
@@ -231,8 +236,10 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 		token   int64
 		or      int64 // it depends on who answers first
 	}{
-		{"hhh", id(1), 7, 7}, {"hhd", id(1), 7, 7}, {"hht", id(1), 7, 0}, {"htt", id(1), 0, 0}, {"ttt", id(1), 0, 0}, {"bbb", id(2), 8, 8},
-		{"bbd", id(2), 8, 8}, {"rrr", "", 0, 0}, {"rrd", "", 0, 0}, {"rrh", "", 0, 0}, {"hhhtt", id(1), 7, 0}, {"httdd", id(1), 0, 0}, {"bbbdd", id(2), 8, 8},
+		{"hhh", id(1), 7, 7}, {"hhd", id(1), 7, 7}, {"hht", id(1), 7, 0}, {"htt", id(1), 0, 0}, {"ttt", id(1), 0, 0},
+		{"bbb", id(2), 8, 8},
+		{"bbd", id(2), 8, 8}, {"rrr", "", 0, 0}, {"rrd", "", 0, 0}, {"rrh", "", 0, 0}, {"hhhtt", id(1), 7, 0},
+		{"httdd", id(1), 0, 0}, {"bbbdd", id(2), 8, 8},
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			for _, join := range []bool{false, true} {
@@ -243,7 +250,8 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or || answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
+				if want(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or ||
+					answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
 					t.Errorf("got %+v, want %q with token %d", answer, c.who, c.token)
 				}
 			}
@@ -255,7 +263,8 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 // its time is over, also while a master does not answer; at a minority it keeps nobody from what a
 // majority agrees on.
 func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
-	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
+	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true,
+		"rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "3mx")
 			answer := tryAsk(t, mutexOf(p), 3)

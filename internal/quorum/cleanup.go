@@ -51,7 +51,7 @@ func (n *node) addCleanup(c cleanup) {
 	}
 	if !n.cleaning {
 		n.cleaning = true
-		n.p.run(n.runCleanups)
+		n.p.startWorker(n.runCleanups)
 	}
 }
 
@@ -59,7 +59,9 @@ func (n *node) addCleanup(c cleanup) {
 func (n *node) dropPlaceCleanup(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.pendingCleanups = slices.DeleteFunc(n.pendingCleanups, func(c cleanup) bool { return c.how == freePlace && c.id == id })
+	n.pendingCleanups = slices.DeleteFunc(n.pendingCleanups, func(c cleanup) bool {
+		return c.how == freePlace && c.id == id
+	})
 }
 
 // runCleanups does cleanups until there are none. A node that does not answer is asked a few times
@@ -140,7 +142,7 @@ func (n *node) cleanUp(due []cleanup, silent, last bool) bool {
 	for i := range due {
 		all.Go(func() {
 			_, _, err := n.freeHold(&due[i], deadline)
-			failed[i] = passing(err)
+			failed[i] = isPassing(err)
 		})
 	}
 	all.Wait()
@@ -160,16 +162,16 @@ func (n *node) keepCleanups(c ...cleanup) {
 
 var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
 
-// freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'),
+// freeHold gives one ticket back at the node. It reports whether the ticket had a hold there ('1'),
 // had none ('0'), or had one that was broken ('R'), by a caller with the label by.
 func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
 	r := c.resource
 	if !n.awaitAsks(c.id, deadline) {
-		return 0, by, &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
+		return 0, by, n.noAnswer("release", r.spec.Name, errEarlier)
 	}
 	if c.how == freeWaiter { // from here on an ask follows, and an ask that came before wants its place
 		defer n.releaseSent(r.spec.Name)()
-		if n.p.asks(c.id) {
+		if n.p.isWaiting(c.id) {
 			return '0', by, nil
 		}
 	}
@@ -177,8 +179,8 @@ func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string,
 	if !c.keep.IsZero() {
 		keep = max(0, int64(math.Ceil(time.Until(c.keep).Seconds()*1000)))
 	}
-	text, err := n.ask(&n.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
-		string(c.id), r.mode, wire.Digits16(c.round), keep, string(c.how), c.waiter})
+	text, err := n.askScript(&n.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting,
+		r.watching, string(c.id), r.mode, wire.Digits16(c.round), keep, string(c.how), c.waiter})
 	if err != nil {
 		return 0, by, err
 	}
@@ -192,8 +194,8 @@ func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string,
 	return text[0], by, nil
 }
 
-// passing tells whether a request that failed may do better later.
-func passing(err error) bool {
+// isPassing reports whether a request that failed may do better later.
+func isPassing(err error) bool {
 	var failure *protocol.Failure
 	return errors.As(err, &failure) && failure.Again()
 }

@@ -24,8 +24,8 @@ type clock struct {
 	since  time.Time // what was asked for before bounds nothing
 }
 
-// forward tells whether an answer is of a clock that was set forward by more than a leap. If it is
-// not, the answer is noted.
+// forward reports whether an answer is of a clock that was set forward by more than a leap. If it
+// is not, the answer is noted.
 func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Duration) bool {
 	return c.lead(now, born, sent, received, leap) > 0
 }

@@ -13,9 +13,12 @@ func TestClockCeilingIsNotBeforeEndOfTrust(t *testing.T) {
 	const server = 100_000_000
 	sent := time.Now()
 	for name, test := range map[string]struct{ took, end, margin, want time.Duration }{
-		"a fast answer":               {time.Millisecond, 10 * time.Second, 105 * time.Millisecond, 10*time.Second - time.Millisecond},
-		"a slow answer":               {400 * time.Millisecond, 10 * time.Second, 300 * time.Millisecond, 9700*time.Millisecond + 97*time.Millisecond},
-		"a slow answer, and no trust": {400 * time.Millisecond, 10 * time.Second, 0, 10*time.Second - 400*time.Millisecond},
+		"a fast answer": {time.Millisecond, 10 * time.Second, 105 * time.Millisecond,
+			10*time.Second - time.Millisecond},
+		"a slow answer": {400 * time.Millisecond, 10 * time.Second, 300 * time.Millisecond,
+			9700*time.Millisecond + 97*time.Millisecond},
+		"a slow answer, and no trust": {400 * time.Millisecond, 10 * time.Second, 0,
+			10*time.Second - 400*time.Millisecond},
 	} {
 		var c clock
 		if c.forward(server, 1, sent, sent.Add(test.took), leap) {
@@ -47,15 +50,20 @@ func TestClockForwardByMoreThanLeap(t *testing.T) {
 		{"in time", 10 * time.Second, 10 * time.Second, 10 * time.Second, old, false},
 		{"slow", 10 * time.Second, 10 * time.Second, 9 * time.Second, old, false},
 		{"set back", 10 * time.Second, 10 * time.Second, -time.Hour, old, false},
-		{"fast by one in a hundred", 30 * time.Second, 30 * time.Second, 30*time.Second + 300*time.Millisecond, old, false},
+		{"fast by one in a hundred", 30 * time.Second, 30 * time.Second, 30*time.Second + 300*time.Millisecond, old,
+			false},
 		{"a little ahead", 0, 0, leap, old, false},
 		{"ahead", 0, 0, leap + time.Microsecond, old, true},
-		{"ahead, and fast", 10 * time.Second, 10 * time.Second, 10*time.Second + 100*time.Millisecond + leap + time.Microsecond, old, true},
+		{"ahead, and fast", 10 * time.Second, 10 * time.Second, 10*time.Second + 100*time.Millisecond + leap +
+			time.Microsecond, old, true},
 		{"decided late", 0, 10 * time.Second, 10 * time.Second, old, false},
-		{"ahead, as others know", 10 * time.Second, 10 * time.Second, time.Hour, known + time.Hour.Microseconds() - 1, false},
+		{"ahead, as others know", 10 * time.Second, 10 * time.Second, time.Hour, known + time.Hour.Microseconds() - 1,
+			false},
 		{"ahead, and younger", 10 * time.Second, 10 * time.Second, time.Hour, known + 1, true},
-		{"ahead, as others know for long", 10 * time.Minute, 10 * time.Minute, 11 * time.Minute, known + 2*time.Minute.Microseconds(), false},
-		{"younger, and older than it can be", 10 * time.Minute, 10 * time.Minute, time.Hour, known + 2*time.Minute.Microseconds(), true},
+		{"ahead, as others know for long", 10 * time.Minute, 10 * time.Minute, 11 * time.Minute, known +
+			2*time.Minute.Microseconds(), false},
+		{"younger, and older than it can be", 10 * time.Minute, 10 * time.Minute, time.Hour, known +
+			2*time.Minute.Microseconds(), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c clock
@@ -65,7 +73,8 @@ func TestClockForwardByMoreThanLeap(t *testing.T) {
 			}
 			now := known + test.now.Microseconds()
 			for range 2 { // what is ahead stays so, until it is set
-				if got := c.forward(now, test.born, start.Add(test.sent), start.Add(test.received), leap); got != test.want {
+				if got := c.forward(now, test.born, start.Add(test.sent), start.Add(test.received),
+					leap); got != test.want {
 					t.Errorf("got %v", got)
 				}
 			}

@@ -42,7 +42,7 @@ func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockChe
 	check = &clockCheck{done: make(chan struct{})}
 	p.clockCheck = check
 	p.mu.Unlock()
-	p.run(func() {
+	p.startWorker(func() {
 		if check.found = p.compareClocks(n, by); check.found == wrongOurs {
 			for _, n := range p.nodes {
 				n.clock.forget()
@@ -56,17 +56,17 @@ func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockChe
 	return check
 }
 
-// compareClocks tells whether as many nodes are in time as seem to be ahead by the same. Nodes that
-// seem to be ahead by different times were set: no stop of our clock explains both. Nodes that do
-// not answer within a second are neither. Half a leap counts as ahead: if our clock is slow, as one
-// that is slewed, one node is found ahead first, and the others nearly are.
+// compareClocks reports whether as many nodes are in time as seem to be ahead by the same. Nodes
+// that seem to be ahead by different times were set: no stop of our clock explains both. Nodes that
+// do not answer within a second are neither. Half a leap counts as ahead: if our clock is slow, as
+// one that is slewed, one node is found ahead first, and the others nearly are.
 func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 	deadline := time.Now().Add(time.Second)
 	others := slices.DeleteFunc(slices.Clone(p.nodes), func(n *node) bool { return n == first })
 	const silent = -1
 	leads, inTime, ahead, left := []time.Duration{by}, 0, 1, len(others)
 	_ = askNodes(p, others, func(n *node) time.Duration {
-		f, sent, err := n.introduce(deadline, "", "", "")
+		f, sent, err := n.askFacts(deadline, "", "", "")
 		if err != nil || f.same != nil {
 			return silent
 		}
@@ -79,7 +79,7 @@ func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 			inTime++
 		default:
 			leads = append(leads, lead)
-			ahead = explainedByOneStop(leads)
+			ahead = mostByOneStop(leads)
 		}
 		// Until the answers that are left can change nothing.
 		if inTime < ahead+left && (ahead <= inTime+left || len(leads)+inTime < p.need) {
@@ -96,9 +96,9 @@ func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 	return wrongUnknown
 }
 
-// explainedByOneStop is how many leads at most one stop of our clock explains. They differ by the
+// mostByOneStop returns how many leads at most one stop of our clock explains. They differ by the
 // rates of the nodes' clocks, and by the time that answers took.
-func explainedByOneStop(leads []time.Duration) (most int) {
+func mostByOneStop(leads []time.Duration) (most int) {
 	for _, least := range leads {
 		n := 0
 		for _, lead := range leads {
@@ -118,14 +118,14 @@ func (n *node) checkClock(f facts, sent, received, deadline time.Time) bool {
 	if check == nil {
 		return true
 	}
-	if closedBy(check.done, deadline) {
+	if awaitClosed(check.done, deadline) {
 		n.applyClockCheck(check, f, sent)
 		return check.found != wrongUnknown
 	}
-	n.p.run(func() {
+	n.p.startWorker(func() {
 		<-check.done
 		if n.applyClockCheck(check, f, sent); check.found == wrongTheirs {
-			n.heard(&f, sent, received, deadline) // tells the node
+			n.judgeFacts(&f, sent, received, deadline) // tells the node
 		}
 	})
 	return false
@@ -146,11 +146,11 @@ func (n *node) applyClockCheck(check *clockCheck, f facts, sent time.Time) {
 // old memory does that.
 func (n *node) revoke(born int64) {
 	deadline := time.Now().Add(time.Second)
-	f, sent, err := n.introduce(deadline, wire.Digits16(born), "", "a")
+	f, sent, err := n.askFacts(deadline, wire.Digits16(born), "", "a")
 	n.mu.Lock()
 	n.revoking = false
 	n.mu.Unlock()
 	if err == nil {
-		n.heard(&f, sent, time.Now(), deadline)
+		n.judgeFacts(&f, sent, time.Now(), deadline)
 	}
 }

@@ -64,7 +64,8 @@ func blamesNobody(t *testing.T, servers []wire.Store, p *Protocol, logged *logge
 // A node whose clock was set forward may have ended a hold early: it does not count until what it
 // may have ended is over.
 func TestNodeSetForwardDoesNotCount(t *testing.T) {
-	for _, by := range []time.Duration{10 * time.Second, time.Hour} { // a request to a node an hour ahead comes too late at first
+	// a request to a node an hour ahead comes too late at first
+	for _, by := range []time.Duration{10 * time.Second, time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			servers, all, p, logged := startKnown(t)
 			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
@@ -144,7 +145,10 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
 	all[1].set(on("ask", func() error { // the others have answered by then
-		eventually(t, "the others hold", func() bool { return countAll(t, []wire.Store{servers[0], servers[2]}, "EXISTS", "q:{%quorum}:x") == 2 })
+		eventually(t, "the others hold", func() bool {
+			return countAll(t, []wire.Store{servers[0], servers[2]},
+				"EXISTS", "q:{%quorum}:x") == 2
+		})
 		all[0].shut()
 		all[2].shut()
 		return nil
@@ -163,12 +167,12 @@ func TestClockCheckNotesClockAndRevocationTogether(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Hour)
 	n := p.nodes[1]
-	f, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
+	f, sent, err := n.askFacts(time.Now().Add(enough), "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.mu.Lock()
-	p.run(func() { _, _ = n.meet(time.Now().Add(enough), "", "") })
+	p.startWorker(func() { _, _ = n.meet(time.Now().Add(enough), "", "") })
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); <-time.After(time.Millisecond) {
 		if !n.clock.forward(f.now, f.born, sent, time.Now(), leap) {
 			t.Error("in time, and nobody has said that the node does not count")
@@ -187,7 +191,7 @@ func TestClockCheckOfForgottenLeadIsNone(t *testing.T) {
 		g.forward(time.Minute)
 	}
 	n := p.nodes[2]
-	f, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
+	f, sent, err := n.askFacts(time.Now().Add(enough), "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +202,10 @@ func TestClockCheckOfForgottenLeadIsNone(t *testing.T) {
 	if _, err := p.nodes[0].meet(time.Now().Add(enough), "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if q := p.startClockCheck(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) }); q != nil {
+	if q := p.startClockCheck(n, func() time.Duration {
+		return n.clock.lead(f.now, f.born, sent, received,
+			leap)
+	}); q != nil {
 		t.Error("accused")
 	}
 }
@@ -290,7 +297,8 @@ func onPrompts(t *testing.T, f func(t *testing.T, p *Protocol, all []*prompt, lo
 // shows nothing, so all come at once.
 func TestNodesNearlyAheadBlameThisMachine(t *testing.T) {
 	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, logged *logger) {
-		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond, leap-5*time.Millisecond
+		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond,
+			leap-5*time.Millisecond
 		want(t, "hold", tryAsk(t, named(p, "x"), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
 		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {

@@ -16,7 +16,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	var answer protocol.Answer
 	var decided bool
 	var err error
-	ended := askNodes(r.p, r.p.nodes, func(n *node) *reply { return r.downgradeAt(n, &ask) }).collect(ctx, func(a *reply) progress {
+	asked := askNodes(r.p, r.p.nodes, func(n *node) *reply { return r.downgradeAt(n, &ask) })
+	ended := asked.collect(ctx, func(a *reply) progress {
 		t.add(a)
 		if answer, decided, err = r.judgeDowngrade(t); decided {
 			return stop
@@ -36,12 +37,13 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 // it counts or not.
 func (r *resource) judgeDowngrade(t *tally) (answer protocol.Answer, decided bool, err error) {
 	need, spare, pending := r.p.need, r.p.spare(), t.pending()
-	won, none := t.votes("H"), t.said("BR")
+	won, none := t.votes("H"), t.answers("BR")
 	foreign, foreignErr := t.foreign()
 	agreed, best := most(t, func(a *reply) (int64, bool) { return a.first, a.hasStatus("H") && a.first > 0 })
 	switch {
 	case won >= need && best != nil && (agreed >= need || pending == 0):
-		return protocol.Answer{Status: protocol.Held, Token: best.first, Block: best.final - best.first + 1, Server: r.p.now()}, true, nil
+		block := best.final - best.first + 1
+		return protocol.Answer{Status: protocol.Held, Token: best.first, Block: block, Server: r.p.now()}, true, nil
 	case none > spare:
 		if broken := r.brokenError(t); broken != nil {
 			return answer, true, broken
@@ -58,18 +60,9 @@ func (r *resource) judgeDowngrade(t *tally) (answer protocol.Answer, decided boo
 }
 
 func (r *resource) downgradeAt(n *node, ask *protocol.Ask) *reply {
-	out, sent := &reply{node: n}, time.Now()
-	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, wire.Millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
-	switch {
-	case err != nil:
-		out.err = err
-	case !out.readAsk(text):
-		out.err = n.unreadable("downgrade", r.spec.Name, text)
-	default:
-		out.counts = n.heard(&out.facts, sent, time.Now(), ask.Deadline)
-	}
-	return out
+	return n.query(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting,
+		r.watching, r.p.factsKey(),
+		string(ask.Ticket.ID), r.mode, wire.Millis(ask.TTL), r.field, r.waiter(ask.Ticket)}, (*reply).readAsk)
 }
 
 // Resize implements protocol.Resource: there are no permits.

@@ -24,6 +24,18 @@ func (e *NoMajority) Error() string {
 	return out.String()
 }
 
+// noAnswer returns the failure of a request about a name that got no answer.
+func noAnswer(op, name string, err error) *protocol.Failure {
+	return &protocol.Failure{Op: op, Name: name, Reason: protocol.NoAnswer, Err: err}
+}
+
+// noAnswer is the function noAnswer, for a request to the node.
+func (n *node) noAnswer(op, name string, err error) *protocol.Failure {
+	failure := noAnswer(op, name, err)
+	failure.Node = nodeName(n.index)
+	return failure
+}
+
 var errNotYet = errors.New("no answer yet, and none could have made a majority")
 
 // noMajority returns the error that too few nodes of those that count have answered. Waiting cures
@@ -37,7 +49,8 @@ func (t *tally) noMajority(op, name string) *protocol.Failure {
 			nodes[i].Err = &own
 		}
 	}
-	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: t.p.need, Nodes: nodes}}
+	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: t.p.need,
+		Nodes: nodes}}
 	reasons := map[protocol.Reason]int{}
 	for _, n := range nodes {
 		var failure *protocol.Failure
@@ -52,14 +65,14 @@ func (t *tally) noMajority(op, name string) *protocol.Failure {
 	if reasons[protocol.NoAnswer] > 0 {
 		out.Reason = protocol.NoAnswer
 	}
-	if refused, usual := lasting(reasons); refused > t.p.spare() {
+	if refused, usual := countLasting(reasons); refused > t.p.spare() {
 		out.Reason = usual
 	}
 	return out
 }
 
-// lasting is how many nodes refuse for long, and the reason that most of them give.
-func lasting(reasons map[protocol.Reason]int) (nodes int, usual protocol.Reason) {
+// countLasting returns how many nodes refuse for long, and the reason that most of them give.
+func countLasting(reasons map[protocol.Reason]int) (nodes int, usual protocol.Reason) {
 	for reason, n := range reasons {
 		if reason.Passing() {
 			continue

@@ -19,12 +19,14 @@ func TestNoMajorityOfPassingReasonsPasses(t *testing.T) {
 		reasons []protocol.Reason
 		passes  bool
 	}{
-		"out of memory":         {[]protocol.Reason{protocol.OutOfMemory, protocol.OutOfMemory, protocol.OutOfMemory}, true},
-		"cannot persist":        {[]protocol.Reason{protocol.Misconfigured, protocol.Misconfigured}, true},
-		"loading and away":      {[]protocol.Reason{protocol.Loading, protocol.NoAnswer, protocol.Unreachable}, true},
-		"one denies":            {[]protocol.Reason{protocol.Denied, protocol.OutOfMemory}, true},
-		"two deny":              {[]protocol.Reason{protocol.Denied, protocol.OutOfMemory, protocol.Denied}, false},
-		"two refuse for ever":   {[]protocol.Reason{protocol.Other, protocol.Unsupported, protocol.Misconfigured}, false},
+		"out of memory": {[]protocol.Reason{protocol.OutOfMemory, protocol.OutOfMemory, protocol.OutOfMemory},
+			true},
+		"cannot persist":   {[]protocol.Reason{protocol.Misconfigured, protocol.Misconfigured}, true},
+		"loading and away": {[]protocol.Reason{protocol.Loading, protocol.NoAnswer, protocol.Unreachable}, true},
+		"one denies":       {[]protocol.Reason{protocol.Denied, protocol.OutOfMemory}, true},
+		"two deny":         {[]protocol.Reason{protocol.Denied, protocol.OutOfMemory, protocol.Denied}, false},
+		"two refuse for ever": {[]protocol.Reason{protocol.Other, protocol.Unsupported, protocol.Misconfigured},
+			false},
 		"one refuses, one away": {[]protocol.Reason{protocol.Other, protocol.Unreachable}, true},
 	} {
 		answers := &tally{p: p}

@@ -38,7 +38,7 @@ func prepareAndAsk[R any](p *Protocol, nodes []*node, prepare func(*node) (ask f
 	f := &fanOut[R]{replies: make(chan R, len(nodes)), pending: len(nodes)}
 	for _, n := range nodes {
 		ask := prepare(n)
-		p.run(func() { f.replies <- ask() })
+		p.startWorker(func() { f.replies <- ask() })
 	}
 	return f
 }

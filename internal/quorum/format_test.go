@@ -36,7 +36,8 @@ func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 				waitQuiet(t, p)
 				_, held := before[string(id(1))]
 				var foreign *protocol.Foreign
-				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" && !strings.Contains(err.Error(), "is a lock of kind m, format 2, not") {
+				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" &&
+					!strings.Contains(err.Error(), "is a lock of kind m, format 2, not") {
 					t.Errorf("%s: got %v", op, err)
 				}
 				for i, s := range servers {
@@ -76,7 +77,8 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 		deaf bool
 		want string
 	}{
-		{protocol.Spec{TTL: 15 * time.Second, Owner: "o", Label: "label"}, false, "15000:25:1:0:q:{%quorum}@host-7-randomolabel"},
+		{protocol.Spec{TTL: 15 * time.Second, Owner: "o", Label: "label"}, false,
+			"15000:25:1:0:q:{%quorum}@host-7-randomolabel"},
 		{protocol.Spec{TTL: 1500 * time.Microsecond, Fixed: true}, false, "1f:25:0:0:q:{%quorum}@host-7-random"},
 		{protocol.Spec{TTL: time.Hour, Label: "a:b"}, true, "3600000:0:0:0:a:b"},
 	} {
@@ -101,7 +103,8 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 		if owner == "" {
 			owner = string(id(1))
 		}
-		if s := lookAgain(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label, Unnamed: c.spec.Owner == ""}) || s.Token != answer.Token {
+		if s := lookAgain(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label,
+			Unnamed: c.spec.Owner == ""}) || s.Token != answer.Token {
 			t.Errorf("got %+v", s)
 		}
 		free(t, r, 1)
@@ -118,7 +121,8 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	put(t, 1, text, servers...)
 	r := mutexOf(p)
 	busy := tryAsk(t, r, 3) // what gives it back may still be under way
-	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
+	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) ||
+		busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
 	if a := r.breakAt(p.nodes[0], id(7), breaks(7), time.Now().Add(enough)); a.err != nil {
@@ -127,7 +131,8 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	if got := fields(t, servers[0])["-"+string(id(1))]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
 		t.Errorf("broken: %q", got)
 	}
-	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r, id: id(7), round: endless, how: 'b'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r, id: id(7), round: endless, how: 'b'},
+		time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, servers[0], 1); got != text {

@@ -16,7 +16,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		deadline = time.Now().Add(time.Second)
 	}
 	p := r.p
-	p.done(free.Ticket.ID)
+	p.forgetWait(free.Ticket.ID)
 	t := &tally{p: p}
 	var was, decided bool
 	var err error
@@ -33,7 +33,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	})
 	switch {
 	case ended != nil:
-		return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: ended}
+		return false, noAnswer("release", r.spec.Name, ended).Or(true)
 	case decided:
 		return was, err
 	case t.silent() > p.spare():
@@ -82,7 +82,7 @@ func (r *resource) brokenError(t *tally) error {
 // sendFree gives a ticket back at all nodes.
 func (r *resource) sendFree(free protocol.Free, deadline time.Time) *fanOut[*reply] {
 	r.p.markFreed(free.Ticket.ID)
-	c := r.freeOf(free.Ticket)
+	c := r.cleanupOf(free.Ticket)
 	if free.Keep > 0 {
 		c.keep = r.p.local(free.Keep)
 	}
@@ -100,24 +100,24 @@ func (r *resource) sendFree(free protocol.Free, deadline time.Time) *fanOut[*rep
 func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
 	n.dropPlaceCleanup(c.id)
 	status, by, err := n.freeHold(&c, deadline)
-	if passing(err) {
+	if isPassing(err) {
 		c.notBefore = time.Now().Add(50 * time.Millisecond)
 		n.addCleanup(c)
 	}
 	return &reply{node: n, counts: err == nil, err: err, status: status, by: by}
 }
 
-// freeOf returns the cleanup of a holder that frees its ticket.
-func (r *resource) freeOf(ticket protocol.Ticket) cleanup {
+// cleanupOf returns the cleanup of a holder that frees its ticket.
+func (r *resource) cleanupOf(ticket protocol.Ticket) cleanup {
 	now := time.Now()
-	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now,
-		until: now.Add(r.spec.Life)}
+	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket),
+		notBefore: now, until: now.Add(r.spec.Life)}
 }
 
-// release gives a ticket back everywhere, in the background.
-func (r *resource) release(ticket protocol.Ticket) {
+// releaseEverywhere gives a ticket back everywhere, in the background.
+func (r *resource) releaseEverywhere(ticket protocol.Ticket) {
 	r.p.markFreed(ticket.ID)
 	for _, n := range r.p.nodes {
-		n.addCleanup(r.freeOf(ticket))
+		n.addCleanup(r.cleanupOf(ticket))
 	}
 }

@@ -31,7 +31,8 @@ func (l *liar) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 		}
 		if l.p != nil && request.Args[1] == digests["node"] {
 			now := time.Now().UnixMicro()
-			replies[i].Refused, replies[i].Value = "", "N"+wire.Digits16(now)+wire.Digits16(now-1e9)+nameless+"1"+wire.Digits16(now-1e6)+"1000"
+			replies[i].Refused, replies[i].Value = "",
+				"N"+wire.Digits16(now)+wire.Digits16(now-1e9)+nameless+"1"+wire.Digits16(now-1e6)+"1000"
 		}
 	}
 	return replies
@@ -54,12 +55,18 @@ func FuzzReplies(f *testing.F) {
 		id    = "0123456789012345678901"
 		token = "0946684800000001"
 	)
-	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" + id + token + "1000f:1:1:0:cow", "B" + facts + "|||",
-		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
-		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r", "Rrlabel", "R", "1", "0",
-		"I" + facts + "11000|1|0:22:76:" + id + "3mx0946684860000" + token + token + token + "60000:0:0:0:", "I" + facts + "01000|3|2:is", "I" + facts + "1|",
-		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts + "bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", headSize-1) + "9223372036854775807",
-		"H" + strings.Repeat("9", headSize+31), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
+	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" +
+		id + token + "1000f:1:1:0:cow", "B" + facts + "|||",
+		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L",
+		"S" + facts + "0|0|", "S" + facts + "-1|9|x",
+		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r",
+		"Rrlabel", "R", "1", "0",
+		"I" + facts + "11000|1|0:22:76:" + id + "3mx0946684860000" + token + token + token + "60000:0:0:0:", "I" +
+			facts + "01000|3|2:is", "I" + facts + "1|",
+		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts +
+			"bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", headSize-1) + "9223372036854775807",
+		"H" + strings.Repeat("9", headSize+31), "NOSCRIPT no", "B" + facts +
+			"9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
 		for shape := range byte(4) {
 			f.Add(shape, text, text)
 		}
@@ -83,19 +90,23 @@ func FuzzReplies(f *testing.F) {
 				return wire.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := open(t, []wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second})
+			p := open(t, []wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id),
+				MaxTTL: time.Second})
 			if shape%8 < 4 {
 				for _, m := range masters {
 					m.p = p
 				}
 			}
-			r := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex, Owner: "o", Label: "l", Claim: time.Second, Life: time.Minute})
-			ask := protocol.Ask{Ticket: protocol.Ticket{ID: id, Block: 1}, TTL: time.Second, Deadline: time.Now().Add(200 * time.Millisecond)}
+			r := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex, Owner: "o", Label: "l", Claim: time.Second,
+				Life: time.Minute})
+			ask := protocol.Ask{Ticket: protocol.Ticket{ID: id, Block: 1}, TTL: time.Second,
+				Deadline: time.Now().Add(200 * time.Millisecond)}
 			ctx, cancel := context.WithDeadline(t.Context(), ask.Deadline)
 			defer cancel()
 			judge := func(op string, answer protocol.Answer, err error) {
 				if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block <= 0) {
-					t.Errorf("%s: %q and %q were read as a grant of the token %d, %d of them", op, one, other, answer.Token, answer.Block)
+					t.Errorf("%s: %q and %q were read as a grant of the token %d, %d of them", op, one, other,
+						answer.Token, answer.Block)
 				}
 			}
 			answer, err := r.Ask(ctx, ask)
@@ -109,7 +120,10 @@ func FuzzReplies(f *testing.F) {
 			_, _ = p.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: 1})
 			_, _ = p.Inspect(ctx, "n", protocol.Page{Holds: 9})
 			reported := 0
-			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int,
+				protocol.Renewed) {
+				reported++
+			})
 			if reported != 1 {
 				t.Errorf("one renewal was answered %d times", reported)
 			}
@@ -122,13 +136,15 @@ func FuzzReplies(f *testing.F) {
 func TestRoundsKeepPace(t *testing.T) {
 	const facts = "0946684800000000" + "0946684700000000" + "0000000000000000" + "1" + "0946684790000000"
 	busy := "B" + facts + "1000|1|0|012345678901234567890%d094668480000000160000:0:0:0:"
-	for name, text := range map[string]string{"every token is refused": "T" + facts, "each names another holder": busy} {
+	for name, text := range map[string]string{"every token is refused": "T" + facts,
+		"each names another holder": busy} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var stores []wire.Store
 				var all []*liar
 				for i := range 3 {
-					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d", string(rune('0'+i)))}})
+					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d",
+						string(rune('0'+i)))}})
 					stores = append(stores, all[i])
 				}
 				p := open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second})
@@ -142,7 +158,8 @@ func TestRoundsKeepPace(t *testing.T) {
 					t.Errorf("got %+v", answer)
 				}
 				took := time.Since(began)
-				if rounds, most := all[0].asked.Load(), 11+int64(took/(100*time.Millisecond)); took < time.Second || rounds > most || rounds < most/2 {
+				if rounds, most := all[0].asked.Load(), 11+int64(took/(100*time.Millisecond)); took < time.Second ||
+					rounds > most || rounds < most/2 {
 					t.Errorf("%d rounds in %v, want %d at most", rounds, took, most)
 				}
 			})

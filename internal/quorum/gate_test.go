@@ -64,14 +64,15 @@ func (g *gate) forward(d time.Duration) {
 
 // shown is an answer with what the clock shows.
 func (g *gate) shown(text string) string {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	if !ok {
 		return text
 	}
 	if f.born >= g.since {
 		f.born += g.ahead.Microseconds()
 	}
-	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) + text[33:len(text)-len(rest)] + rest
+	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) +
+		text[33:len(text)-len(rest)] + rest
 }
 
 // leadTo lets the way to a master lead to another one.

@@ -102,7 +102,8 @@ func TestAskErrorTellsOfMasterThatLives(t *testing.T) {
 	var none *NoMajority
 	eventually(t, "the one that lives says so", func() bool { // the error does not wait for it any longer than courtesy
 		_, err := mutexOf(client(t, behind, false, id(0))).Ask(t.Context(), ask(1))
-		if none = noMajorityOf(t, err); !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
+		if none = noMajorityOf(t, err); !errors.Is(none.Nodes[1].Err, errShut) ||
+			!errors.Is(none.Nodes[2].Err, errShut) {
 			t.Fatalf("got %v", err)
 		}
 		return none.Nodes[0].Err == nil
@@ -113,12 +114,13 @@ func TestAskErrorTellsOfMasterThatLives(t *testing.T) {
 }
 
 // following is how many asks wait until the releases before them are done. Their goroutines stand
-// still in closedBy.
+// still in awaitClosed.
 func following() (n int) {
 	stacks := make([]byte, 1<<20)
 	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.closedBy(") &&
+		if strings.Contains(head, "[select") && strings.HasPrefix(calls,
+			"github.com/holdfast-go/holdfast/internal/quorum.awaitClosed(") &&
 			strings.Contains(calls, "sendRound") {
 			n++
 		}
@@ -156,7 +158,9 @@ func TestAskFollowsRelease(t *testing.T) {
 		}
 		got <- answer
 	}()
-	eventually(t, "the ask waits for the release, or went ahead of it", func() bool { return len(overtaken) > 0 || following() > 0 })
+	eventually(t, "the ask waits for the release, or went ahead of it", func() bool {
+		return len(overtaken) > 0 || following() > 0
+	})
 	if len(overtaken) > 0 {
 		t.Error("asked before it gave back")
 	}
@@ -249,7 +253,8 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 // An Ask that gives an older hold up gives it back later at a master that did not answer, whatever
 // caller is in by then.
 func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
-	for name, status := range map[string]protocol.Status{"kept": protocol.Held, "left to one who waits": protocol.Busy} {
+	for name, status := range map[string]protocol.Status{"kept": protocol.Held,
+		"left to one who waits": protocol.Busy} {
 		t.Run(name, func(t *testing.T) {
 			servers, all, p := startGated(t)
 			r := mutexOf(p)
@@ -305,7 +310,8 @@ func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:], servers[0])
 			r := confirm(t, p, servers[0], held.Token)
 			late := &cleanup{resource: r, id: id(1), round: p.rounds.Load(), how: 'q'}
-			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
+			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil ||
+				!knows(t, servers[0], 1) {
 				t.Errorf("given back: %q, %v", was, err)
 			}
 			if !free(t, r, 1) {
@@ -346,7 +352,8 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 		p := open(t, []wire.Store{s, s, s}, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 		const holds = 200
 		for n := range holds {
-			p.nodes[0].addCleanup(cleanup{resource: mutexOf(p), id: id(n), round: endless, how: 'f', notBefore: time.Now(), until: time.Now().Add(time.Minute)})
+			p.nodes[0].addCleanup(cleanup{resource: mutexOf(p), id: id(n), round: endless, how: 'f',
+				notBefore: time.Now(), until: time.Now().Add(time.Minute)})
 		}
 		<-time.After(10 * time.Second)
 		if n := s.asked.Load(); n > holds+20 {

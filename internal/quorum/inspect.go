@@ -35,23 +35,23 @@ type inspectReply struct {
 // had its clock set forward is told as it is: the next request that asks for something does what is
 // to be done about it.
 func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
-	deadline := within(ctx, inspectTimeout)
+	deadline := deadlineWithin(ctx, inspectTimeout)
 	all := make([]*inspectReply, len(p.nodes))
 	for i, n := range p.nodes {
-		silent := &protocol.Failure{Op: "inspect", Name: name, Node: nodeName(i), Reason: protocol.NoAnswer, Err: errSilent}
-		all[i] = &inspectReply{reply: reply{node: n, err: silent}}
+		all[i] = &inspectReply{reply: reply{node: n, err: n.noAnswer("inspect", name, errSilent)}}
 	}
 	limited, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	answered := 0
-	_ = askNodes(p, p.nodes, func(n *node) *inspectReply { return n.inspect(name, deadline) }).collect(limited, func(a *inspectReply) progress {
+	asked := askNodes(p, p.nodes, func(n *node) *inspectReply { return n.inspect(name, deadline) })
+	_ = asked.collect(limited, func(a *inspectReply) progress {
 		if all[a.node.index] = a; a.err == nil {
 			answered++
 		}
 		return goOn
 	})
 	if late := isLate(ctx); late && answered == 0 || !late && ctx.Err() != nil { // what was answered in time is told
-		return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Name: name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+		return protocol.Inspection{}, noAnswer("inspect", name, protocol.EndOf(ctx))
 	}
 	t := p.tallyInspections(all)
 	if answered == 0 {
@@ -61,7 +61,7 @@ func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page)
 	for i, a := range all {
 		nodes[i].Inspection = a.told
 	}
-	out := agreed(nodes, p.need)
+	out := agreeOn(nodes, p.need)
 	out.Holds = out.Holds[:min(len(out.Holds), max(page.Holds, 0))]
 	for i := range nodes {
 		told := &nodes[i].Inspection
@@ -71,7 +71,7 @@ func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page)
 	return out, nil
 }
 
-// isLate tells whether the deadline of ctx is over.
+// isLate reports whether the deadline of ctx is over.
 func isLate(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ok && !time.Now().Before(end)
@@ -84,15 +84,15 @@ func (p *Protocol) tallyInspections(all []*inspectReply) *tally {
 	for _, a := range all {
 		if a.err == nil {
 			a.facts.ahead = setForward && a.lead > 0 || a.node.isRevoked(a.facts.born)
-			a.counts, a.why = p.standing(a)
+			a.counts, a.why = p.judgeInspection(a)
 		}
 		t.add(&a.reply)
 	}
 	return t
 }
 
-// wereSetForward tells whether the nodes whose clocks seem to be set forward are taken for that. If
-// more of them are ahead by the same than in time, it is our own clock that stood still
+// wereSetForward reports whether the nodes whose clocks seem to be set forward are taken for that.
+// If more of them are ahead by the same than in time, it is our own clock that stood still
 // (clockcheck.go).
 func wereSetForward(all []*inspectReply) bool {
 	var leads []time.Duration
@@ -106,18 +106,18 @@ func wereSetForward(all []*inspectReply) bool {
 			inTime++
 		}
 	}
-	return inTime >= explainedByOneStop(leads)
+	return inTime >= mostByOneStop(leads)
 }
 
-// isRevoked tells whether a memory of the node has ended holds early.
+// isRevoked reports whether a memory of the node has ended holds early.
 func (n *node) isRevoked(born int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return born != 0 && born == n.revoked
 }
 
-// standing tells whether a node counts, and why not.
-func (p *Protocol) standing(reply *inspectReply) (counts bool, why string) {
+// judgeInspection reports whether a node counts, and why not.
+func (p *Protocol) judgeInspection(reply *inspectReply) (counts bool, why string) {
 	f := reply.facts
 	switch {
 	case f.same != nil:
@@ -139,7 +139,7 @@ func (n *node) inspect(name string, deadline time.Time) *inspectReply {
 	p := n.p
 	out, sent := &inspectReply{reply: reply{node: n}}, time.Now()
 	state := p.config.Prefix + ":{%quorum}:" + name
-	text, err := n.ask(&p.scripts.inspect, name, deadline, []any{nil, nil, 2, state, p.factsKey(), toldByNode})
+	text, err := n.askScript(&p.scripts.inspect, name, deadline, []any{nil, nil, 2, state, p.factsKey(), toldByNode})
 	switch {
 	case err != nil:
 		out.err = n.failure("inspect", name, err)
@@ -160,12 +160,13 @@ func (n *node) failure(op, name string, err error) error {
 	if !errors.As(err, &foreign) {
 		return err
 	}
-	return &protocol.Failure{Op: op, Name: name, Node: nodeName(n.index), Reason: protocol.ForeignKey, Err: errors.New(foreign.Text())}
+	return &protocol.Failure{Op: op, Name: name, Node: nodeName(n.index), Reason: protocol.ForeignKey,
+		Err: errors.New(foreign.Text())}
 }
 
 // read takes a reply of inspect.lua apart; false if it is none of ours.
 func (a *inspectReply) read(prefix, text string) bool {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	if !ok || text[0] != 'I' || rest == "" {
 		return false
 	}
@@ -179,7 +180,7 @@ func (a *inspectReply) read(prefix, text string) bool {
 		return false
 	}
 	learn(&a.node.p.longest, long)
-	a.node.p.identify(a.node, &a.facts)
+	a.node.p.identifyServer(a.node, &a.facts)
 	a.told = protocol.Inspection{Server: f.now, HoldCount: int(count)}
 	if is != "" {
 		a.told.Foreign = &protocol.Foreign{Op: "inspect", Is: is, Want: "what a quorum keeps of a lock"}
@@ -235,7 +236,8 @@ func holdOf(prefix, field, value string, now int64) (hold protocol.Hold, kind pr
 		return hold, 0, false
 	}
 	hold = protocol.Hold{
-		ID: protocol.ID(field), State: protocol.HoldTaken, Shared: value[2] == 's', Token: first, Since: sinceOf(first, now),
+		ID: protocol.ID(field), State: protocol.HoldTaken, Shared: value[2] == 's', Token: first,
+		Since: sinceOf(first, now),
 		Until: ends * 1000, TTL: p.ttl, Fixed: p.fixed, Process: strings.TrimPrefix(p.channel, prefix+":{%quorum}@"),
 	}
 	if first > 0 && last >= first {
@@ -263,10 +265,10 @@ func sinceOf(token, now int64) int64 {
 	return min(token, now)
 }
 
-// agreed is the verdict: the holds that a majority knows, of the nodes that count. Nodes that do
-// not count or do not answer may know a hold. So a hold is told as well if a majority knows it with
-// them.
-func agreed(nodes []protocol.Node, need int) protocol.Inspection {
+// agreeOn returns the verdict: the holds that a majority knows, of the nodes that count. Nodes that
+// do not count or do not answer may know a hold. So a hold is told as well if a majority knows it
+// with them.
+func agreeOn(nodes []protocol.Node, need int) protocol.Inspection {
 	v := verdictOf{need: need, uncounted: len(nodes), of: map[protocol.ID][]sighting{}}
 	var clocks []int64
 	for i := range nodes {
@@ -286,8 +288,8 @@ func agreed(nodes []protocol.Node, need int) protocol.Inspection {
 			out.Holds = append(out.Holds, v.hold(v.of[id], out.Server))
 		}
 	}
-	slices.SortFunc(out.Holds, inOrder)
-	out.HoldCount = max(len(out.Holds), v.untold())
+	slices.SortFunc(out.Holds, compareHolds)
+	out.HoldCount = max(len(out.Holds), v.hiddenCount())
 	if len(out.Holds) > 0 {
 		out.Kind = v.kind()
 	}

@@ -36,9 +36,11 @@ func inspect(t *testing.T, p *Protocol, name string) protocol.Inspection {
 // The verdict is what a majority of all nodes knows. A node that does not answer may know it too.
 func TestInspectTellsByMajority(t *testing.T) {
 	for masters, want := range map[string]string{
-		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7", "tth": "held 0",
+		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7",
+		"tth": "held 0",
 		"ttd": "held 0", "h--": "", "---": "", "--d": "", "-dd": "",
-		"hhr": "held 7", "hrr": "broken by by 7", "rrr": "broken by by 7", "rd-": "broken by by 7", "r-h": "broken by by 7",
+		"hhr": "held 7", "hrr": "broken by by 7", "rrr": "broken by by 7", "rd-": "broken by by 7",
+		"r-h": "broken by by 7",
 		"hrd": "held 7", "bbh": "broken by by 7, held 8", "r--": "",
 		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "broken by by 7", "hhhrr": "held 7",
 	} {
@@ -47,8 +49,10 @@ func TestInspectTellsByMajority(t *testing.T) {
 			in := inspect(t, p, "x")
 			var told []string
 			for _, h := range in.Holds {
-				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldBroken: "broken by " + h.By}[h.State]
-				told = append(told, text+" "+strings.TrimLeft(wire.Digits16(h.Token)[:15], "0")+wire.Digits16(h.Token)[15:])
+				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldBroken: "broken by " +
+					h.By}[h.State]
+				told = append(told, text+" "+strings.TrimLeft(wire.Digits16(h.Token)[:15],
+					"0")+wire.Digits16(h.Token)[15:])
 				if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
 					t.Errorf("%s ends in %v", text, left)
 				}
@@ -68,7 +72,8 @@ func TestInspectTellsByMajority(t *testing.T) {
 					knows = 2
 				}
 				dead := masters[i] == 'd'
-				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows || n.Name != nodeName(i) {
+				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows ||
+					n.Name != nodeName(i) {
 					t.Errorf("master %d (%c): %+v", i+1, masters[i], n)
 				}
 			}
@@ -108,7 +113,8 @@ func TestInspectChangesNothing(t *testing.T) {
 	servers := start(t)
 	stranger := client(t, servers, false, id(9))
 	for i, n := range inspect(t, stranger, "x").Nodes {
-		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") || do(t, servers[i], "DBSIZE") != int64(0) {
+		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") ||
+			do(t, servers[i], "DBSIZE") != int64(0) {
 			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, do(t, servers[i], "DBSIZE"))
 		}
 	}
@@ -133,7 +139,8 @@ func TestInspectChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if nodes := status(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] { // the first that may change something sees the restart
+	// the first that may change something sees the restart
+	if nodes := status(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] {
 		t.Errorf("after the look: %v", nodes)
 	}
 	for _, n := range inspect(t, stranger, "x").Nodes {
@@ -146,7 +153,8 @@ func TestInspectChangesNothing(t *testing.T) {
 // A value of another program at the key is told of each node, and of the name where no majority can
 // be (trap 28).
 func TestInspectTellsForeignKeyOfEachNode(t *testing.T) {
-	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": ""} {
+	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign",
+		"k--": "", "fh-": ""} {
 		t.Run(masters, func(t *testing.T) {
 			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "3mx")
 			for i, s := range servers {
@@ -174,7 +182,8 @@ func TestInspectTellsForeignKeyOfEachNode(t *testing.T) {
 			for i, n := range in.Nodes {
 				foreign := strings.ContainsRune("fok", rune(masters[i]))
 				if told := n.Inspection.Foreign; (told != nil) != foreign || n.Err != nil ||
-					foreign && (told.Node != nodeName(i) || told.Key != "q:{%quorum}:x" || told.Name != "x" || len(n.Inspection.Holds) > 0) {
+					foreign && (told.Node != nodeName(i) || told.Key != "q:{%quorum}:x" || told.Name != "x" ||
+						len(n.Inspection.Holds) > 0) {
 					t.Errorf("%s (%c): %+v, foreign %v", n.Name, masters[i], n, told)
 				}
 			}
@@ -231,8 +240,10 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 	for stopped := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now().UnixMicro()
-			hold := string(id(1)) + "3mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
-			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" + wire.Digits16(0) + "1" + "1000|1|0:22:76:" + hold
+			hold := string(id(1)) + "3mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) +
+				wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
+			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" + wire.Digits16(0) + "1" +
+				"1000|1|0:22:76:" + hold
 			var stores []wire.Store
 			for i := range 3 {
 				stores = append(stores, answered{text: text, stopped: i < stopped})
@@ -256,7 +267,8 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 			}
 			for i, n := range in.Nodes {
 				var failure *protocol.Failure
-				if errors.As(n.Err, &failure) != (i < stopped) || n.Counts != (i >= stopped) || failure != nil && failure.Node != nodeName(i) {
+				if errors.As(n.Err, &failure) != (i < stopped) || n.Counts != (i >= stopped) || failure != nil &&
+					failure.Node != nodeName(i) {
 					t.Errorf("%s: %+v", n.Name, n)
 				}
 			}
@@ -275,7 +287,8 @@ func TestInspectTellsOnePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != id(5) || len(in.Nodes[0].Inspection.Holds) != min(page, 5) {
+		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != id(5) ||
+			len(in.Nodes[0].Inspection.Holds) != min(page, 5) {
 			t.Errorf("a page of %d: %+v", page, in)
 		}
 	}

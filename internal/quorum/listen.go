@@ -19,9 +19,10 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 	tries := &fanOut[*reply]{replies: make(chan *reply, len(p.nodes)), pending: len(p.nodes)}
 	for _, n := range p.nodes {
 		l.all.Add(1)
-		p.run(func() {
+		p.startWorker(func() {
 			defer l.all.Done()
-			wire.Subscribe(until, n.store, p.channel, messageReader{l, n.index}, func(err error) { // after the first try
+			// after the first try
+			wire.Subscribe(until, n.store, p.channel, messageReader{l, n.index}, func(err error) {
 				tries.replies <- &reply{node: n, counts: err == nil, err: wire.At(nodeName(n.index), err)}
 			})
 		})
@@ -37,7 +38,7 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 	case t.counting() >= p.need:
 		return l, nil
 	case ended != nil:
-		ended = &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.NoAnswer, Err: ended}
+		ended = noAnswer("subscribe", p.channel, ended)
 	default:
 		ended = t.noMajority("subscribe", p.channel)
 	}
@@ -60,7 +61,8 @@ type listening struct {
 
 // ListenTicket implements protocol.Protocol: there are no kept places.
 func (p *Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listening, error) {
-	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errors.New("a quorum has no queue, and so no kept places")}
+	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported,
+		Err: errors.New("a quorum has no queue, and so no kept places")}
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
@@ -79,12 +81,12 @@ func (l *listening) Close() {
 
 // Gap tells the sink that messages may have been missed.
 func (l *listening) Gap() {
-	if !l.over() {
+	if !l.isClosed() {
 		l.sink.Gap()
 	}
 }
 
-func (l *listening) over() bool {
+func (l *listening) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
@@ -101,28 +103,28 @@ type messageReader struct {
 // Message implements wire.Sink.
 func (e messageReader) Message(channel, text string) {
 	const head = 2
-	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {
+	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.isClosed() {
 		return
 	}
 	id, rest := protocol.ID(text[head:head+idSize]), text[head+idSize:]
 	switch text[1] {
 	case 'R':
-		e.broken(id, e.node)
+		e.noteBroken(id, e.node)
 	case 'N':
 		after, ok := wire.Number(rest)
 		if !ok || after < 0 {
 			return
 		}
-		if more, ok := e.p.nudged(id, e.node); ok {
+		if more, ok := e.p.noteNudge(id, e.node); ok {
 			e.sink.Nudge(id, more+time.Duration(after)*time.Millisecond)
 		}
 	}
 }
 
-// broken takes a node's word that a hold was broken there. Its holder asks when a majority says so,
-// and a little after the first message. The messages of others may be lost, and a message that came
-// while it asked may have told it nothing.
-func (l *listening) broken(id protocol.ID, node int) {
+// noteBroken takes a node's word that a hold was broken there. Its holder asks when a majority says
+// so, and a little after the first message. The messages of others may be lost, and a message that
+// came while it asked may have told it nothing.
+func (l *listening) noteBroken(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -135,7 +137,7 @@ func (l *listening) broken(id protocol.ID, node int) {
 	after := before | 1<<node
 	l.brokenAt[id] = after
 	if before == 0 {
-		l.all.Go(func() { l.brokenLater(id) })
+		l.all.Go(func() { l.reportBrokenLater(id) })
 	}
 	l.mu.Unlock()
 	if bits.OnesCount16(before) < l.p.need && bits.OnesCount16(after) >= l.p.need {
@@ -143,7 +145,7 @@ func (l *listening) broken(id protocol.ID, node int) {
 	}
 }
 
-func (l *listening) brokenLater(id protocol.ID) {
+func (l *listening) reportBrokenLater(id protocol.ID) {
 	timer := time.NewTimer(brokenAfter)
 	defer timer.Stop()
 	select {

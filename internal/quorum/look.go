@@ -20,7 +20,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	if watcher != nil && !watcher.NoMessages {
 		watch = watcher.ID
 	}
-	deadline := within(ctx, lookTimeout)
+	deadline := deadlineWithin(ctx, lookTimeout)
 	const tries = 3
 	for try := 1; ; try++ {
 		standing, retry, err := r.lookOnce(ctx, watch, deadline)
@@ -30,8 +30,8 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}
 }
 
-// within returns the deadline of ctx, or the end of the limit from now if that is earlier.
-func within(ctx context.Context, limit time.Duration) time.Time {
+// deadlineWithin returns the deadline of ctx, or the end of the limit from now if that is earlier.
+func deadlineWithin(ctx context.Context, limit time.Duration) time.Time {
 	deadline := time.Now().Add(limit)
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		return end
@@ -41,7 +41,8 @@ func within(ctx context.Context, limit time.Duration) time.Time {
 
 // lookOnce asks all nodes once. It returns as soon as a majority agrees, or when all nodes have
 // replied, or when ctx ends. If retry is true, the standing may be another one at the next try.
-func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline time.Time) (standing protocol.Standing, retry bool, err error) {
+func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline time.Time) (standing protocol.Standing,
+	retry bool, err error) {
 	t := &tally{p: r.p}
 	var agreed *reply
 	var foreign error
@@ -51,7 +52,7 @@ func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline t
 			foreign = err
 			return stop
 		}
-		if n, of := most(t, sight); n >= r.p.need {
+		if n, of := most(t, heldTokenOf); n >= r.p.need {
 			agreed = of
 			return stop
 		}
@@ -59,7 +60,7 @@ func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline t
 	})
 	switch {
 	case ended != nil:
-		return standing, false, r.lookFailure(ended)
+		return standing, false, noAnswer("look", r.spec.Name, ended)
 	case foreign != nil:
 		return standing, false, foreign
 	case agreed != nil:
@@ -75,9 +76,9 @@ type heldToken struct {
 	token int64
 }
 
-// sight returns what a node that counts says of a name. It says nothing that a majority could agree
-// on if it refused the token of the hold.
-func sight(a *reply) (heldToken, bool) {
+// heldTokenOf returns what a node that counts says of a name. It says nothing that a majority could
+// agree on if it refused the token of the hold.
+func heldTokenOf(a *reply) (heldToken, bool) {
 	named := a.holder != "" && a.holder != nobody
 	return heldToken{a.holder, a.token}, a.counts && (!named || a.token != 0)
 }
@@ -89,7 +90,9 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, r
 	}
 	none := protocol.Standing{Server: r.p.now()}
 	largest := &reply{}
-	n, of := most(t, func(a *reply) (protocol.ID, bool) { return a.holder, a.counts && a.holder != "" && a.holder != nobody })
+	n, of := most(t, func(a *reply) (protocol.ID, bool) {
+		return a.holder, a.counts && a.holder != "" && a.holder != nobody
+	})
 	if n < r.p.need {
 		return none, false, nil // no hold is at a majority
 	}
@@ -100,7 +103,9 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, r
 	}
 	// The nodes that are not counted may have accepted the token, and so a majority may have.
 	uncounted := len(r.p.nodes) - t.counting()
-	accepted := t.count(func(a *reply) bool { return a.counts && a.holder == largest.holder && a.token == largest.token })
+	accepted := t.count(func(a *reply) bool {
+		return a.counts && a.holder == largest.holder && a.token == largest.token
+	})
 	if largest.token != 0 && accepted+uncounted >= r.p.need {
 		return largest.standing(), true, nil
 	}
@@ -110,13 +115,8 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, r
 // standing returns what Look tells, by a reply on which a majority agrees. Since is the same for
 // all that look, and mostly near the time of the grant.
 func (a *reply) standing() protocol.Standing {
-	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token, Holders: a.holders, Waiters: a.waiters}
-}
-
-// lookFailure returns the error of Look and of Unwatch when ctx ends before a majority has
-// answered. Both send look.lua, so their errors name the same operation.
-func (r *resource) lookFailure(ended error) error {
-	return &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: ended}
+	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token, Holders: a.holders,
+		Waiters: a.waiters}
 }
 
 // sendLook asks all nodes. Each gives one reply by the deadline.
@@ -135,30 +135,20 @@ func (r *resource) sendLook(watcher protocol.ID, deadline time.Time) *fanOut[*re
 
 // lookAt asks one node.
 func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *reply {
-	out, sent := &reply{node: n}, time.Now()
-	text, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, rememberWatcher))
-	switch {
-	case err != nil:
-		out.err = err
-	case !out.readLook(text):
-		out.err = n.unreadable("look", r.spec.Name, text)
-	default:
-		out.counts = n.heard(&out.facts, sent, time.Now(), deadline)
-	}
-	return out
+	return n.query(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, rememberWatcher), (*reply).readLook)
 }
 
 // Unwatch implements protocol.Resource. It returns when a majority of nodes has forgotten the
 // watcher. A node that does not answer forgets it by itself.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
-	deadline := within(ctx, lookTimeout)
+	deadline := deadlineWithin(ctx, lookTimeout)
 	forgotten, failures := 0, 0
 	var failure error
 	ended := askNodes(r.p, r.p.nodes, func(n *node) error {
 		// A look that arrives later would add the watcher again. If one is still under way at the
 		// deadline, the request is too late as well, and its error is the reply.
 		n.awaitAsks(watcher.ID, deadline)
-		_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher.ID, forgetWatcher))
+		_, err := n.askScript(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher.ID, forgetWatcher))
 		return err
 	}).collect(ctx, func(err error) progress {
 		if err == nil {
@@ -172,7 +162,7 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 		return goOn
 	})
 	if ended != nil {
-		return r.lookFailure(ended)
+		return noAnswer("look", r.spec.Name, ended) // the script of both is look.lua
 	}
 	return failure
 }
@@ -183,7 +173,7 @@ const (
 	forgetWatcher   = "w"
 )
 
-// lookArgs returns the command of look.lua. Node.exec fills in its name and the digest.
+// lookArgs returns the command of look.lua. Node.execScript fills in its name and the digest.
 func (r *resource) lookArgs(watcher protocol.ID, how string) []any {
 	address := "" // where the node sends a message: the watcher's id, and this process's channel
 	if watcher != "" {

@@ -15,7 +15,7 @@ func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 	t.Helper()
 	eventually(t, "a majority answers in time", func() bool {
 		var err error
-		if standing, err = r.Look(t.Context(), nil); err != nil && !passing(err) {
+		if standing, err = r.Look(t.Context(), nil); err != nil && !isPassing(err) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -60,12 +60,14 @@ func TestLookTellsAgreedToken(t *testing.T) {
 			}
 			for range 5 {
 				var s protocol.Standing
-				eventually(t, "all that live answer in time", func() bool { // of one that did not, it is not known what it accepted
+				// of one that did not, it is not known what it accepted
+				eventually(t, "all that live answer in time", func() bool {
 					began := time.Now()
 					s = lookAgain(t, electionOf(p))
 					return time.Since(began) < time.Second
 				})
-				if held := s.Holders > 0; s.Token != c.want || held != (c.want != 0) || held && (s.Since != c.want || s.Holder.Label != "label") {
+				if held := s.Holders > 0; s.Token != c.want || held != (c.want != 0) || held && (s.Since != c.want ||
+					s.Holder.Label != "label") {
 					t.Fatalf("got %+v, want token %d", s, c.want)
 				}
 			}
@@ -94,7 +96,10 @@ func TestWatcherIsToldByEachMaster(t *testing.T) {
 	watcher := protocol.Ticket{ID: id(7)}
 	watching := func(n int64) {
 		t.Helper()
-		eventually(t, "all masters remember the watcher, or forget it", func() bool { return countAll(t, servers, "ZCARD", "q:{%quorum}=x") == n })
+		eventually(t, "all masters remember the watcher, or forget it", func() bool {
+			return countAll(t, servers,
+				"ZCARD", "q:{%quorum}=x") == n
+		})
 	}
 	if s, err := electionOf(p).Look(t.Context(), &watcher); err != nil || s.Holders != 0 {
 		t.Fatalf("nobody holds: %+v, %v", s, err)
@@ -147,9 +152,10 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 				}
 				var foreign *protocol.Foreign
 				var err error
-				eventually(t, "those that live answer in time", func() bool { // where one is down, no error waits for them for long
+				// where one is down, no error waits for them for long
+				eventually(t, "those that live answer in time", func() bool {
 					err = f()
-					return !passing(err)
+					return !isPassing(err)
 				})
 				if !errors.As(err, &foreign) || foreign.Is == "" {
 					t.Errorf("%s: got %v", op, err)

@@ -58,8 +58,10 @@ func TestForeignMessagesAreDropped(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	h := listen(t, servers, p)
-	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "2N" + string(id(1)) + "0", "2R" + string(id(1)), "3R", "3N" + string(id(1)),
-		"3N" + string(id(1)) + "-1", "3X" + string(id(1)) + "0", "4N" + string(id(1)) + "0", "3R" + string(id(1))[:21]} {
+	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "2N" + string(id(1)) + "0", "2R" +
+		string(id(1)), "3R", "3N" + string(id(1)),
+		"3N" + string(id(1)) + "-1", "3X" + string(id(1)) + "0", "4N" + string(id(1)) + "0", "3R" +
+			string(id(1))[:21]} {
 		doAll(t, servers, "PUBLISH", p.channel, text)
 	}
 	doAll(t, servers, "PUBLISH", p.channel, "3N"+string(id(2))+"0") // each master's messages come in order
@@ -89,7 +91,8 @@ func untilPlaces(t *testing.T, servers []wire.Store, n int64) {
 func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
-	h, r := listen(t, servers, p), other.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
+	h, r := listen(t, servers, p), other.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o",
+		Life: time.Minute})
 	held := hold(t, r, servers, 1)
 	want(t, "its owner", tryAsk(t, r, 2), protocol.Held)
 	waitQuiet(t, other)
@@ -122,7 +125,8 @@ func TestWaiterBehindMinHoldIsToldItsEnd(t *testing.T) {
 	}
 	waitQuiet(t, other)
 	answer := join(t, writerOf(p, ""), 3)
-	if want(t, "writer", answer, protocol.Busy); answer.Remaining > 31*time.Second || answer.Holders != 1 || answer.Holder.Owner != string(id(2)) {
+	if want(t, "writer", answer, protocol.Busy); answer.Remaining > 31*time.Second || answer.Holders != 1 ||
+		answer.Holder.Owner != string(id(2)) {
 		t.Errorf("got %+v", answer)
 	}
 	untilPlaces(t, servers, 2) // and that new readers are kept out

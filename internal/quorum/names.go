@@ -31,11 +31,11 @@ func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol
 		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern,
 			began: make([]int64, len(p.nodes)), failed: make([]error, len(p.nodes))}
 		for i := range p.nodes {
-			if !l.tell(i, yield) {
+			if !l.listNode(i, yield) {
 				return
 			}
 		}
-		if err := l.err(); err != nil {
+		if err := l.failure(); err != nil {
 			yield(protocol.Found{}, err)
 		}
 	}
@@ -53,10 +53,10 @@ type listing struct {
 	failed  []error // of each node; nil: it answers
 }
 
-// tell tells the names of a node that no node before it has told; false if the caller has had
+// listNode tells the names of a node that no node before it has told; false if the caller has had
 // enough.
-func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
-	if l.failed[i] = l.begin(i); l.failed[i] != nil {
+func (l *listing) listNode(i int, yield func(protocol.Found, error) bool) bool {
+	if l.failed[i] = l.askTime(i); l.failed[i] != nil {
 		return true
 	}
 	var keys []string
@@ -66,17 +66,17 @@ func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
 			break
 		}
 		if keys = append(keys, key); len(keys) == listPage {
-			if !l.tellNew(i, keys, yield) {
+			if !l.listNew(i, keys, yield) {
 				return false
 			}
 			keys = keys[:0]
 		}
 	}
-	return l.tellNew(i, keys, yield)
+	return l.listNew(i, keys, yield)
 }
 
-// begin asks a node for the time.
-func (l *listing) begin(i int) error {
+// askTime asks a node for the time.
+func (l *listing) askTime(i int) error {
 	key, _ := l.p.factsKey().(string)
 	reply := wire.Ask(l.ctx, l.p.nodes[i].store, wire.Request{Op: list.Op, Args: []any{"TIME"}, Key: key}, listTimeout)
 	if err := list.Failure("", reply, nil); err != nil {
@@ -90,11 +90,11 @@ func (l *listing) begin(i int) error {
 	return nil
 }
 
-// tellNew tells those of the keys of a node that no node before it has told; false as tell.
-func (l *listing) tellNew(i int, keys []string, yield func(protocol.Found, error) bool) bool {
+// listNew tells those of the keys of a node that no node before it has told; false as listNode.
+func (l *listing) listNew(i int, keys []string, yield func(protocol.Found, error) bool) bool {
 	var err error
 	for before := range i {
-		if keys, err = l.untoldBy(before, keys); err != nil {
+		if keys, err = l.dropKnownBy(before, keys); err != nil {
 			l.failed[before] = err
 		}
 	}
@@ -113,9 +113,9 @@ type known struct {
 	err  error
 }
 
-// untoldBy returns the keys that a node has not told, as far as is known. It returns all if the
+// dropKnownBy returns the keys that a node has not told, as far as is known. It returns all if the
 // node fails, or has failed before.
-func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
+func (l *listing) dropKnownBy(i int, keys []string) ([]string, error) {
 	if len(keys) == 0 || l.failed[i] != nil {
 		return keys, l.failed[i]
 	}
@@ -124,9 +124,9 @@ func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
 	for _, key := range keys {
 		words = append(words, key)
 	}
-	n, deadline := l.p.nodes[i], within(l.ctx, listTimeout)
+	n, deadline := l.p.nodes[i], deadlineWithin(l.ctx, listTimeout)
 	answer, ok := wire.Await(l.ctx, func() (a known) {
-		a.text, a.err = n.ask(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
+		a.text, a.err = n.askScript(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
 		return a
 	})
 	text, err := answer.text, answer.err
@@ -148,10 +148,10 @@ func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
 	return untold, nil
 }
 
-// err is what stood in the way.
-func (l *listing) err() error {
+// failure returns what stood in the way.
+func (l *listing) failure() error {
 	if l.ctx.Err() != nil {
-		return &protocol.Failure{Op: "list", Reason: protocol.NoAnswer, Err: protocol.EndOf(l.ctx)}
+		return noAnswer("list", "", protocol.EndOf(l.ctx))
 	}
 	t, failed := &tally{p: l.p}, 0
 	var nodes []string // of those whose failure does not pass

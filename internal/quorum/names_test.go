@@ -93,7 +93,8 @@ func TestNamesTellsEachNameOnce(t *testing.T) {
 	if err != nil || !maps.Equal(names, want) || !maps.Equal(by, first) {
 		t.Errorf("got %v by %v, %v; want %v by %v", names, by, err, want, first)
 	}
-	if names, _, err := listed(t.Context(), p, "order:?"); err != nil || !slices.Equal(slices.Sorted(maps.Keys(names)), []string{"order:1", "order:2"}) {
+	if names, _, err := listed(t.Context(), p, "order:?"); err != nil ||
+		!slices.Equal(slices.Sorted(maps.Keys(names)), []string{"order:1", "order:2"}) {
 		t.Errorf("got %v, %v", names, err)
 	}
 }
@@ -104,7 +105,8 @@ func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
 	for _, c := range []struct {
 		shut []int
 		want string // of the names
-	}{{nil, "a b c"}, {[]int{0}, "b c"}, {[]int{1}, "a c"}, {[]int{2}, "a b c"}, {[]int{0, 2}, "b c"}, {[]int{0, 1, 2}, ""}} {
+	}{{nil, "a b c"}, {[]int{0}, "b c"}, {[]int{1}, "a c"}, {[]int{2}, "a b c"}, {[]int{0, 2}, "b c"}, {[]int{0, 1,
+		2}, ""}} {
 		t.Run(fmt.Sprint(c.shut), func(t *testing.T) {
 			servers, all, p := startGated(t)
 			for i, names := range []string{"a", "b c", "c"} {

@@ -45,8 +45,10 @@ type facts struct {
 	server    string // what its server is known by; empty: it does not say
 	counts    bool   // by its own record
 	last      int64
-	ahead     bool  // its clock was set forward since its memory began, as far as is known, and it has not yet been told
-	same      *node // another node, at which the same server was seen first; nil: none
+	// Ahead: its clock was set forward since its memory began, as far as is known, and it has not
+	// been told yet.
+	ahead bool
+	same  *node // another node, at which the same server was seen first; nil: none
 }
 
 // age is how long ago the node's memory began, by its own clock.
@@ -67,8 +69,8 @@ const (
 
 var nameless = strings.Repeat("0", serverSize)
 
-// head reads the facts in front of a reply, and returns what is behind them.
-func head(text string) (f facts, rest string, ok bool) {
+// readHead reads the facts in front of a reply, and returns what is behind them.
+func readHead(text string) (f facts, rest string, ok bool) {
 	if len(text) < headSize {
 		return f, "", false
 	}
@@ -83,50 +85,53 @@ func head(text string) (f facts, rest string, ok bool) {
 	return f, text[headSize:], oks[0] && oks[1] && oks[2]
 }
 
-// exec sends a script by its digest, and whole where the node does not know it. Such a node has
-// done nothing, so sending again is no repetition. But it may have been started since, so a node
-// that does not know the script "node" either is told to look at its memory first, if the script
-// changes something. A client that finds any such script there can be sure that some client has
-// done that.
-func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
+// execScript sends a script by its digest, and whole where the node does not know it. Such a node
+// has done nothing, so sending again is no repetition. But it may have been started since, so a
+// node that does not know the script "node" either is told to look at its memory first, if the
+// script changes something. A client that finds any such script there can be sure that some client
+// has done that.
+func (n *node) execScript(s *script, deadline time.Time, args []any) wire.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
 	if none != nil {
 		return *none
 	}
 	args[0], args[1] = "EVALSHA", digests[s.at]
-	reply := n.send(s.Op, key, deadline, args)
+	reply := n.sendCommand(s.Op, key, deadline, args)
 	if !wire.IsUnknownScript(reply) {
 		return reply
 	}
 	if !s.changes {
-		return n.send(s.Op, key, deadline, s.Whole(args))
+		return n.sendCommand(s.Op, key, deadline, s.Whole(args))
 	}
 	look := &n.p.scripts.node
 	factsKey, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.send(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "", longest, string(newID())})
+		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "",
+			longest, string(newID())})
 	}
 	if wire.IsUnknownScript(reply) {
-		reply = n.send(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s", longest, string(newID())})
+		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s",
+			longest, string(newID())})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // the script itself was not
 		return reply
 	}
-	return n.send(s.Op, key, deadline, s.Whole(args))
+	return n.sendCommand(s.Op, key, deadline, s.Whole(args))
 }
 
-// send sends one command about a key. Nobody can cancel it: the client cleans up what it may win.
-func (n *node) send(op, key string, deadline time.Time, args []any) wire.Reply {
+// sendCommand sends one command about a key. Nobody can cancel it: the client cleans up what it may
+// win.
+func (n *node) sendCommand(op, key string, deadline time.Time, args []any) wire.Reply {
 	return n.Do(context.Background(), wire.Request{Op: op, Args: args, Key: key}, deadline)
 }
 
-// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a
+// askScript sends a script and reads the text of its reply. An error is a *protocol.Failure or a
 // *protocol.Foreign.
-func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
-	reply := n.exec(s, deadline, args)
+func (n *node) askScript(s *script, name string, deadline time.Time, args []any) (string, error) {
+	reply := n.execScript(s, deadline, args)
 	if err := s.Failure(name, reply, wire.KeysIn(args)); err != nil {
 		return "", wire.At(nodeName(n.index), err)
 	}
@@ -136,32 +141,53 @@ func (n *node) ask(s *script, name string, deadline time.Time, args []any) (stri
 	}
 	if text[0] == 'F' {
 		key, _ := args[3].(string)
-		return "", &protocol.Foreign{Op: s.Op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
+		return "", &protocol.Foreign{Op: s.Op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:],
+			Want: "what a quorum keeps of this kind"}
 	}
 	return text, nil
 }
 
-// askInTime is ask with a script that takes no effect after the deadline. Words makes the command,
-// with the last time of the node at which it may. The request may be late, by a clock that was set
-// since or has drifted over a long silence. Then the node is asked what its clock shows, and asked
-// once more.
-func (n *node) askInTime(s *script, name string, deadline time.Time, words func(notAfter string) []any) (text string, sent, received time.Time, err error) {
+// query sends a script, and reads its reply with the facts that it begins with.
+func (n *node) query(s *script, name string, deadline time.Time, args []any, read func(*reply, string) bool) *reply {
+	out, sent := &reply{node: n}, time.Now()
+	text, err := n.askScript(s, name, deadline, args)
+	switch {
+	case err != nil:
+		out.err = err
+	case !read(out, text):
+		out = &reply{node: n, err: n.unreadable(s.Op, name, text)}
+	default:
+		out.counts = n.judgeFacts(&out.facts, sent, time.Now(), deadline)
+	}
+	return out
+}
+
+// queryInTime is query for a script that takes no effect after the deadline. Words makes the
+// command, with the last time of the node at which it may. The request may be late, by a clock that
+// was set since or has drifted over a long silence. Then the node is asked what its clock shows,
+// and asked once more.
+func (n *node) queryInTime(s *script, name string, deadline time.Time, words func(notAfter string) []any,
+	read func(*reply, string) bool) *reply {
 	for again := false; ; again = true {
 		notAfter, err := n.notAfter(deadline)
 		if err != nil {
-			return "", sent, received, err
+			return &reply{node: n, err: err}
 		}
-		sent = time.Now()
-		text, err = n.ask(s, name, deadline, words(notAfter))
-		received = time.Now()
-		if err != nil || text[0] != 'L' {
-			return text, sent, received, err
+		late := false
+		out := n.query(s, name, deadline, words(notAfter), func(a *reply, text string) bool {
+			if late = text[0] == 'L'; late {
+				return false
+			}
+			return read(a, text)
+		})
+		if !late {
+			return out
 		}
-		if again || !received.Before(deadline) {
-			return "", sent, received, &protocol.Failure{Op: s.Op, Name: name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errTooLate}
+		if again || !time.Now().Before(deadline) {
+			return &reply{node: n, err: n.noAnswer(s.Op, name, errTooLate)}
 		}
 		if _, err := n.meet(deadline, "", ""); err != nil {
-			return "", sent, received, err
+			return &reply{node: n, err: err}
 		}
 	}
 }
@@ -173,30 +199,30 @@ func (n *node) unreadable(op, name string, value any) error {
 
 // meet asks the node for its facts, if need be with what makes it count.
 func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
-	f, sent, err := n.introduce(deadline, born, floor, "")
+	f, sent, err := n.askFacts(deadline, born, floor, "")
 	if err == nil {
-		n.heard(&f, sent, time.Now(), deadline)
+		n.judgeFacts(&f, sent, time.Now(), deadline)
 	}
 	return f, err
 }
 
-// introduce asks the question of meet. It leaves the clock of the answer to the caller: see heard.
-// The argument how is that of node.lua.
-func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
+// askFacts asks the question of meet. It leaves the clock of the answer to the caller: see
+// judgeFacts. The argument how is that of node.lua.
+func (n *node) askFacts(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
-	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
+	text, err := n.askScript(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
 		n.p.config.MaxTTL.Milliseconds(), string(newID())})
 	if err != nil {
 		return facts{}, sent, err
 	}
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	longest, number := wire.Number(rest)
 	if !ok || !number {
 		return f, sent, n.unreadable("node", "", text)
 	}
 	learn(&n.p.floor, f.last)
 	learn(&n.p.longest, longest)
-	n.p.identify(n, &f)
+	n.p.identifyServer(n, &f)
 	return f, sent, nil
 }
 
@@ -212,10 +238,10 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 	return at, nil
 }
 
-// identify notes which server gave an answer of a node. The facts then say at which other node that
-// server was seen before, if it was. An answer that does not name its server is of the one that is
-// known.
-func (p *Protocol) identify(n *node, f *facts) {
+// identifyServer notes which server gave an answer of a node. The facts then say at which other
+// node that server was seen before, if it was. An answer that does not name its server is of the
+// one that is known.
+func (p *Protocol) identifyServer(n *node, f *facts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.server != "" && f.server != n.server {
@@ -236,12 +262,13 @@ func (p *Protocol) identify(n *node, f *facts) {
 	n.twin.Store(f.same)
 }
 
-// heard takes what an answer said of the node, and tells whether the node counts. If the clock
-// seems to have been set forward, it asks the others. If they have not answered by the deadline,
-// the node does not count by this answer.
-func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
-	n.p.identify(n, f)
-	known := !n.clock.forward(f.now, f.born, sent, received, leap) || f.same != nil || n.checkClock(*f, sent, received, deadline)
+// judgeFacts takes what an answer said of the node, and reports whether the node counts. If the
+// clock seems to have been set forward, it asks the others. If they have not answered by the
+// deadline, the node does not count by this answer.
+func (n *node) judgeFacts(f *facts, sent, received, deadline time.Time) bool {
+	n.p.identifyServer(n, f)
+	known := !n.clock.forward(f.now, f.born, sent, received, leap) || f.same != nil ||
+		n.checkClock(*f, sent, received, deadline)
 	n.mu.Lock()
 	revoked := f.born != 0 && f.born == n.revoked
 	f.ahead = revoked || !known
@@ -261,16 +288,16 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 		n.p.config.Logger.Info("holdfast: a node counts again", "node", nodeName(n.index))
 	}
 	if adopt {
-		n.p.run(func() { n.p.adopt(n, f.born) })
+		n.p.startWorker(func() { n.p.adopt(n, f.born) })
 	}
 	if revoke {
-		n.p.run(func() { n.revoke(f.born) })
+		n.p.startWorker(func() { n.revoke(f.born) })
 	}
 	return counts
 }
 
 // noteCounts notes whether the node counts, or is another one as well, by an answer to what was
-// sent at a time. It tells whether that is to be reported. mu is held.
+// sent at a time. It reports whether that is to be reported. mu is held.
 func (n *node) noteCounts(counts bool, same *node, sent time.Time) (report bool) {
 	report = !n.reported || (n.counts != counts || n.same != same) && !sent.Before(n.reportedAt)
 	if report {
@@ -279,7 +306,7 @@ func (n *node) noteCounts(counts bool, same *node, sent time.Time) (report bool)
 	return report
 }
 
-// beginAdopting tells whether the caller is to adopt the node, by what the node said. mu is held.
+// beginAdopting reports whether the caller is to adopt the node, by what the node said. mu is held.
 func (n *node) beginAdopting(f facts) bool {
 	old := n.p.config.Trust || f.age() >= n.p.memory()
 	if f.counts || f.ahead || f.same != nil || !old || n.adopting || time.Since(n.adopted) <= 100*time.Millisecond {
@@ -289,7 +316,7 @@ func (n *node) beginAdopting(f facts) bool {
 	return true
 }
 
-// counts tells whether the node that said this counts. A server counts at the node where it was
+// counts reports whether the node that said this counts. A server counts at the node where it was
 // seen first.
 func (p *Protocol) counts(f facts) bool {
 	return (f.counts || p.config.Trust) && !f.ahead && f.same == nil

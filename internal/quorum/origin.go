@@ -33,7 +33,8 @@ func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {
 
 // Adopt implements protocol.Resource. The age of the hold is the median of what the nodes' clocks
 // say that it is. The clock of our answers needs no request.
-func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
+func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
+	timed bool) (protocol.Adopted, error) {
 	p := r.p
 	text, ok := strings.CutPrefix(string(origin), originMark)
 	shown := strings.Split(text, ",")
@@ -48,7 +49,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 	if !ok {
 		deadline = time.Now().Add(time.Second)
 	}
-	if err := r.ready(ctx, deadline); err != nil {
+	if err := r.ensureReady(ctx, deadline); err != nil {
 		return protocol.Adopted{}, r.asFailure("attach", err)
 	}
 	out.Sent = time.Now()

@@ -34,7 +34,8 @@ func TestOriginTellsAge(t *testing.T) {
 func TestOriginOfAnotherQuorumIsRefused(t *testing.T) {
 	p := client(t, start(t), true, id(1))
 	r := mutexOf(p)
-	for _, origin := range []protocol.Origin{"", "m42", "n342:pchannel", "q3", "q31,2", "q31,2,3,4", "q41,2,3", "q3x,2,3"} {
+	for _, origin := range []protocol.Origin{"", "m42", "n342:pchannel", "q3", "q31,2", "q31,2,3,4", "q41,2,3",
+		"q3x,2,3"} {
 		if _, err := r.Adopt(t.Context(), ask(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("%q: %v", origin, err)
 		}

@@ -20,9 +20,10 @@ func payload(spec protocol.Spec, channel, trace string) string {
 	}
 	extras := ""
 	if trace != "" {
-		extras = "trace:" + counted(trace)
+		extras = "trace:" + withLength(trace)
 	}
-	return ttl + ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" +
+	return ttl + ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":" +
+		strconv.Itoa(len(extras)) + ":" +
 		channel + spec.Owner + extras + spec.Label
 }
 

@@ -55,8 +55,8 @@ func (n *node) releasesBefore(name string) <-chan struct{} {
 	return nil
 }
 
-// closedBy waits until done is closed, or is nil. It is false if that is not so by the deadline.
-func closedBy(done <-chan struct{}, deadline time.Time) bool {
+// awaitClosed waits until done is closed, or is nil. It is false if that is not so by the deadline.
+func awaitClosed(done <-chan struct{}, deadline time.Time) bool {
 	if done == nil {
 		return true
 	}
@@ -112,5 +112,5 @@ func (n *node) awaitAsks(id protocol.ID, deadline time.Time) bool {
 	}
 	done := f.done
 	n.mu.Unlock()
-	return closedBy(done, deadline)
+	return awaitClosed(done, deadline)
 }

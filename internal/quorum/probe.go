@@ -15,10 +15,11 @@ const probeTimeout = time.Second
 // Probe implements protocol.Protocol: a majority of the nodes counts, and can serve. It then waits
 // a little for the others: one that evicts keys forgets holds, and counts all the same.
 func (p *Protocol) Probe(ctx context.Context) error {
-	deadline := within(ctx, probeTimeout)
+	deadline := deadlineWithin(ctx, probeTimeout)
 	t := &tally{p: p}
 	var refused error // by a node, of a quorum that would be ready without it
-	_ = askNodes(p, p.nodes, func(n *node) *reply { return n.probe(deadline) }).collect(context.Background(), func(a *reply) progress {
+	asked := askNodes(p, p.nodes, func(n *node) *reply { return n.probe(deadline) })
+	_ = asked.collect(context.Background(), func(a *reply) progress {
 		t.add(a)
 		if t.counting() < p.need {
 			return goOn
@@ -37,7 +38,7 @@ func (p *Protocol) Probe(ctx context.Context) error {
 // probeError returns what is wrong with a node although a majority is ready, or nil.
 func (t *tally) probeError() error {
 	for _, a := range t.replies {
-		if evicts(a.err) {
+		if mayEvict(a.err) {
 			return a.err
 		}
 	}
@@ -49,8 +50,8 @@ func (t *tally) probeError() error {
 	return nil
 }
 
-// evicts reports whether the error of a node says that it may evict keys.
-func evicts(err error) bool {
+// mayEvict reports whether the error of a node says that it may evict keys.
+func mayEvict(err error) bool {
 	var failure *protocol.Failure
 	return errors.As(err, &failure) && failure.Reason == protocol.Evicts
 }
@@ -61,7 +62,8 @@ func (n *node) probe(deadline time.Time) *reply {
 	if err == nil {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
-		err = wire.At(nodeName(n.index), wire.Probe(ctx, n.store, func(int) string { return n.p.config.Prefix + ":{%quorum}ready" }))
+		key := n.p.config.Prefix + ":{%quorum}ready"
+		err = wire.At(nodeName(n.index), wire.Probe(ctx, n.store, func(int) string { return key }))
 	}
 	return &reply{node: n, facts: f, counts: err == nil && n.p.counts(f), err: err}
 }

@@ -125,18 +125,18 @@ func (p *Protocol) Close(until time.Time) {
 	}
 }
 
-// run starts a goroutine that Close waits for.
-func (p *Protocol) run(f func()) {
+// startWorker starts a goroutine that Close waits for.
+func (p *Protocol) startWorker(f func()) {
 	p.mu.Lock()
 	p.running++
 	p.mu.Unlock()
 	go func() {
-		defer p.ended()
+		defer p.endWorker()
 		f()
 	}()
 }
 
-func (p *Protocol) ended() {
+func (p *Protocol) endWorker() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running--; p.running == 0 && p.over {

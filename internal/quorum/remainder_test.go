@@ -46,7 +46,8 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 
 // of is the name for an owner.
 func (h *atOne) of(owner string) *resource {
-	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner, TTL: time.Minute, Life: time.Minute})
+	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner,
+		TTL: time.Minute, Life: time.Minute})
 }
 
 // asks asks the master alone, with larger tokens than before.
@@ -202,7 +203,8 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 			}
 			ends = append(ends, end(t, h.remainder(t)))
 		}
-		if ends[0] >= before || ends[0] < before-35_000 || ends[1] != ends[0] && ends[1] > ends[0] || ends[2] != ends[1] {
+		if ends[0] >= before || ends[0] < before-35_000 || ends[1] != ends[0] && ends[1] > ends[0] ||
+			ends[2] != ends[1] {
 			t.Errorf("it ends at %d, was %d", ends, before)
 		}
 		if a := h.renews(t, 1, time.Hour); a.letters != "R" {
@@ -234,7 +236,8 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 
 // Any bytes in labels and owners leave all that is written readable.
 func TestRemainderOfAnyBytesIsReadable(t *testing.T) {
-	for _, odd := range []string{"", "a:1:b", "by:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "of:22:" + string(id(7))} {
+	for _, odd := range []string{"", "a:1:b", "by:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "of:22:" +
+		string(id(7))} {
 		h := heldAtOne(t, odd)
 		h.breaksBy(t, 7, odd)
 		if a := h.renews(t, 1, time.Second); a.letters != "R" || a.brokeBy[0] != odd {
@@ -252,7 +255,8 @@ func TestRemainderOfAnyBytesIsReadable(t *testing.T) {
 // A repair of tokens that is on its way while the hold is broken sets nothing.
 func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	servers, all, p := startGated(t)
-	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute} // its holds do not exclude each other
+	// its holds do not exclude each other
+	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute}
 	r := p.bind(spec)
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)

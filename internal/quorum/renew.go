@@ -27,9 +27,12 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	for from := 0; from < len(renewals); from += renewBatch {
 		part := renewals[from:min(from+renewBatch, len(renewals))]
 		answered.Add(1)
-		t := &renewalRound{tally: tally{p: p}, renewals: part, deadline: deadline, answered: answered.Done,
-			done: func(i int, r protocol.Renewed) { done(from+i, r) }, holds: make([]renewedHold, len(part)), open: len(part)}
-		p.run(func() { t.run(ctx) })
+		t := &renewalRound{
+			tally: tally{p: p}, renewals: part, deadline: deadline, answered: answered.Done,
+			done:  func(i int, r protocol.Renewed) { done(from+i, r) },
+			holds: make([]renewedHold, len(part)), open: len(part),
+		}
+		p.startWorker(func() { t.run(ctx) })
 	}
 	answered.Wait()
 }
@@ -69,7 +72,7 @@ func (t *renewalRound) run(ctx context.Context) {
 	asked := askNodes(t.p, t.p.nodes, t.askNode)
 	if ended := asked.collect(ctx, take); ended != nil {
 		t.failUndecided(func(name string) error {
-			return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: ended}
+			return noAnswer("renew", name, ended).Or(true)
 		})
 		asked.collectRest(func(a *reply) { take(a) })
 	}
@@ -118,13 +121,14 @@ func (t *renewalRound) decide(i int) {
 		t.answer(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
 			Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
 	case no+foreign > spare && foreign+t.pending() <= spare: // else the key may yet be of another kind
-		if broken := slices.IndexFunc(t.replies, say("R")); broken >= 0 { // others are kept out until its holder has stopped
+		// others are kept out until its holder has stopped
+		if broken := slices.IndexFunc(t.replies, say("R")); broken >= 0 {
 			t.answer(i, protocol.Renewed{Err: &protocol.Broken{Name: r.spec.Name, By: t.replies[broken].brokeBy[i]}})
 			return
 		}
 		t.answer(i, protocol.Renewed{})
 		if t.renewals[i].TTL > 0 {
-			r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
+			r.releaseEverywhere(t.renewals[i].Ticket) // a minority that keeps it keeps others out
 		}
 	}
 }
@@ -172,17 +176,9 @@ func (t *renewalRound) askNode(n *node) *reply {
 		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
 			wire.Digits16(renewal.Token))
 	}
-	out, sent := &reply{node: n}, time.Now()
-	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
-	switch {
-	case err != nil:
-		out.err = err
-	case !out.readRenewal(text, len(t.renewals)):
-		out.err = n.unreadable("renew", "", text)
-	default:
-		out.counts = n.heard(&out.facts, sent, time.Now(), t.deadline)
-	}
-	return out
+	return n.query(&p.scripts.renew, "", t.deadline, args, func(a *reply, text string) bool {
+		return a.readRenewal(text, len(t.renewals))
+	})
 }
 
 // repair sets holds again that are ours by majority, at the nodes that do not know of them and know
@@ -196,13 +192,13 @@ func (t *renewalRound) repair(under *sync.WaitGroup) {
 		missing := h.missing
 		h.missing = nil
 		for _, n := range missing {
-			under.Go(func() { t.renewals[i].Resource.(*resource).set(n, &t.renewals[i], t.deadline) })
+			under.Go(func() { t.renewals[i].Resource.(*resource).setHold(n, &t.renewals[i], t.deadline) })
 		}
 	}
 }
 
-// set sets a hold at one node, unless it was given back meanwhile.
-func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
+// setHold sets a hold at one node, unless it was given back meanwhile.
+func (r *resource) setHold(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	id, ttl := renewal.Ticket.ID, renewal.TTL
 	if renewal.Floor != 0 {
 		ttl = max(ttl, time.Until(r.p.local(renewal.Floor)))
@@ -216,6 +212,7 @@ func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	defer n.askDone(id)
 	t := &acquisition{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
 	if a := t.askNode(n, endless, renewal.Token); a.holds() {
-		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
+		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node",
+			nodeName(n.index))
 	}
 }

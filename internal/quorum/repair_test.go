@@ -27,11 +27,13 @@ func TestRenewalRepairs(t *testing.T) {
 		{"other tokens", func(t *testing.T, s wire.Store, text string) {
 			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:], s)
 		}, nil, time.Minute},
-		{"that it shares", func(t *testing.T, s wire.Store, text string) { put(t, 1, text[:2]+"x"+text[3:], s) }, nil, time.Minute},
+		{"that it shares", func(t *testing.T, s wire.Store, text string) { put(t, 1, text[:2]+"x"+text[3:], s) }, nil,
+			time.Minute},
 		{"the rest of a min hold", gone,
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
 		{"the end of a max hold", gone,
-			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }, 30 * time.Second},
+			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) },
+			30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			servers := start(t)
@@ -45,7 +47,8 @@ func TestRenewalRepairs(t *testing.T) {
 			}
 			renew(t, p, renewal)
 			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
-			if got == "" || got[:3] != "3rs" || got[16:48] != strings.Repeat(wire.Digits16(held.Token), 2) || got[16:48] != want[16:48] {
+			if got == "" || got[:3] != "3rs" || got[16:48] != strings.Repeat(wire.Digits16(held.Token), 2) ||
+				got[16:48] != want[16:48] {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 			if left := time.Until(time.UnixMilli(end(t, got))); left > c.ends || left < c.ends-20*time.Second {
@@ -66,7 +69,8 @@ func TestRepairOfTokensShortensNothing(t *testing.T) {
 	put(t, 1, text[:16]+strings.Repeat("0", 32)+text[48:], servers[0])
 	renewal := renewalOf(r, 1, held.Token)
 	renewal.Ceiling = p.micros(time.Now().Add(30*time.Second + enough))
-	confirmed, ok := p.nodes[0].clock.NotAfter(p.local(renewal.Ceiling)) // as far as the client knows this master's clock
+	// as far as the client knows this master's clock
+	confirmed, ok := p.nodes[0].clock.NotAfter(p.local(renewal.Ceiling))
 	if !ok {
 		t.Fatal("of the clock nothing is known")
 	}
@@ -75,7 +79,9 @@ func TestRepairOfTokensShortensNothing(t *testing.T) {
 	if repaired[16:32] != wire.Digits16(held.Token) {
 		t.Fatalf("not repaired: %q", repaired)
 	}
-	const slower = 100 // ms: an answer that came since may have said less of the clock; the repair has ten seconds to arrive
+	// ms: an answer that came since may have said less of the clock; the repair has ten seconds to
+	// arrive
+	const slower = 100
 	if until, _ := wire.Number(confirmed); end(t, repaired) < until/1000-slower {
 		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-end(t, repaired))
 	}

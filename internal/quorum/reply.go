@@ -79,7 +79,7 @@ func (a *reply) text() string {
 // readAsk reads an answer of ask.lua, and of downgrade.lua. It returns false if that is none of
 // ours.
 func (a *reply) readAsk(text string) bool {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	if !ok {
 		return false
 	}
@@ -137,7 +137,7 @@ func (a *reply) readHolder(text string) bool {
 
 // readLook reads an answer of look.lua. It returns false if that is none of ours.
 func (a *reply) readLook(text string) bool {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	if !ok || text[0] != 'S' || !a.readHolder(rest) || (a.holders == 0) != (a.holder == "") {
 		return false
 	}
@@ -149,7 +149,7 @@ func (a *reply) readLook(text string) bool {
 
 // readBreak reads an answer of break.lua. It returns false if that is none of ours.
 func (a *reply) readBreak(text string) bool {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	switch {
 	case ok && text[0] == 'X' && len(rest) == idSize:
 		a.status, a.holder = 'X', protocol.ID(rest)
@@ -166,7 +166,7 @@ func (a *reply) readBreak(text string) bool {
 // label of the caller that broke the hold, with its length. It returns false if that is none of
 // ours.
 func (a *reply) readRenewal(text string, holds int) bool {
-	f, rest, ok := head(text)
+	f, rest, ok := readHead(text)
 	if !ok || len(rest) < holds {
 		return false
 	}

@@ -51,15 +51,15 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 
 func (p *Protocol) factsKey() any { return p.config.Prefix + ":{%quorum}" }
 
-// counted puts the length of a text before it.
-func counted(text string) string { return strconv.Itoa(len(text)) + ":" + text }
+// withLength puts the length of a text before it.
+func withLength(text string) string { return strconv.Itoa(len(text)) + ":" + text }
 
 // waiter is how a node remembers a ticket that waits, behind its id and mode.
 func (r *resource) waiter(t protocol.Ticket) string {
 	if t.NoMessages {
 		return ""
 	}
-	return counted(r.spec.Owner) + r.p.channel
+	return withLength(r.spec.Owner) + r.p.channel
 }
 
 // payloadOf is what others read of a hold of a ticket.
@@ -100,13 +100,13 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 // returns before the deadline of the Ask, as soon as a majority has decided.
 func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
-	w := p.begin(t.ask.Ticket.ID)
+	w := p.beginWait(t.ask.Ticket.ID)
 	t.waited = w.waited(began)
-	defer func() { t.end(ctx, w, err) }()
+	defer func() { t.endAsk(ctx, w, err) }()
 	if t.ask.Release != nil {
 		p.markFreed(t.ask.Release.ID)
 	}
-	if err := r.ready(ctx, t.ask.Deadline); err != nil {
+	if err := r.ensureReady(ctx, t.ask.Deadline); err != nil {
 		return protocol.Answer{}, r.asFailure("lock", err)
 	}
 	patience := t.ask.Deadline.Sub(began) / 2
@@ -114,7 +114,8 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 	for try := 1; ; try++ {
 		first := max(p.propose(r.bucket), floor+1)
 		if first+t.ask.Ticket.Block >= 1<<53 {
-			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: r.spec.Name, Reason: protocol.Other, Err: errTokens}
+			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: r.spec.Name, Reason: protocol.Other,
+				Err: errTokens}
 		}
 		out := t.runRound(ctx, first)
 		switch out.verdict {
@@ -138,15 +139,15 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 	}
 }
 
-// end says what became of the rounds. A ticket that joined and does not hold waits.
-func (t *acquisition) end(ctx context.Context, w *wait, err error) {
+// endAsk says what became of the rounds. A ticket that joined and does not hold waits.
+func (t *acquisition) endAsk(ctx context.Context, w *wait, err error) {
 	close(t.outcome.known)
 	if t.outcome.held || !t.ask.Join {
-		t.r.p.done(t.ask.Ticket.ID)
+		t.r.p.forgetWait(t.ask.Ticket.ID)
 		return
 	}
-	asks := w.wait(ctx, t.r, t.ask.Ticket)
-	if err != nil && !passing(err) { // nobody goes on with it
+	asks := w.startWaiting(ctx, t.r, t.ask.Ticket)
+	if err != nil && !isPassing(err) { // nobody goes on with it
 		w.giveUp(asks)
 	}
 }
@@ -204,9 +205,9 @@ func (p *Protocol) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// ready meets the nodes if there are fewer than a majority whose time and tokens are known. Only
-// with a majority can a token be proposed that all accept.
-func (r *resource) ready(ctx context.Context, deadline time.Time) error {
+// ensureReady meets the nodes if there are fewer than a majority whose time and tokens are known.
+// Only with a majority can a token be proposed that all accept.
+func (r *resource) ensureReady(ctx context.Context, deadline time.Time) error {
 	p := r.p
 	if ctx.Err() != nil {
 		return protocol.EndOf(ctx)
@@ -256,5 +257,5 @@ func (r *resource) asFailure(op string, err error) error {
 	if errors.As(err, &failure) || errors.As(err, &foreign) || errors.As(err, &upgrade) || errors.As(err, &broken) {
 		return err
 	}
-	return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: protocol.NoAnswer, Err: err}
+	return noAnswer(op, r.spec.Name, err)
 }

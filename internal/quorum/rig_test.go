@@ -189,7 +189,8 @@ func writerOf(p *Protocol, owner string) *resource {
 // ask is one that arrives in time, also on a slow machine, for a hold that does not end by itself
 // while a test runs.
 func ask(n int) protocol.Ask {
-	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Minute, Deadline: time.Now().Add(enough)}
+	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Minute,
+		Deadline: time.Now().Add(enough)}
 }
 
 // enough is how long a request may take, on a machine that stands still now and then.
@@ -378,7 +379,8 @@ func written(mode string, first, last int64) string {
 }
 
 func writtenUntil(mode string, end time.Time, first, last int64) string {
-	return mode + wire.Digits16(end.UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) + wire.Digits16(1) + "60000:0:0:0:"
+	return mode + wire.Digits16(end.UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) + wire.Digits16(1) +
+		"60000:0:0:0:"
 }
 
 // put writes a hold into masters.
@@ -413,7 +415,10 @@ func knows(t *testing.T, s wire.Store, n int) bool {
 // untilFree waits until no master keeps a hold. It would be there for a minute.
 func untilFree(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
-	eventually(t, "all is given back", func() bool { return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == 0 })
+	eventually(t, "all is given back", func() bool {
+		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x",
+			string(id(n))) == 0
+	})
 }
 
 // end is when a hold, or what is left of it, ends at its master, in its ms.
@@ -443,7 +448,10 @@ func listen(t *testing.T, servers []wire.Store, p *Protocol) *heard {
 	}
 	t.Cleanup(listening.Close)
 	for _, s := range servers {
-		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })
+		eventually(t, "a master knows the subscription", func() bool {
+			return do(t, s, "PUBSUB", "NUMSUB",
+				p.channel).([]any)[1] == int64(1)
+		})
 	}
 	return h
 }

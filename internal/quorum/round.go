@@ -57,7 +57,7 @@ func (t *acquisition) runRound(ctx context.Context, first int64) *round {
 		out.err = foreign
 	}
 	outcome := t.outcome
-	t.r.p.run(func() {
+	t.r.p.startWorker(func() {
 		<-outcome.known
 		for _, a := range out.replies {
 			t.cleanUpAfter(a, number, outcome.held)
@@ -75,8 +75,8 @@ func (t *acquisition) sendRound(number, first int64) *fanOut[*reply] {
 		before := n.releasesBefore(t.r.spec.Name)
 		return func() *reply {
 			defer n.askDone(t.ask.Ticket.ID)
-			if !closedBy(before, t.ask.Deadline) {
-				return &reply{node: n, err: t.r.overtakeFailure(n)}
+			if !awaitClosed(before, t.ask.Deadline) {
+				return &reply{node: n, err: n.noAnswer("lock", t.r.spec.Name, errEarlier)} // it must not overtake them
 			}
 			return t.askNode(n, number, first)
 		}
@@ -213,7 +213,7 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
 		// The hold that it gave back may still be there. That hold goes when the request can take
 		// effect no more, at the latest.
-		c := t.r.freeOf(*t.ask.Release)
+		c := t.r.cleanupOf(*t.ask.Release)
 		c.until = t.ask.Deadline.Add(t.ask.TTL)
 		if a.mayApply() {
 			c.notBefore = t.ask.Deadline
@@ -224,7 +224,7 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 		if a.status == 'B' && t.ask.Join {
 			// The node knows it as one that waits. The release tells that it does not, if it comes
 			// before.
-			c := t.r.freeOf(t.ask.Ticket)
+			c := t.r.cleanupOf(t.ask.Ticket)
 			c.how, c.round, c.notBefore = freePlace, 0, t.ask.Deadline.Add(time.Second)
 			a.node.addCleanup(c)
 		}
@@ -241,18 +241,12 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	}
 }
 
-// overtakeFailure returns the failure of an ask that was not sent to a node, as it must not
-// overtake what is on its way there.
-func (r *resource) overtakeFailure(n *node) error {
-	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
-}
-
 // askNode asks one node.
 func (t *acquisition) askNode(n *node, round, first int64) *reply {
 	r, ask := t.r, &t.ask
 	out := &reply{node: n}
 	if ask.Release != nil && !n.awaitAsks(ask.Release.ID, ask.Deadline) {
-		out.err = r.overtakeFailure(n)
+		out.err = n.noAnswer("lock", r.spec.Name, errEarlier)
 		return out
 	}
 	if n.twin.Load() != nil { // the server is asked at another node, and takes a token from one of them alone
@@ -260,19 +254,10 @@ func (t *acquisition) askNode(n *node, round, first int64) *reply {
 			return out
 		}
 	}
-	text, sent, received, err := n.askInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
+	out = n.queryInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
 		return t.askArgs(notAfter, round, first)
-	})
-	if err != nil {
-		out.err = err
-		return out
-	}
-	if !out.readAsk(text) {
-		out.err = n.unreadable("lock", r.spec.Name, text)
-		return out
-	}
+	}, (*reply).readAsk)
 	learn(&r.p.known[r.bucket], out.facts.last)
-	out.counts = n.heard(&out.facts, sent, received, ask.Deadline)
 	return out
 }
 
@@ -290,7 +275,8 @@ func (t *acquisition) askArgs(notAfter string, round, first int64) []any {
 		release = string(ask.Release.ID)
 	}
 	return []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
+		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode,
+		wire.Digits16(first),
 		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
 		t.waited.Microseconds(), r.life, r.p.config.MaxTTL.Milliseconds()}
 }

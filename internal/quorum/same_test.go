@@ -97,7 +97,8 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			renewal := renewalOf(r, 1, held.Token)
 			renew(t, p, renewal)
 			var failure *protocol.Failure
-			if err := p.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.SameServer || failure.Again() {
+			if err := p.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.SameServer ||
+				failure.Again() {
 				t.Errorf("ready: %v", err)
 			}
 

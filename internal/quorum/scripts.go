@@ -44,7 +44,8 @@ func source(prefix, name string) string {
 
 func loadScripts(prefix string) *scripts {
 	load := func(op, name string) script {
-		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name), name != "inspect" && name != "known"}
+		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name),
+			name != "inspect" && name != "known"}
 	}
 	s := &scripts{
 		ask:       load("lock", "ask"),
@@ -84,7 +85,7 @@ func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 		args = append(args, source(n.p.config.Prefix, name))
 	}
 	key, _ := n.p.factsKey().(string)
-	reply := n.send(s.node.Op, key, deadline, args)
+	reply := n.sendCommand(s.node.Op, key, deadline, args)
 	all, _ := reply.Value.(string)
 	if reply.Err == nil && reply.Refused == "" && len(all) != 40*len(names) {
 		reply.Err = errDigests

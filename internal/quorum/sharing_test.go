@@ -177,7 +177,8 @@ func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
 	}
 	for _, s := range servers {
 		order := do(t, s, "ZRANGE", "q:{%quorum}+x", 0, -1).([]any)
-		if len(order) != 3 || !strings.HasPrefix(order[0].(string), string(id(3))) || !strings.HasPrefix(order[2].(string), string(id(4))) {
+		if len(order) != 3 || !strings.HasPrefix(order[0].(string), string(id(3))) ||
+			!strings.HasPrefix(order[2].(string), string(id(4))) {
 			t.Errorf("got %q", order)
 		}
 	}

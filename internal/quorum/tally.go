@@ -29,8 +29,8 @@ func (t *tally) count(is func(*reply) bool) (n int) {
 	return n
 }
 
-// said returns how many nodes answered with one of these letters, also nodes that do not count.
-func (t *tally) said(letters string) int {
+// answers returns how many nodes answered with one of these letters, also nodes that do not count.
+func (t *tally) answers(letters string) int {
 	return t.count(func(a *reply) bool { return a.hasStatus(letters) })
 }
 

@@ -96,8 +96,8 @@ func (v *verdictOf) tokens(of []sighting) (first, block int64) {
 	return first, block
 }
 
-// untold is how many holds a majority knows of at least, where nodes did not tell all.
-func (v *verdictOf) untold() int {
+// hiddenCount returns how many holds a majority knows of at least, where nodes did not tell all.
+func (v *verdictOf) hiddenCount() int {
 	if len(v.cut) < v.need {
 		return 0
 	}
@@ -115,7 +115,7 @@ func (v *verdictOf) kind() (kind protocol.Kind) {
 	return kind
 }
 
-// inOrder compares holds: the oldest first, and last those without a token.
-func inOrder(a, b protocol.Hold) int {
+// compareHolds compares holds: the oldest first, and last those without a token.
+func compareHolds(a, b protocol.Hold) int {
 	return cmp.Or(cmp.Compare(uint64(a.Token)-1, uint64(b.Token)-1), cmp.Compare(a.ID, b.ID))
 }

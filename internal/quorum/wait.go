@@ -23,8 +23,8 @@ type wait struct {
 	stop   func() bool // what looks at the end of its context
 }
 
-// begin notes that a ticket asks.
-func (p *Protocol) begin(id protocol.ID) *wait {
+// beginWait notes that a ticket asks.
+func (p *Protocol) beginWait(id protocol.ID) *wait {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.waits[id]
@@ -50,7 +50,7 @@ func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
 // wait notes that the nodes remember the ticket. The waiter may end by its context alone, without
 // another request. Then the nodes are told, and wake the next. wait returns which ask it was, for
 // giveUp.
-func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) (asks int) {
+func (w *wait) startWaiting(ctx context.Context, r *resource, ticket protocol.Ticket) (asks int) {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
 	w.r, w.ticket = r, ticket
@@ -84,22 +84,22 @@ func (w *wait) giveUp(asks int) {
 	if r == nil {
 		return
 	}
-	c := r.freeOf(w.ticket)
+	c := r.cleanupOf(w.ticket)
 	c.how, c.round = freeWaiter, round
 	for _, n := range p.nodes {
 		n.addCleanup(c)
 	}
 }
 
-// asks tells whether a ticket asks, or waits, by now.
-func (p *Protocol) asks(id protocol.ID) bool {
+// isWaiting reports whether a ticket asks, or waits, by now.
+func (p *Protocol) isWaiting(id protocol.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waits[id] != nil
 }
 
-// done forgets a ticket that holds, or is given back.
-func (p *Protocol) done(id protocol.ID) {
+// forgetWait forgets a ticket that holds, or is given back.
+func (p *Protocol) forgetWait(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.waits[id]; w != nil {
@@ -110,10 +110,10 @@ func (p *Protocol) done(id protocol.ID) {
 	}
 }
 
-// nudged takes a node's word that the name of a ticket is free, and tells when it is worth asking:
-// at once if a majority says so, as before that the others may not know yet; a little later if few
-// do.
-func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok bool) {
+// noteNudge takes a node's word that the name of a ticket is free, and tells when it is worth
+// asking: at once if a majority says so, as before that the others may not know yet; a little later
+// if few do.
+func (p *Protocol) noteNudge(id protocol.ID, node int) (after time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.waits[id]

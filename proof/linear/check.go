@@ -22,7 +22,8 @@ type Verdict struct {
 
 // String is the verdict in a line.
 func (v Verdict) String() string {
-	return fmt.Sprintf("%d steps on %d names fit the model; broken: %q, too many to tell: %q", v.Steps, len(v.Fits), v.Broken, v.Unknown)
+	return fmt.Sprintf("%d steps on %d names fit the model; broken: %q, too many to tell: %q", v.Steps, len(v.Fits),
+		v.Broken, v.Unknown)
 }
 
 // Check looks at each name for at most so long.

@@ -55,7 +55,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTwoNodesAheadByDifferentTimesDoNotCount"),
 			Patches: []Patch{{
 				File: "internal/quorum/clockcheck.go",
-				Old:  "\t\t\tahead = explainedByOneStop(leads)\n",
+				Old:  "\t\t\tahead = mostByOneStop(leads)\n",
 				New:  "\t\t\tahead = len(leads)\n",
 			}},
 		},

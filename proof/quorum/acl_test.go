@@ -24,7 +24,8 @@ func TestACLOfOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `\\+([a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `\\+([a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(page),
+		-1) {
 		table[row[1]] = row[2]
 	}
 	if len(table) < 10 {
@@ -45,15 +46,18 @@ func TestACLOfOperators(t *testing.T) {
 				if _, err := master.Do("SCRIPT", "FLUSH"); err != nil { // all are asked for whole
 					t.Fatal(err)
 				}
-				args := append([]any{"ACL", "SETUSER", "small", "reset", "on", ">secret", "~proof:*", "&proof:*", "-@all"}, rules...)
+				args := append([]any{"ACL", "SETUSER", "small", "reset", "on", ">secret", "~proof:*", "&proof:*",
+					"-@all"}, rules...)
 				if _, err := master.Do(args...); err != nil {
 					t.Fatal(err)
 				}
-				rdb := redis.NewClient(&redis.Options{Addr: master.Addr(), Username: "small", Password: "secret", DisableIdentity: true})
+				rdb := redis.NewClient(&redis.Options{Addr: master.Addr(), Username: "small", Password: "secret",
+					DisableIdentity: true})
 				t.Cleanup(func() { _ = rdb.Close() })
 				stores[i] = redisstore.New(rdb)
 			}
-			client, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: "proof", TrustNewNodes: true, MaxTTL: maxTTL})
+			client, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: "proof", TrustNewNodes: true,
+				MaxTTL: maxTTL})
 			if err != nil {
 				t.Fatal(err)
 			}

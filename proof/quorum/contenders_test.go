@@ -46,7 +46,8 @@ func TestContenders(t *testing.T) {
 	commands := r.commands() - before
 	slices.Sort(waits)
 	t.Logf("%d clients, %d acquisitions of 2 ms in %v (%v each); longest wait %v, half waited less than %v; %d scripts an acquisition at 5 masters",
-		contenders, len(waits), took.Round(time.Millisecond), (took / time.Duration(len(waits))).Round(10*time.Microsecond),
+		contenders, len(waits), took.Round(time.Millisecond),
+		(took / time.Duration(len(waits))).Round(10*time.Microsecond),
 		waits[len(waits)-1].Round(time.Millisecond), waits[len(waits)/2].Round(time.Millisecond), commands/len(waits))
 	if len(waits) != contenders*rounds {
 		t.Errorf("%d of %d got in", len(waits), contenders*rounds)

@@ -170,7 +170,8 @@ func (r *rig) check() history.Summary {
 	for _, w := range r.workers {
 		all.Go(func() {
 			w.rec.Put(history.Record{Event: history.Close})
-			if err := w.Close(); err != nil && !errors.Is(err, holdfast.ErrUncertain) && !errors.Is(err, holdfast.ErrLost) {
+			if err := w.Close(); err != nil && !errors.Is(err, holdfast.ErrUncertain) &&
+				!errors.Is(err, holdfast.ErrLost) {
 				r.Errorf("Close: %v", err)
 			}
 			if err := w.rec.Close(); err != nil {
@@ -239,14 +240,17 @@ func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err e
 func unanswered(err error) bool {
 	var none *holdfast.QuorumError
 	return errors.Is(err, holdfast.ErrUnavailable) &&
-		(!errors.As(err, &none) || slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return n.Err != nil }))
+		(!errors.As(err, &none) || slices.ContainsFunc(none.Masters,
+			func(n lockinfo.Master) bool { return n.Err != nil }))
 }
 
-func (w *worker) take(kind history.Kind, name string, limit time.Duration, take func(context.Context) (*holdfast.Lease, error)) (*hold, error) {
+func (w *worker) take(kind history.Kind, name string, limit time.Duration,
+	take func(context.Context) (*holdfast.Lease, error)) (*hold, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	op := w.rec.NextOp()
-	record := history.Record{Op: op, Kind: kind, Name: name, Hold: w.rec.HoldID(op), Event: history.Call, Limit: int64(limit)}
+	record := history.Record{Op: op, Kind: kind, Name: name, Hold: w.rec.HoldID(op), Event: history.Call,
+		Limit: int64(limit)}
 	w.rec.Put(record)
 	lease, err := take(ctx)
 	record.Event, record.Limit, record.Result = history.Return, 0, history.OK
@@ -298,7 +302,8 @@ func (h *hold) keep(long time.Duration) (lost error) {
 // release gives the lease back.
 func (h *hold) release() error {
 	_ = h.look()
-	record := history.Record{Op: h.w.rec.NextOp(), Kind: history.Release, Name: h.name, Hold: h.id, Token: h.Token(), Event: history.Call, Limit: int64(5 * time.Second)}
+	record := history.Record{Op: h.w.rec.NextOp(), Kind: history.Release, Name: h.name, Hold: h.id, Token: h.Token(),
+		Event: history.Call, Limit: int64(5 * time.Second)}
 	h.w.rec.Put(record)
 	err := h.Release()
 	record.Event, record.Limit, record.Result = history.Return, 0, history.OK
@@ -316,7 +321,8 @@ func (h *hold) release() error {
 // load locks, holds and releases until the context ends, and counts what it held.
 func (w *worker) load(ctx context.Context, names []string) (holds int) {
 	for ctx.Err() == nil {
-		options := []holdfast.Option{holdfast.WithTTL([]time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}[rand.IntN(3)])}
+		options := []holdfast.Option{holdfast.WithTTL([]time.Duration{300 * time.Millisecond, 600 * time.Millisecond,
+			2 * time.Second}[rand.IntN(3)])}
 		if rand.IntN(4) == 0 {
 			options = append(options, holdfast.WithoutRenewal())
 		}

@@ -152,7 +152,8 @@ func TestMajorityGone(t *testing.T) {
 		if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) {
 			t.Fatalf("%s: got %v", what, err)
 		}
-		if limit := maxTTL/6 + 200*time.Millisecond; harness.Measured() && took > limit || none.Need != 3 || len(none.Masters) != 5 {
+		if limit := maxTTL/6 + 200*time.Millisecond; harness.Measured() && took > limit || none.Need != 3 ||
+			len(none.Masters) != 5 {
 			t.Errorf("%s: after %v (at most %v): %v", what, took, limit, none)
 		}
 		return none

@@ -72,7 +72,8 @@ func TestChains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{T: t, addr: srv.Addr(), dir: dir, kills: kills, over: time.Now().Add(longestRunning), count: map[string]int{}}
+	r := &run{T: t, addr: srv.Addr(), dir: dir, kills: kills, over: time.Now().Add(longestRunning),
+		count: map[string]int{}}
 	var all sync.WaitGroup
 	for i, of := range []mode{mutex, mutex, writer, reader, reader} {
 		all.Go(func() {

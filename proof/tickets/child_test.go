@@ -130,8 +130,9 @@ func (p *process) begin() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	op := p.rec.NextOp()
-	call := history.Record{Event: history.Call, Op: op, Kind: history.Lock, Type: history.Mutex, Name: p.Name, Shares: p.Mode == reader,
-		Hold: p.rec.HoldID(op), Root: p.First, Queues: true, TTL: int64(ttl), Limit: int64(limit)}
+	call := history.Record{Event: history.Call, Op: op, Kind: history.Lock, Type: history.Mutex, Name: p.Name,
+		Shares: p.Mode == reader,
+		Hold:   p.rec.HoldID(op), Root: p.First, Queues: true, TTL: int64(ttl), Limit: int64(limit)}
 	if p.Mode != mutex {
 		call.Type = history.ReadWrite
 	}
