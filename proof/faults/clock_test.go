@@ -20,16 +20,16 @@ func TestServerClock(t *testing.T) {
 	clock := redisserver.NewClock(t)
 	clock.Ahead(time.Hour)
 	srv := clock.Start(t)
-	l := &load{t: t, names: 4}
+	l := &harness.Load{T: t, Names: harness.Names(4)}
 	steps := []time.Duration{0, -time.Hour, time.Hour, 0, time.Hour, -time.Hour}
 	n := 0
 	stop := repeat(200*time.Millisecond, func() { clock.Ahead(steps[n%len(steps)]); n++ })
-	l.run(newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Second}), 4, 0, time.Duration(times(t))*4*time.Second)
+	l.Run(newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Second}), 4, 0, time.Duration(times(t))*4*time.Second)
 	stepped := stop()
-	t.Logf("%d holds began while another was trusted, %d with a smaller token than one before", l.overlaps, l.smaller)
-	if l.smaller > l.holds/10 {
+	t.Logf("%d holds began while another was trusted, %d with a smaller token than one before", l.Overlaps, l.Smaller)
+	if l.Smaller > l.Holds/10 {
 		t.Error("tokens follow the clock")
 	}
-	l.overlaps, l.smaller = 0, 0
-	l.report(fmt.Sprintf("the server's clock was an hour off and stepped %d times", stepped))
+	l.Overlaps, l.Smaller = 0, 0
+	l.Report(fmt.Sprintf("the server's clock was an hour off and stepped %d times", stepped))
 }

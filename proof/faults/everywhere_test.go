@@ -48,20 +48,20 @@ func TestFaults(t *testing.T) {
 
 // Trap 14: the servers forget their scripts every 5 ms.
 func flushScripts(t *testing.T, b *harness.Deployment) {
-	l := &load{t: t, names: 4}
+	l := &harness.Load{T: t, Names: harness.Names(4)}
 	flushes := repeat(5*time.Millisecond,
 		func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
-	l.run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
-	l.report(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
-	l.isUndisturbed("a server that forgot a script has done nothing")
+	l.Run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
+	l.Report(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
+	l.IsUndisturbed("a server that forgot a script has done nothing")
 }
 
 // Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
 func killConnections(t *testing.T, b *harness.Deployment) {
-	l := &load{t: t, names: 4}
+	l := &harness.Load{T: t, Names: harness.Names(4)}
 	n, holds, since := 0, 0, time.Now()
 	kills := repeat(10*time.Millisecond, func() {
-		if now := l.countHolds(); now > holds {
+		if now := l.Seen().Holds; now > holds {
 			holds, since = now, time.Now()
 			// on a machine so slow that nobody gets in between two, they wait for one who does
 		} else if time.Since(since) > time.Second {
@@ -73,9 +73,9 @@ func killConnections(t *testing.T, b *harness.Deployment) {
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "pubsub")
 		})
 	})
-	l.run(b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
+	l.Run(b.Clients(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
 	kills()
-	l.report(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
+	l.Report(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
 	b.IsClean(t)
 }
 
@@ -108,9 +108,9 @@ func dropMessages(t *testing.T, b *harness.Deployment) {
 	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second},
 		func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
 	const least = 50
-	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
-	l.run(clients, 16, 12*times(t), 0)
-	l.report(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
+	l := &harness.Load{T: t, Names: harness.Names(16), Enough: func() bool { return lost.Load() >= least }}
+	l.Run(clients, 16, 12*times(t), 0)
+	l.Report(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
 	if lost.Load() < least {
 		t.Errorf("%d lost messages show nothing", lost.Load())
 	}
@@ -138,20 +138,20 @@ func delayRequests(t *testing.T, b *harness.Deployment) {
 	if b.Topology == harness.Quorum { // three servers for each request
 		each = 4
 	}
-	l := &load{t: t, names: 16, spares: b.Topology == harness.Quorum}
-	l.run(clients, each, 0, time.Duration(times(t))*4*time.Second)
+	l := &harness.Load{T: t, Names: harness.Names(16), Spares: b.Topology == harness.Quorum}
+	l.Run(clients, each, 0, time.Duration(times(t))*4*time.Second)
 	again()
 	late(0)
-	if b.Topology == harness.Quorum && l.stuck > 0 {
+	if b.Topology == harness.Quorum && l.Stuck > 0 {
 		// A majority of three in time, again and again, is much to ask: some waits end without. All
 		// get in when it is over.
-		t.Logf("%d waits of %v ended without the lock while requests came late", l.stuck, harness.Patience)
-		l.stuck = 0
+		t.Logf("%d waits of %v ended without the lock while requests came late", l.Stuck, harness.Patience)
+		l.Stuck = 0
 	}
-	l.report(fmt.Sprintf("a third of the requests up to %v late", most))
-	after := &load{t: t, names: 16}
-	after.run(clients, each, max(1, 64/(4*each)), 0)
-	after.report("after that")
+	l.Report(fmt.Sprintf("a third of the requests up to %v late", most))
+	after := &harness.Load{T: t, Names: harness.Names(16)}
+	after.Run(clients, each, max(1, 64/(4*each)), 0)
+	after.Report("after that")
 	b.IsClean(t)
 }
 
@@ -172,11 +172,11 @@ func sendByteByByte(t *testing.T, b *harness.Deployment) {
 			w.Each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
 		}
 	})
-	l := &load{t: t, names: 4}
-	l.run(clients, 4, 0, time.Duration(times(t))*2*time.Second)
+	l := &harness.Load{T: t, Names: harness.Names(4)}
+	l.Run(clients, 4, 0, time.Duration(times(t))*2*time.Second)
 	again()
-	l.report("one byte at a time, each answer up to 3 ms late")
-	l.isUndisturbed("nothing failed")
+	l.Report("one byte at a time, each answer up to 3 ms late")
+	l.IsUndisturbed("nothing failed")
 	b.IsClean(t)
 }
 
@@ -222,15 +222,15 @@ func silenceConnections(t *testing.T, b *harness.Deployment) {
 		pause(ttl / 4)
 		done.Add(1)
 	})
-	l := &load{t: t, names: 4, enough: func() bool { return done.Load() >= least }}
-	l.run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
+	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return done.Load() >= least }}
+	l.Run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
 	times := silent()
-	l.report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
+	l.Report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
 	if told < times || times < least {
 		t.Error("it did not know in time")
 	}
-	if limit := 10 * time.Second; harness.Measured() && l.longest > limit {
-		t.Errorf("somebody waited %v", l.longest)
+	if limit := 10 * time.Second; harness.Measured() && l.Longest > limit {
+		t.Errorf("somebody waited %v", l.Longest)
 	}
 	b.IsClean(t)
 }

@@ -26,16 +26,16 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			srv := redisserver.Start(t, opts...)
 			var restarts atomic.Int64
-			l := &load{t: t, names: 4, enough: func() bool { return restarts.Load() >= 2 }}
+			l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return restarts.Load() >= 2 }}
 			clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second})
 			kills := repeat(500*time.Millisecond, func() { _ = srv.Restart(); restarts.Add(1) })
-			l.run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
+			l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 			n := kills()
 			if opts == nil {
-				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one before", l.overlaps, l.smaller)
-				l.overlaps, l.smaller = 0, 0
+				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one before", l.Overlaps, l.Smaller)
+				l.Overlaps, l.Smaller = 0, 0
 			}
-			l.report(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))
+			l.Report(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))
 			if n < 2 {
 				t.Errorf("%d restarts show nothing", n)
 			}

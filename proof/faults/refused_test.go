@@ -294,7 +294,8 @@ func TestLoading(t *testing.T) {
 	}
 	rewrite()
 	var loading atomic.Int64
-	watch, l := newClient(t, srv.Addr(), nil), &load{t: t, names: 4, enough: func() bool { return loading.Load() > 0 }}
+	watch, l := newClient(t, srv.Addr(), nil), &harness.Load{T: t, Names: harness.Names(4),
+		Enough: func() bool { return loading.Load() > 0 }}
 	trying := repeat(5*time.Millisecond, func() {
 		if _, err := watch.Mutex("tried").TryLock(t.Context()); isRefusedAs(err, holdfast.StoreLoading) {
 			loading.Add(1)
@@ -309,11 +310,11 @@ func TestLoading(t *testing.T) {
 			}
 		}
 	})
-	l.run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0,
+	l.Run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0,
 		time.Duration(times(t))*5*time.Second)
 	n := kills()
 	trying()
-	l.report(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))
+	l.Report(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))
 	if loading.Load() == 0 {
 		t.Error("nobody saw it loading")
 	}

@@ -15,20 +15,10 @@ import (
 	"github.com/holdfast-go/holdfast/fence"
 	servers "github.com/holdfast-go/holdfast/internal/testing/database"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
-
-// thorough reports whether there is time for the large databases.
-func thorough() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
-
-// needsServers skips a test that needs PostgreSQL or MariaDB.
-func needsServers(t *testing.T) {
-	t.Helper()
-	if !thorough() {
-		t.Skip("needs PostgreSQL or MariaDB: only with HOLDFAST_PROOF=1")
-	}
-}
 
 // A database belongs to one test. It has the fences' table, and a table of things that are guarded.
 type database struct {
@@ -66,7 +56,7 @@ func openSQLite(t *testing.T) *database {
 
 func openPostgreSQL(t *testing.T) *database {
 	t.Helper()
-	needsServers(t)
+	harness.Long(t) // PostgreSQL or MariaDB
 	return opened(t, "pgx", servers.StartPostgreSQL(t).DSN, &database{
 		Dialect: fence.PostgreSQL,
 		levels:  []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
@@ -79,7 +69,7 @@ func openPostgreSQL(t *testing.T) *database {
 
 func openMariaDB(t *testing.T) *database {
 	t.Helper()
-	needsServers(t)
+	harness.Long(t) // PostgreSQL or MariaDB
 	return opened(t, "mysql", servers.StartMariaDB(t).DSN, &database{
 		Dialect: fence.MySQL,
 		levels:  []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/fence"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // A way is how a transaction uses its token.
@@ -192,13 +192,7 @@ func playRound(t *testing.T, db *database, how way, level sql.IsolationLevel, ro
 // after the new one has read, with the fence as the first statement. All other ways let late writes
 // through: so the test can tell.
 func TestRoundsOfAnOldAndANewHolder(t *testing.T) {
-	seed := rand.Uint64()
-	if text := os.Getenv("HOLDFAST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	seed := harness.Number(t, "HOLDFAST_SEED", rand.Uint64())
 	t.Logf("HOLDFAST_SEED=%d", seed)
 	everywhere(t, func(t *testing.T, db *database) {
 		round := 0
@@ -210,7 +204,7 @@ func TestRoundsOfAnOldAndANewHolder(t *testing.T) {
 					playRound(t, db, how, level, round, rng, &sum)
 				}
 				t.Logf("%v, %v, %s: %v", db.Dialect, level, how, sum)
-				if thorough() {
+				if harness.Thorough {
 					judge(t, level, how, sum)
 				}
 			}
@@ -221,8 +215,8 @@ func TestRoundsOfAnOldAndANewHolder(t *testing.T) {
 // rounds returns how many rounds each way has.
 func rounds(how way) int {
 	switch {
-	case !thorough():
-		return 30
+	case !harness.Thorough:
+		return 10
 	case how == first:
 		return 1000
 	}

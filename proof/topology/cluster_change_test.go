@@ -17,13 +17,13 @@ import (
 func TestClusterChangesUnderLocks(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t)
-	names := numberedNames(30)
+	names := harness.Names(30)
 	slots := make([]int, len(names))
 	for i, name := range names {
 		slots[i] = rig.Slot(harness.KeyOf(name))
 	}
-	idle, other := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t,
-		holdfast.Config{})
+	route := harness.ClusterRoute(rig)
+	idle, other := route.Client(t, holdfast.Config{}), route.Client(t, holdfast.Config{})
 	var held []*holdfast.Lease
 	var waiters []*harness.Claimant
 	for _, name := range names { // in the slots that move, and held all the time
@@ -32,19 +32,19 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
 		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
 	}
-	c := startCrowd(t, []*holdfast.Client{harness.ClusterRoute(rig).Client(t, holdfast.Config{}),
-		harness.ClusterRoute(rig).Client(t, holdfast.Config{})}, names)
+	config := holdfast.Config{TTL: 6 * time.Second}
+	l := &harness.Load{T: t, Names: names, Spares: true}
+	stop := l.Start([]*holdfast.Client{route.Client(t, config), route.Client(t, config)}, len(names))
 	step := func(what string, change func()) {
 		t.Helper()
-		began, grants := time.Now(), c.grants.Load()
+		began, grants := time.Now(), l.Seen().Holds
 		change()
 		took := time.Since(began)
-		during := c.grants.Load() - grants
-		harness.Eventually(t, "grants after "+what, func() bool { return c.grants.Load() > grants+during+200 })
-		t.Logf("%s in %v: %d grants meanwhile, %d failures, %d leases lost", what, took.Round(time.Millisecond), during,
-			c.failures.Load(), c.lost.Load())
+		during := l.Seen().Holds - grants
+		harness.Eventually(t, "grants after "+what, func() bool { return l.Seen().Holds > grants+during+200 })
+		t.Logf("%s in %v: %d grants meanwhile", what, took.Round(time.Millisecond), during)
 	}
-	harness.Eventually(t, "grants", func() bool { return c.grants.Load() > 200 })
+	harness.Eventually(t, "grants", func() bool { return l.Seen().Holds > 200 })
 	masters := rig.Masters()
 	for round := range 3 {
 		step("60 slots moved", func() { rig.Move(masters[round], slots...) })
@@ -52,7 +52,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	var added *redisserver.Server
 	step("a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
 	step("a node removed", func() { rig.Remove(added) })
-	c.end()
+	stop()
 	for i, lease := range held {
 		if err := harness.Checked(t, lease); err != nil {
 			t.Errorf("%s: %v", lease.Name(), err)
@@ -63,12 +63,10 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		}
 		harness.HandBack(t, waiters[i].Got(t))
 	}
-	if c.failures.Load() > 0 || c.lost.Load() > 0 {
-		t.Errorf("%d calls failed, %d leases were lost", c.failures.Load(), c.lost.Load())
+	if l.Lost > 0 || l.Unsure > 0 && harness.Measured() { // a hand-over is trusted for half a second at first
+		t.Errorf("%d leases were lost, and %d releases are uncertain", l.Lost, l.Unsure)
 	}
-	if c.breaches.Load() > 0 || c.stale.Load() > 0 {
-		t.Errorf("%d breaches, %d tokens not larger", c.breaches.Load(), c.stale.Load())
-	}
+	l.Report("slots moved, a node came and went")
 }
 
 // Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
@@ -79,7 +77,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	const leases = 10_000
 	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	held := make([]*holdfast.Lease, leases)
-	names := numberedNames(leases)
+	names := harness.Names(leases)
 	var all sync.WaitGroup
 	for part := range 100 {
 		all.Go(func() {
@@ -153,14 +151,14 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	holder, waiter := harness.ClusterRoute(rig).Client(t, holdfast.Config{}), harness.ClusterRoute(rig).Client(t,
 		holdfast.Config{})
 	leases, claims := make([]*holdfast.Lease, contended), make([]*harness.Claimant, contended)
-	for i, name := range numberedNames(contended) {
+	for i, name := range harness.Names(contended) {
 		leases[i] = harness.Lock(t, holder.Mutex(name))
 		claims[i] = harness.Claim(harness.Within(t, 5*time.Minute), waiter.Mutex(name))
 	}
 	for i := range contended { // one by one: to look at all takes longer than a wait may
 		harness.Eventually(t, "it stands in the queue", func() bool {
-			srv := rig.Master(rig.Slot(harness.KeyOf(fmt.Sprint(i))))
-			return srv != nil && harness.Queued(srv, fmt.Sprint(i)) == 1
+			srv := rig.Master(rig.Slot(harness.KeyOf(fmt.Sprint("n", i))))
+			return srv != nil && harness.Queued(srv, fmt.Sprint("n", i)) == 1
 		})
 	}
 	commands := 0

@@ -101,6 +101,7 @@ func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
 				got <- err
 			}()
 			harness.Waiting(t, srv, name, 1)
+			harness.Eventually(t, "it listens", func() bool { return harness.Listening(t, srv) == 1 })
 			harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":queue", time.Now().Add(-time.Second).UnixMicro(),
 				damaged)
 			messages := srv.CommandStats()["publish"]
