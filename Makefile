@@ -23,7 +23,7 @@ lint: ## gofmt, golangci-lint, and comments and prose of at most 100 columns, ch
 	@scripts/columns .
 	@# One cache for each checkout: a remembered finding names the file where it was found, with the
 	@# comment that allows it, and that file may be gone with another checkout.
-	@GOLANGCI_LINT_CACHE=$$(go env GOCACHE)/golangci-lint$(CURDIR) scripts/each $(GOLANGCI) run --allow-parallel-runners ./...
+	@GOLANGCI_LINT_CACHE=$$(go env GOCACHE)/golangci-lint$(CURDIR) scripts/each $(GOLANGCI) run --show-stats=false --allow-parallel-runners ./...
 
 .PHONY: test
 test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)

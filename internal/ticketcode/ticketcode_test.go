@@ -37,7 +37,7 @@ func TestTicketTextKeepsEveryField(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		holds := someHolds()[:n]
 		text := Encode(Hold, holds)
-		if strings.ContainsAny(string(text), " \n\r\t") {
+		if strings.ContainsAny(text, " \n\r\t") {
 			t.Errorf("%q", text)
 		}
 		_, read, err := Decode(text)
