@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
 // A slowRig is a client that reports slow waits after 1 s and slow holds after 2 s.
@@ -28,15 +26,13 @@ type slowRig struct {
 	logged bytes.Buffer
 }
 
-func newSlowRig(t *testing.T, server *memory.Server) *slowRig {
-	t.Helper()
+func newSlowRig(w world) *slowRig {
+	w.Helper()
 	r := &slowRig{}
-	var err error
-	r.client, err = holdfast.NewOn(server.Connect("p"), &holdfast.Config{
+	r.client, _ = w.clientWith(&holdfast.Config{
 		Label: "rig", Logger: slog.New(slog.NewTextHandler(r, nil)), SlowWait: time.Second, SlowHold: 2 * time.Second,
 		Observer: observing(r.observe),
 	})
-	must(t, err)
 	return r
 }
 
@@ -57,26 +53,30 @@ func (r *slowRig) Write(line []byte) (int, error) {
 	return r.logged.Write(line)
 }
 
-// told returns what the observer was told of so far.
-func (r *slowRig) told() (waits, holds []holdfast.Event) {
+// reports returns what the observer was told of so far.
+func (r *slowRig) reports() (waits, holds []holdfast.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.waits), slices.Clone(r.holds)
 }
 
-// lines counts the lines of the log that contain a text.
-func (r *slowRig) lines(text string) int {
+// countLines counts the lines of the log that contain a text.
+func (r *slowRig) countLines(text string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Count(r.logged.String(), text)
 }
 
-// times are those of events, rounded to seconds: of waits or of holds.
-func times(events []holdfast.Event) (out []time.Duration) {
+// checkReported fails if waits or holds were not reported after so many seconds.
+func checkReported(t *testing.T, what string, events []holdfast.Event, seconds ...int) {
+	t.Helper()
+	var got []int
 	for _, e := range events {
-		out = append(out, (e.Waited + e.Held).Round(time.Second))
+		got = append(got, int((e.Waited + e.Held).Round(time.Second).Seconds()))
 	}
-	return out
+	if !slices.Equal(got, seconds) {
+		t.Fatalf("%s were told after %v seconds, want %v", what, got, seconds)
+	}
 }
 
 // lockFor gets the name and holds it for so long. Its name stands in the stack of the reports.
@@ -89,12 +89,13 @@ func lockFor(ctx context.Context, client *holdfast.Client, held time.Duration, o
 	return lease.Release()
 }
 
-func topOf(e holdfast.Event) string {
+// isOfLockFor reports whether a stack begins in lockFor.
+func isOfLockFor(e holdfast.Event) bool {
 	if len(e.Stack) == 0 {
-		return ""
+		return false
 	}
 	frame, _ := runtime.CallersFrames(e.Stack).Next()
-	return frame.Function
+	return strings.HasSuffix(frame.Function, ".lockFor")
 }
 
 // A long wait and a long hold are told at doubling times, with the stack of the caller, however the
@@ -110,57 +111,32 @@ func TestSlowIsReported(t *testing.T) {
 		"by polling":            {options: []holdfast.Option{holdfast.WithPolling(100*time.Millisecond, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := newServer()
-				r := newSlowRig(t, server)
-				holder := r.client
-				if !c.same {
-					var err error
-					holder, err = holdfast.NewOn(server.Connect("p"), &holdfast.Config{Label: "rig"})
-					must(t, err)
+			inWorld(t, func(t *testing.T, w world) {
+				r, leases := newSlowRig(w), 1
+				holder, _ := w.clientWith(&holdfast.Config{Label: "rig"})
+				if c.same {
+					holder, leases = r.client, 2
 				}
 				go func() { must(t, lockFor(t.Context(), holder, 10*time.Second)) }()
 				synctest.Wait()
 				granted := time.Now()
 				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
 				synctest.Wait()
-				waits, holds := r.told()
-				if got, want := times(waits),
-					[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(
-					got, want) {
-					t.Fatalf("waits were told after %v, want %v", got, want)
+				waits, holds := r.reports()
+				checkReported(t, "waits", waits, 1, 2, 4, 8)
+				last, hold := waits[3], holds[len(holds)-1]
+				if last.Holder != "rig" || !last.Since.Equal(granted) || !isOfLockFor(last) || !isOfLockFor(hold) {
+					t.Errorf("a wait is told as %+v, and a hold as %+v", last, hold)
 				}
-				last := waits[3]
-				if last.Holder != "rig" || !last.Since.Equal(granted) || !strings.HasSuffix(topOf(last), ".lockFor") {
-					t.Errorf("the holder is %q since %v, and the caller %s", last.Holder, last.Since, topOf(last))
-				}
-				var own []holdfast.Event
-				for _, e := range holds {
-					if e.Token == holds[len(holds)-1].Token {
-						own = append(own, e)
-					}
-				}
-				if got, want := times(own),
-					[]time.Duration{2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
-					t.Errorf("holds were told after %v, want %v", got, want)
-				}
-				if !strings.HasSuffix(topOf(own[0]), ".lockFor") {
-					t.Errorf("the holder's stack begins with %s", topOf(own[0]))
-				}
-				leases := 1
-				if c.same {
-					leases = 2
-				}
+				own := slices.DeleteFunc(holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
+				checkReported(t, "holds", own, 2, 4)
 				for text, want := range map[string]int{
-					"a caller waits for long": 4, "a wait was long and is over": 1,
-					"a lease was long and is over": leases,
+					"a caller waits for long": 4, "a wait was long and is over": 1, "a lease was long and is over": leases,
 				} {
-					if got := r.lines(text); got != want {
+					if got := r.countLines(text); got != want {
 						t.Errorf("%q was logged %d times, want %d", text, got, want)
 					}
 				}
-				must(t, holder.Close())
-				must(t, r.client.Close())
 			})
 		})
 	}
@@ -169,85 +145,70 @@ func TestSlowIsReported(t *testing.T) {
 // A hold or wait that is not slow is not reported, and neither is anything after its end: by a
 // loss, by giving up, or by Close.
 func TestSlowEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		r := newSlowRig(t, server)
+	inWorld(t, func(t *testing.T, w world) {
+		r := newSlowRig(w)
 		must(t, lockFor(t.Context(), r.client, time.Second))
-		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
+		if waits, holds := r.reports(); len(waits)+len(holds)+r.countLines("long") > 0 {
 			t.Errorf("reported %v %v", waits, holds)
 		}
-		_, err := r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context())
-		must(t, err)
-		if err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond)); !errors.Is(
-			err, holdfast.ErrWaitOver) {
+		w.must(r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context()))
+		err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond))
+		if !errors.Is(err, holdfast.ErrWaitOver) {
 			t.Error(err)
 		}
 		<-time.After(time.Minute)
-		if waits, holds := r.told(); len(waits) != 1 || len(holds) != 1 {
-			t.Errorf("waits were told after %v and holds after %v, want one each", times(waits), times(holds))
-		}
-		_, err = r.client.Mutex("m").Lock(t.Context())
-		must(t, err)
+		waits, holds := r.reports()
+		checkReported(t, "waits", waits, 1)
+		checkReported(t, "holds", holds, 2)
+		w.must(r.client.Mutex("m").Lock(t.Context()))
 		<-time.After(3 * time.Second)
 		must(t, r.client.Close())
 		<-time.After(time.Minute)
-		_, holds := r.told()
-		if got := r.lines("a lease was long and is over"); len(holds) != 2 || got != 2 {
-			t.Errorf("%d holds were told, and the end of %d", len(holds), got)
+		_, holds = r.reports()
+		checkReported(t, "holds", holds, 2, 2)
+		if got := r.countLines("a lease was long and is over"); got != 2 {
+			t.Errorf("the end of %d holds was told, want 2", got)
 		}
 	})
 }
 
 // A group that polls is reported as waiting for its first name, with the holder that keeps it out.
 func TestSlowGroupThatPolls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		r := newSlowRig(t, server)
-		holder, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Label: "other"})
-		must(t, err)
+	inWorld(t, func(t *testing.T, w world) {
+		r := newSlowRig(w)
+		holder, _ := w.clientWith(&holdfast.Config{Label: "other"})
 		go func() { must(t, lockFor(t.Context(), holder, 5*time.Second)) }()
 		synctest.Wait()
-		lease, err := r.client.All([]string{"a", "m"}, holdfast.WithPolling(100*time.Millisecond, 0)).Lock(t.Context())
-		must(t, err)
+		group := r.client.All([]string{"a", "m"}, holdfast.WithPolling(100*time.Millisecond, 0))
+		lease := w.must(group.Lock(t.Context()))
 		<-time.After(3 * time.Second)
-		must(t, lease.Release())
+		w.release(lease)
 		synctest.Wait()
-		waits, holds := r.told()
-		if got, want := times(waits),
-			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
-			t.Fatalf("waits were told after %v, want %v", got, want)
-		}
+		waits, holds := r.reports()
+		checkReported(t, "waits", waits, 1, 2, 4)
+		checkReported(t, "holds", holds, 2, 2) // one of each name
 		if waits[0].Name != "a" || waits[0].Holder != "other" {
 			t.Errorf("told of %q, held by %q; want a, held by other", waits[0].Name, waits[0].Holder)
 		}
-		if got, want := times(holds), []time.Duration{2 * time.Second, 2 * time.Second}; !reflect.DeepEqual(got, want) {
-			t.Errorf("holds were told after %v, want one of each name: %v", got, want)
-		}
-		must(t, holder.Close())
-		must(t, r.client.Close())
 	})
 }
 
 // A candidate waits for as long as another one leads, and a leader leads as long as it is well:
 // neither is slow.
 func TestElectionIsNotSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newSlowRig(t, newServer())
-		leader, err := r.client.Election("m").Campaign(t.Context())
-		must(t, err)
+	inWorld(t, func(t *testing.T, w world) {
+		r := newSlowRig(w)
+		leader := w.must(r.client.Election("m").Campaign(t.Context()))
 		candidate := make(chan *holdfast.Lease, 1)
-		go func() {
-			lease, err := r.client.Election("m").Campaign(t.Context())
-			must(t, err)
-			candidate <- lease
-		}()
+		go func() { candidate <- w.must(r.client.Election("m").Campaign(t.Context())) }()
 		<-time.After(time.Hour)
-		must(t, leader.Release())
-		must(t, (<-candidate).Release())
-		must(t, r.client.Close())
-		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
-			t.Errorf("waits were told after %v and holds after %v, with %d lines in the log", times(waits),
-				times(holds), r.lines("long"))
+		w.release(leader)
+		w.release(<-candidate)
+		waits, holds := r.reports()
+		checkReported(t, "waits", waits)
+		checkReported(t, "holds", holds)
+		if n := r.countLines("long"); n > 0 {
+			t.Errorf("%d lines in the log", n)
 		}
 	})
 }

@@ -55,8 +55,8 @@ func TestObserverPanics(t *testing.T) {
 			must(t, releaseAtOnce(other.Mutex("m").TryLock(t.Context())))
 		}
 		fixed := w.must(one.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context()))
-		if _, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(
-			err, holdfast.ErrWaitOver) {
+		_, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context())
+		if !errors.Is(err, holdfast.ErrWaitOver) {
 			t.Error(err)
 		}
 		if _, err := one.Mutex("fixed").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
