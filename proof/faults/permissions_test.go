@@ -42,16 +42,9 @@ func TestQuorumPermissions(t *testing.T) {
 		t.Fatalf("a list of %d commands in docs/quorum.md", len(commands))
 	}
 	b := harness.Deploy(t, harness.Quorum)
-	grant := func(srv *redisserver.Server, rules []string) {
-		acl := []any{"ACL", "SETUSER", "small"}
-		for _, rule := range rules {
-			acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
-		}
-		harness.Must(t, srv, acl...)
-	}
 	whole := b.Under(t, "holdfast:whole")
-	b.Each(func(srv *redisserver.Server) { grant(srv, rules) })
-	asks := openAsSmallUser(t, whole)
+	b.Each(func(srv *redisserver.Server) { permitSmallUser(t, srv, rules) })
+	asks := openAsSmallUser(t, whole, false)
 	if err := harness.Answered(t, func() error { return asks.Ready(t.Context()) }); err != nil {
 		t.Error("with all permissions: ", err)
 	}
@@ -63,9 +56,9 @@ func TestQuorumPermissions(t *testing.T) {
 			b := b.Under(t, "holdfast:"+fmt.Sprint(strings.TrimPrefix(without, "+"), ".", at))
 			for i, srv := range b.Masters {
 				if i < at {
-					grant(srv, few)
+					permitSmallUser(t, srv, few)
 				} else {
-					grant(srv, rules)
+					permitSmallUser(t, srv, rules)
 				}
 			}
 			err := lockTwice(t, b, at == len(b.Masters))
@@ -85,6 +78,63 @@ func TestQuorumPermissions(t *testing.T) {
 		len(commands), len(refused), strings.Join(refused, " "), len(works), strings.Join(works, " "), len(wrong))
 }
 
+// What docs/quorum.md says is refused to an operator without a command is refused, as denied, and
+// nothing else is.
+func TestQuorumPermissionsOfOperators(t *testing.T) {
+	harness.Long(t)
+	page, err := os.ReadFile("../../docs/quorum.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]string{} // what is refused, by the command
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\+[a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+		table[row[1]] = row[2]
+	}
+	if len(table) < 10 {
+		t.Fatalf("%d commands in the table", len(table))
+	}
+	b := harness.Deploy(t, harness.Quorum).Under(t, "holdfast:operators")
+	holder := b.Client(t, holdfast.Config{TrustNewNodes: true}, nil)
+	for without, want := range table {
+		rules := []string{"reset", "on", ">PASSWORD", "~holdfast:*", "&holdfast:*", "-@all"}
+		for command := range table {
+			if command != without {
+				rules = append(rules, command)
+			}
+		}
+		b.Each(func(srv *redisserver.Server) {
+			harness.Must(t, srv, "SCRIPT", "FLUSH") // all are asked for whole
+			permitSmallUser(t, srv, rules)
+		})
+		client, lease := openAsSmallUser(t, b, true), harness.Lock(t, holder.Mutex("x"))
+		for what, run := range map[string]func() error{
+			"inspect": func() error { _, err := client.Inspect(t.Context(), "x"); return err },
+			"list": func() (err error) {
+				for _, err = range client.List(t.Context(), holdfast.ListOptions{}) {
+				}
+				return err
+			},
+			"break": func() error { return client.Break(t.Context(), "x", lease.Token()) },
+		} {
+			err := harness.Answered(t, run)
+			if refused := isDenied(err); refused != strings.Contains(want, what) || err != nil && !refused {
+				t.Errorf("%s without %s: %v, want refused: %v", what, without, err, !refused)
+			}
+		}
+		_, _ = client.Close(), lease.Release()
+	}
+}
+
+// permitSmallUser lets the user small do what the rules of the page say, and no more.
+func permitSmallUser(t *testing.T, srv *redisserver.Server, rules []string) {
+	t.Helper()
+	acl := []any{"ACL", "SETUSER", "small"}
+	for _, rule := range rules {
+		acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
+	}
+	harness.Must(t, srv, acl...)
+}
+
 // isDenied reports whether an error says that the user may not.
 func isDenied(err error) bool {
 	var none *holdfast.QuorumError
@@ -99,7 +149,7 @@ func isDenied(err error) bool {
 }
 
 // openAsSmallUser opens a client of the user small, which the caller closes.
-func openAsSmallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
+func openAsSmallUser(t *testing.T, b *harness.Deployment, trust bool) *holdfast.Client {
 	t.Helper()
 	var stores []store.Store
 	for _, srv := range b.Masters {
@@ -107,7 +157,7 @@ func openAsSmallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
 		stores = append(stores, redisstore.New(harness.Client(t, srv, as)))
 	}
 	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second,
-		MaxTTL: 5 * time.Minute})
+		MaxTTL: 5 * time.Minute, TrustNewNodes: trust})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +168,7 @@ func openAsSmallUser(t *testing.T, b *harness.Deployment) *holdfast.Client {
 // refusal is the answer; that of one alone is none: with a second that is slow, the same is asked
 // again.
 func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
-	one, two := openAsSmallUser(t, b), openAsSmallUser(t, b)
+	one, two := openAsSmallUser(t, b, false), openAsSmallUser(t, b, false)
 	defer func() { _, _ = one.Close(), two.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()

@@ -52,29 +52,6 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestMastersShowAnyTime: the clocks of three masters show 1970, 2000 and today, and then all
-// change places, one after the other.
-func TestMastersShowAnyTime(t *testing.T) {
-	r := newEmptyRig(t)
-	clocks := []*redisserver.Clock{r.clocked(), r.clocked(), r.clocked()}
-	clocks[0].Show(time.Unix(0, 0))
-	clocks[1].Show(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
-	r.found()
-	watch := r.client(nil, nil)
-	holds := r.under([]*lag{nil, nil, nil, nil}, func() {
-		r.pass(3 * time.Second)
-		for i, at := range []time.Time{time.Now(), time.Unix(0, 0), time.Unix(0, 0)} {
-			clocks[i].Show(at)
-			r.pass(time.Second)
-			r.whole(watch) // one that was set forward has begun its memory anew
-		}
-	})
-	t.Logf("%d holds\n%v", holds, r.check())
-	if holds < 100 {
-		t.Errorf("%d holds: too few to show anything", holds)
-	}
-}
-
 // TestClockSetForward: the clock of a master that is needed for two majorities is set forward, so
 // what it keeps is over there while the holder trusts it. A client that knew that clock before must
 // not be let in by it.
