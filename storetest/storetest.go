@@ -269,11 +269,11 @@ func soon(holds func() bool) bool { return within(patience, holds) }
 
 func within(d time.Duration, holds func() bool) bool {
 	late := time.After(d)
-	for !holds() {
+	for pause := 2 * time.Millisecond; !holds(); pause = min(2*pause, 20*time.Millisecond) {
 		select {
 		case <-late:
 			return holds()
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 	return true

@@ -259,30 +259,6 @@ func TestAttachClosedMeanwhile(t *testing.T) {
 	})
 }
 
-// A downgrade after an Attach keeps writers out to the end of the min hold, and no longer.
-func TestAttachMinHoldDowngraded(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const least = 40 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		spec := protocol.Spec{Name: "rw", Kind: protocol.ReadWrite}
-		granted := time.Now()
-		lease := a.takes(a.Lock(spec, engine.Options{TTL: time.Second, MinHold: least}))
-		sleep(10 * time.Second)
-		lease = b.attaches(a.detaches(lease))
-		sleep(10 * time.Second)
-		if err := lease.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		b.detaches(lease) // nobody prolongs it any more
-		sleep(time.Until(granted.Add(least - time.Millisecond)))
-		if _, err := a.rw(false).Try(t.Context()); err == nil {
-			t.Error("a writer is in before the min hold is over")
-		}
-		sleep(2 * time.Millisecond)
-		a.releases(a.takes(a.rw(false)))
-	})
-}
-
 // An attached hold is never passed on inside the process: two users of a ticket would draw the same
 // tokens from its block.
 func TestAttachedHoldIsNotPassedOn(t *testing.T) {

@@ -158,54 +158,31 @@ func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	})
 }
 
-// A process is killed while it waits at a place. Others pass it at once, and the place is kept.
-func TestPlaceProcessKilledWhileItWaits(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
+// A process is killed while it waits at a place, or its host falls silent, and the server does not
+// notice. Its claim runs out once at most; then others pass it, and the place is kept.
+func TestPlaceProcessGoneWhileItWaits(t *testing.T) {
+	type row struct {
+		end         func(*host)
+		least, most time.Duration // until the waiter behind the place is in
+	}
+	bubbles(t, map[string]row{
+		"killed": {(*host).dies, 0, 0},
+		"silent": {func(h *host) { h.goes(silent) }, claim, claim + askEvery*6/5},
+	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
 			server)
 		lease := a.holds(engine.Options{})
 		place := b.place(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		b.waitsAt(ctx, place)
 		behind, last := c.waits(t.Context(), engine.Options{}), d.waits(t.Context(), engine.Options{})
 		sleep(time.Second)
-		b.dies()
+		test.end(b)
 		released := time.Now()
 		a.releases(lease)
 		lease = behind.in()
-		if !behind.at.Equal(released) {
-			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
-		}
-		sleep(30 * time.Second)
-		kept := other.waitsAt(t.Context(), place)
-		c.releases(lease)
-		lease = kept.in()
-		if !last.out() {
-			t.Error("the place was lost")
-		}
-		other.releases(lease)
-		d.releases(last.in())
-		cancel()
-	})
-}
-
-// A host falls silent while it waits at a place, and the server does not notice. Its claim runs out
-// once; then others pass it, and the place is kept.
-func TestPlaceHostSilentWhileItWaits(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
-			server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		ctx, cancel := context.WithCancel(t.Context())
-		b.waitsAt(ctx, place)
-		behind, last := c.waits(t.Context(), engine.Options{}), d.waits(t.Context(), engine.Options{})
-		sleep(time.Second)
-		b.goes(silent)
-		released := time.Now()
-		a.releases(lease)
-		lease = behind.in()
-		if took := behind.at.Sub(released); took < claim || took > claim+askEvery*6/5 {
+		if took := behind.at.Sub(released); took < test.least || took > test.most {
 			t.Errorf("the waiter behind the place got in after %v", took)
 		}
 		released = time.Now()
@@ -222,7 +199,6 @@ func TestPlaceHostSilentWhileItWaits(t *testing.T) {
 		}
 		other.releases(lease)
 		c.releases(next.in())
-		cancel()
 	})
 }
 
