@@ -24,8 +24,8 @@ func arguments() []test {
 	}
 }
 
-// refused fails unless err is an *ArgumentError about these arguments and no others.
-func (e *env) refused(err error, arguments ...string) *holdfast.ArgumentError {
+// checkRefused fails unless err is an *ArgumentError about these arguments and no others.
+func (e *env) checkRefused(err error, arguments ...string) *holdfast.ArgumentError {
 	e.Helper()
 	var bad *holdfast.ArgumentError
 	if !errors.As(err, &bad) {
@@ -45,8 +45,8 @@ func (e *env) refused(err error, arguments ...string) *holdfast.ArgumentError {
 	return bad
 }
 
-// silent returns a client whose store must not be used.
-func (e *env) silent(config *holdfast.Config) *client {
+// openSilent returns a client whose store must not be used.
+func (e *env) openSilent(config *holdfast.Config) *client {
 	c, err := holdfast.New(fakeStore{func(c store.Command) store.Reply {
 		e.Errorf("sent: %q", c)
 		return store.Reply{Err: errors.New("not to be sent")}
@@ -125,16 +125,16 @@ func (e *env) latchCalls(l *holdfast.Latch) calls {
 	}
 }
 
-// refuses fails unless all calls are refused because of these arguments.
-func (e *env) refuses(ctx context.Context, all calls, arguments ...string) {
+// checkAllRefused fails unless all calls are refused because of these arguments.
+func (e *env) checkAllRefused(ctx context.Context, all calls, arguments ...string) {
 	e.Helper()
 	for _, call := range all {
-		e.refused(call(ctx), arguments...)
+		e.checkRefused(call(ctx), arguments...)
 	}
 }
 
 func badKinds(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	long, ttl, owner := strings.Repeat("x", 1025), holdfast.WithTTL(1), holdfast.WithOwner("o")
 	many := make([]string, 10_000)
 	for i := range many {
@@ -178,36 +178,36 @@ func badKinds(e *env) {
 		{e.latchCalls(c.Latch(name, owner, holdfast.WithStrictOrder(), holdfast.WithLabel("l"))),
 			[]string{"WithOwner", "WithStrictOrder", "WithLabel"}},
 	} {
-		e.refuses(e.ctx(), bad.calls, bad.arguments...)
+		e.checkAllRefused(e.ctx(), bad.calls, bad.arguments...)
 	}
 	for _, permits := range []int64{0, 1<<31 + 1} {
-		e.refused(c.Semaphore(name, 1).Resize(e.ctx(), permits), "permits")
+		e.checkRefused(c.Semaphore(name, 1).Resize(e.ctx(), permits), "permits")
 	}
-	e.refused(c.Semaphore(name, 0).Resize(e.ctx(), 1), "permits")
-	e.refused(c.Latch(name).Set(e.ctx(), -1), "count")
+	e.checkRefused(c.Semaphore(name, 0).Resize(e.ctx(), 1), "permits")
+	e.checkRefused(c.Latch(name).Set(e.ctx(), -1), "count")
 	if math.MaxInt > math.MaxInt32 {
-		e.refused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
+		e.checkRefused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
 	}
 	for _, err := range []error{
 		c.Mutex(name).Do(e.ctx(), nil), c.RWMutex(name).Do(e.ctx(), nil), c.RWMutex(name).RDo(e.ctx(), nil),
 		c.Semaphore(name, 1).Do(e.ctx(), 1, nil), c.All([]string{"a"}).Do(e.ctx(), nil),
 		c.Election(name).Run(e.ctx(), nil),
 	} {
-		e.refused(err, "fn")
+		e.checkRefused(err, "fn")
 	}
 	e.close(c)
 }
 
 func nilContexts(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	var none context.Context
 	for _, calls := range []calls{e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
 		e.semaphoreCalls(c.Semaphore(name, 1), 1),
 		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)),
 		e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour)))} {
-		e.refuses(none, calls, "ctx")
+		e.checkAllRefused(none, calls, "ctx")
 	}
-	e.refused(c.Semaphore(name, 1).Resize(none, 1), "ctx")
+	e.checkRefused(c.Semaphore(name, 1).Resize(none, 1), "ctx")
 	e.close(c)
 }
 
@@ -229,23 +229,23 @@ func zeroHandles(e *env) {
 		{e.electionCalls(election), "Election"}, {e.electionCalls(new(holdfast.Election)), "Election"},
 		{e.latchCalls(latch), "Latch"}, {e.latchCalls(new(holdfast.Latch)), "Latch"},
 	} {
-		e.refuses(e.ctx(), none.calls, none.what)
+		e.checkAllRefused(e.ctx(), none.calls, none.what)
 	}
 	var noClient *holdfast.Client
 	for _, c := range []*holdfast.Client{noClient, new(holdfast.Client)} {
-		e.refuses(e.ctx(), e.mutexCalls(c.Mutex(name)), "Mutex")
-		e.refuses(e.ctx(), e.rwmutexCalls(c.RWMutex(name)), "RWMutex")
-		e.refuses(e.ctx(), e.semaphoreCalls(c.Semaphore(name, 1), 1), "Semaphore")
-		e.refuses(e.ctx(), e.groupCalls(c.All([]string{"a"})), "All")
-		e.refuses(e.ctx(), e.electionCalls(c.Election(name)), "Election")
-		e.refused(c.Election(name).Check(), "Election")
-		e.refuses(e.ctx(), e.latchCalls(c.Latch(name)), "Latch")
-		e.ok(c.Close())
+		e.checkAllRefused(e.ctx(), e.mutexCalls(c.Mutex(name)), "Mutex")
+		e.checkAllRefused(e.ctx(), e.rwmutexCalls(c.RWMutex(name)), "RWMutex")
+		e.checkAllRefused(e.ctx(), e.semaphoreCalls(c.Semaphore(name, 1), 1), "Semaphore")
+		e.checkAllRefused(e.ctx(), e.groupCalls(c.All([]string{"a"})), "All")
+		e.checkAllRefused(e.ctx(), e.electionCalls(c.Election(name)), "Election")
+		e.checkRefused(c.Election(name).Check(), "Election")
+		e.checkAllRefused(e.ctx(), e.latchCalls(c.Latch(name)), "Latch")
+		e.must(c.Close())
 	}
 }
 
 func badMutex(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	long := strings.Repeat("x", 1025)
 	for _, test := range []struct {
 		name, lock string
@@ -286,7 +286,7 @@ func badMutex(e *env) {
 	} {
 		for _, call := range e.mutexCalls(c.Mutex(test.lock, test.options...)) {
 			err := call(e.ctx())
-			if e.refused(err, test.argument); !strings.Contains(fmt.Sprint(err), test.value) {
+			if e.checkRefused(err, test.argument); !strings.Contains(fmt.Sprint(err), test.value) {
 				e.Errorf("%s: the value %s is not named: %v", test.name, test.value, err)
 			}
 		}
@@ -314,16 +314,16 @@ func badConfig(e *env) {
 		{holdfast.Config{Wait: -time.Second}, "Config.Wait"},
 	} {
 		c, err := holdfast.New(st, &test.config)
-		if e.refused(err, test.argument); c != nil {
+		if e.checkRefused(err, test.argument); c != nil {
 			e.Errorf("%s: a client came with the error", test.argument)
 		}
 	}
 	var none *fakeStore
 	for _, st := range []store.Store{nil, none} {
 		_, err := holdfast.New(st, nil)
-		e.refused(err, "store")
+		e.checkRefused(err, "store")
 		_, err = holdfast.New(st, &holdfast.Config{TTL: -1})
-		e.refused(err, "store", "Config.TTL")
+		e.checkRefused(err, "store", "Config.TTL")
 	}
 }
 
@@ -343,15 +343,16 @@ func limits(e *env) {
 		{holdfast.WithTTL(-1), holdfast.WithTTL(20 * time.Second)}, // the later option wins
 	} {
 		lease := e.lock(a.Mutex(long, options...))
-		e.held(b.Mutex(long))
+		e.busyError(b.Mutex(long))
 		e.release(lease)
 		e.release(e.lock(b.Mutex(long)))
 	}
 }
 
 func severalBad(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	m := c.Mutex("", holdfast.WithTTL(1), holdfast.WithOwner(""), holdfast.WithPolling(0, -1))
-	e.refuses(e.ctx(), e.mutexCalls(m), "name", "WithTTL", "WithPolling interval", "WithPolling attempts", "WithOwner")
+	e.checkAllRefused(e.ctx(), e.mutexCalls(m), "name", "WithTTL", "WithPolling interval", "WithPolling attempts",
+		"WithOwner")
 	e.close(c)
 }

@@ -29,7 +29,7 @@ func bindRequest(e *env) {
 	c := e.client()
 	request, cancel := context.WithCancelCause(context.WithValue(e.ctx(), contextKey{}, "value"))
 	defer cancel(nil)
-	lease := e.take(with(request, c.Mutex(name).Lock))
+	lease := e.take(inContext(request, c.Mutex(name).Lock))
 	bound, unbind := lease.Bind(request)
 	defer unbind()
 	at, ok := bound.Deadline()
@@ -38,7 +38,7 @@ func bindRequest(e *env) {
 		e.Errorf("deadline %v, value %v, ended %v", at, bound.Value(contextKey{}), bound.Err())
 	}
 	cancel(errCaller)
-	e.is(e.ended(bound), errCaller)
+	e.checkIs(e.awaitEnd(bound), errCaller)
 	if leased.Context(lease).Err() != nil || lease.Err() != nil {
 		e.Errorf("the lease has ended with the request: %v", lease.Err())
 	}
@@ -52,19 +52,19 @@ func bindCancel(e *env) {
 	other, unbindOther := lease.Bind(e.ctx())
 	defer unbindOther()
 	unbind()
-	e.is(e.ended(bound), context.Canceled)
+	e.checkIs(e.awaitEnd(bound), context.Canceled)
 	if other.Err() != nil || lease.Err() != nil {
 		e.Errorf("others ended too: %v, %v", other.Err(), lease.Err())
 	}
 	unbind()
 	e.release(lease)
-	e.is(e.ended(other), context.Canceled)
+	e.checkIs(e.awaitEnd(other), context.Canceled)
 }
 
 func bindLease(e *env) {
 	for cause, end := range map[error]func(*client, *holdfast.Lease){
 		context.Canceled:   func(_ *client, lease *holdfast.Lease) { e.release(lease) },
-		holdfast.ErrLost:   func(_ *client, lease *holdfast.Lease) { e.ended(leased.Context(lease)) },
+		holdfast.ErrLost:   func(_ *client, lease *holdfast.Lease) { e.awaitEnd(leased.Context(lease)) },
 		holdfast.ErrClosed: func(c *client, _ *holdfast.Lease) { e.close(c) },
 	} {
 		c, ctx := e.client(), e.ctx()
@@ -76,7 +76,7 @@ func bindLease(e *env) {
 		bound, unbind := lease.Bind(ctx)
 		defer unbind()
 		end(c, lease)
-		if e.is(e.ended(bound), cause); ctx.Err() != nil {
+		if e.checkIs(e.awaitEnd(bound), cause); ctx.Err() != nil {
 			e.Error("the caller's context has ended, too")
 		}
 	}
@@ -91,15 +91,15 @@ func bindEnded(e *env) {
 	if bound.Err() == nil {
 		e.Error("it goes on")
 	}
-	e.is(context.Cause(bound), context.Canceled)
+	e.checkIs(context.Cause(bound), context.Canceled)
 	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	_ = e.ended(leased.Context(lost))
+	_ = e.awaitEnd(leased.Context(lost))
 	bound, unbindLost := lost.Bind(e.ctx())
 	defer unbindLost()
 	if bound.Err() == nil {
 		e.Error("it goes on")
 	}
-	e.lost(context.Cause(bound), holdfast.LossExpired)
+	e.checkLost(context.Cause(bound), holdfast.LossExpired)
 }
 
 func bindGroup(e *env) {
@@ -107,7 +107,7 @@ func bindGroup(e *env) {
 	lease, request := e.take(c.All([]string{"a", "b"}).Lock), e.lock(c.Mutex("c"))
 	bound, unbind := lease.Bind(leased.Context(request))
 	defer unbind()
-	inner := e.take(with(bound, c.All([]string{"a", "b", "c", "d"}).TryLock))
+	inner := e.take(inContext(bound, c.All([]string{"a", "b", "c", "d"}).TryLock))
 	for _, n := range []string{"a", "b"} {
 		if inner.Tokens()[n] != lease.Tokens()[n] {
 			e.Errorf("%s was not entered", n)
@@ -115,23 +115,23 @@ func bindGroup(e *env) {
 	}
 	e.release(inner)
 	e.release(lease)
-	e.is(e.ended(bound), context.Canceled)
+	e.checkIs(e.awaitEnd(bound), context.Canceled)
 	e.release(request)
 }
 
 func bindEntersOuter(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	inner, request := e.under(leased.Context(outer), c.Mutex("inner")), e.lock(c.Mutex("request"))
-	below := e.under(leased.Context(request), c.Mutex("below"))
+	inner, request := e.lockUnder(leased.Context(outer), c.Mutex("inner")), e.lock(c.Mutex("request"))
+	below := e.lockUnder(leased.Context(request), c.Mutex("below"))
 	bound, unbind := inner.Bind(leased.Context(below))
 	defer unbind()
-	further := e.under(bound, c.Mutex("further")) // and bound once more
+	further := e.lockUnder(bound, c.Mutex("further")) // and bound once more
 	again, unbindAgain := further.Bind(bound)
 	defer unbindAgain()
 	for n, of := range map[string]*holdfast.Lease{"outer": outer, "inner": inner, "request": request, "below": below,
 		"further": further} {
-		lease := e.under(again, c.Mutex(n))
+		lease := e.lockUnder(again, c.Mutex(n))
 		if lease.Owner() != of.Owner() {
 			e.Errorf("%s was not entered", n)
 		}
@@ -145,7 +145,7 @@ func bindArguments(e *env) {
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
 		bound, unbind := lease.Bind(context.WithValue(e.ctx(), contextKey{}, "value"))
 		unbind()
-		e.is(e.ended(bound), holdfast.ErrNotHeld)
+		e.checkIs(e.awaitEnd(bound), holdfast.ErrNotHeld)
 		if bound.Value(contextKey{}) != "value" {
 			e.Error("values are not carried")
 		}
@@ -154,7 +154,7 @@ func bindArguments(e *env) {
 	var noContext context.Context
 	bound, unbind := lease.Bind(noContext)
 	unbind()
-	e.refused(e.ended(bound), "ctx")
+	e.checkRefused(e.awaitEnd(bound), "ctx")
 	if _, ok := bound.Deadline(); ok || lease.Err() != nil {
 		e.Errorf("the lease: %v", lease.Err())
 	}

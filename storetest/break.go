@@ -30,43 +30,44 @@ func breaking() []test {
 	}
 }
 
-// breaks breaks the hold of a name that has a token.
-func (e *env) breaks(c *client, name string, token int64) {
+// breakHold breaks the hold of a name that has a token.
+func (e *env) breakHold(c *client, name string, token int64) {
 	e.Helper()
-	e.ok(e.answer(func() error { return c.Break(e.ctx(), name, token) }))
+	e.must(e.askUntilAnswered(func() error { return c.Break(e.ctx(), name, token) }))
 }
 
-// broke fails unless err says that the client with the label OP broke a hold.
-func (e *env) broke(err error) {
+// checkBroken fails unless err says that the client with the label OP broke a hold.
+func (e *env) checkBroken(err error) {
 	e.Helper()
 	var lost *holdfast.LostError
-	if e.lost(err, holdfast.LossBroken); errors.As(err, &lost) && lost.By != "OP" {
+	if e.checkLost(err, holdfast.LossBroken); errors.As(err, &lost) && lost.By != "OP" {
 		e.Errorf("broken by %q", lost.By)
 	}
 }
 
-// stopped releases a lease whose hold was broken. The remainder is given back in the background.
-func (e *env) stopped(lease *holdfast.Lease) {
+// releaseBroken releases a lease whose hold was broken. The remainder is given back in the
+// background.
+func (e *env) releaseBroken(lease *holdfast.Lease) {
 	e.Helper()
-	e.broke(lease.Release())
+	e.checkBroken(lease.Release())
 }
 
 func breakReleased(e *env) {
 	a, b, op := e.client(label("A")), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(6*time.Second)))
 	ctx := leased.Context(lease)
-	next := e.wait(e.ctx(), b, b.Mutex(name))
-	e.breaks(op, name, lease.Token())
-	e.broke(e.ended(ctx)) // its next renewal says so
-	e.broke(lease.Err())
-	e.broke(e.check(lease))
-	if next.over() {
+	next := e.startLock(e.ctx(), b, b.Mutex(name))
+	e.breakHold(op, name, lease.Token())
+	e.checkBroken(e.awaitEnd(ctx)) // its next renewal says so
+	e.checkBroken(lease.Err())
+	e.checkBroken(e.check(lease))
+	if next.hasReturned() {
 		e.Error("the next got in before the release")
 	}
-	e.breaks(op, name, lease.Token()) // it is broken already
-	e.stopped(lease)
-	second := next.in()
-	e.is(op.Break(e.ctx(), name, lease.Token()), holdfast.ErrNotHeld)
+	e.breakHold(op, name, lease.Token()) // it is broken already
+	e.releaseBroken(lease)
+	second := next.await()
+	e.checkIs(op.Break(e.ctx(), name, lease.Token()), holdfast.ErrNotHeld)
 	if err := e.check(second); err != nil || second.Token() <= lease.Token() {
 		e.Errorf("token %d after %d, %v", second.Token(), lease.Token(), err)
 	}
@@ -77,7 +78,7 @@ func breakKept(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()))
 	trusted := lease.Until()
-	e.breaks(op, name, lease.Token())
+	e.breakHold(op, name, lease.Token())
 	second := e.lock(b.Mutex(name))
 	if time.Now().Before(trusted) || lease.Err() == nil {
 		e.Errorf("let in %v before the end of trust, %v", time.Until(trusted), lease.Err())
@@ -93,11 +94,11 @@ func breakTells(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
 	ctx := leased.Context(lease)
-	w := e.wait(e.ctx(), a, a.Mutex(name))
-	e.breaks(op, name, lease.Token())
-	e.broke(e.ended(ctx))
-	e.stopped(lease)
-	e.release(w.in())
+	w := e.startLock(e.ctx(), a, a.Mutex(name))
+	e.breakHold(op, name, lease.Token())
+	e.checkBroken(e.awaitEnd(ctx))
+	e.releaseBroken(lease)
+	e.release(w.await())
 }
 
 func breakWrongToken(e *env) {
@@ -106,37 +107,38 @@ func breakWrongToken(e *env) {
 	e.release(former)
 	lease := e.lock(a.Mutex(name))
 	for _, token := range []int64{1, former.Token(), lease.Token() - 1, 1<<53 - 1} {
-		e.is(e.answer(func() error { return op.Break(e.ctx(), name, token) }), holdfast.ErrNotHeld)
+		e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, token) }), holdfast.ErrNotHeld)
 	}
-	e.is(e.answer(func() error { return op.Break(e.ctx(), "other", lease.Token()) }), holdfast.ErrNotHeld)
-	e.checkHeld(lease)
+	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), "other", lease.Token()) }),
+		holdfast.ErrNotHeld)
+	e.checkHolds(lease)
 	e.release(lease)
-	e.is(e.answer(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
 }
 
 func breakDo(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	err := a.Mutex(name, holdfast.WithTTL(6*time.Second)).Do(e.ctx(), func(ctx context.Context) error {
 		lease, _ := holdfast.LeaseFrom(ctx)
-		e.breaks(op, name, lease.Token())
-		e.broke(e.ended(ctx))
-		e.held(b.Mutex(name)) // fn has not returned
+		e.breakHold(op, name, lease.Token())
+		e.checkBroken(e.awaitEnd(ctx))
+		e.busyError(b.Mutex(name)) // fn has not returned
 		return nil
 	})
-	e.broke(err)
+	e.checkBroken(err)
 	e.release(e.lock(b.Mutex(name)))
 }
 
 func breakReentered(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	outer := e.lock(a.Mutex(name))
-	inner := e.take(with(leased.Context(outer), a.Mutex(name).Lock))
-	e.breaks(op, name, inner.Token())
-	e.broke(e.check(outer))
-	e.stopped(outer)
-	e.stopped(outer)
-	e.held(b.Mutex(name))
-	e.stopped(inner)
+	inner := e.take(inContext(leased.Context(outer), a.Mutex(name).Lock))
+	e.breakHold(op, name, inner.Token())
+	e.checkBroken(e.check(outer))
+	e.releaseBroken(outer)
+	e.releaseBroken(outer)
+	e.busyError(b.Mutex(name))
+	e.releaseBroken(inner)
 	e.release(e.lock(b.Mutex(name)))
 }
 
@@ -145,12 +147,12 @@ func breakReaders(e *env) {
 	one, two := e.take(a.RWMutex(name).RLock), e.take(a.RWMutex(name).RLock)
 	other := e.take(b.RWMutex(name).RLock)
 	shared := one.Token() == two.Token() // both came within a few milliseconds
-	e.breaks(op, name, one.Token())
-	e.broke(e.check(one))
+	e.breakHold(op, name, one.Token())
+	e.checkBroken(e.check(one))
 	if shared {
-		e.broke(e.check(two))
-		e.stopped(one)
-		e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
+		e.checkBroken(e.check(two))
+		e.releaseBroken(one)
+		e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 		one = two
 	} else {
 		e.release(two)
@@ -159,8 +161,8 @@ func breakReaders(e *env) {
 		e.Errorf("the reader of another process: %v", err)
 	}
 	e.release(other)
-	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
-	e.stopped(one)
+	e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
+	e.releaseBroken(one)
 	e.release(e.take(c.RWMutex(name).Lock))
 }
 
@@ -174,11 +176,11 @@ func breakPermits(e *env) {
 	}
 	lease := e.take(take(a, 2))
 	beside := e.take(take(b, 1))
-	e.breaks(op, name, lease.Token())
-	e.broke(e.check(lease))
-	e.is(e.tried(take(b, 1)), holdfast.ErrHeld)
-	e.checkHeld(beside)
-	e.stopped(lease)
+	e.breakHold(op, name, lease.Token())
+	e.checkBroken(e.check(lease))
+	e.checkIs(e.lockError(take(b, 1)), holdfast.ErrHeld)
+	e.checkHolds(beside)
+	e.releaseBroken(lease)
 	e.release(e.take(func(ctx context.Context) (*holdfast.Lease,
 		error) {
 		return b.Semaphore(name, 3).Acquire(ctx, 2)
@@ -189,12 +191,13 @@ func breakPermits(e *env) {
 func breakLeader(e *env) {
 	a, op := e.client(label("A")), e.client(label("OP"))
 	lease := e.take(a.Election(name).Campaign)
-	e.breaks(op, name, lease.Token())
-	e.is(e.answer(func() error { _, err := op.Election(name).Leader(e.ctx()); return err }), holdfast.ErrNoLeader)
-	e.broke(e.check(lease))
-	again := e.waitIn(e.ctx(), a, a.Election(name).Campaign)
-	e.stopped(lease)
-	second := again.in()
+	e.breakHold(op, name, lease.Token())
+	e.checkIs(e.askUntilAnswered(func() error { _, err := op.Election(name).Leader(e.ctx()); return err }),
+		holdfast.ErrNoLeader)
+	e.checkBroken(e.check(lease))
+	again := e.startWait(e.ctx(), a, a.Election(name).Campaign)
+	e.releaseBroken(lease)
+	second := again.await()
 	if leader, err := e.leader(op.Election(name)); err != nil || leader.Token != second.Token() {
 		e.Errorf("the leader has token %d, want %d: %v", leader.Token, second.Token(), err)
 	}
@@ -205,10 +208,10 @@ func breakGroup(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.take(a.All([]string{"a", "b"}, holdfast.WithTTL(6*time.Second)).Lock)
 	ctx := leased.Context(lease)
-	e.breaks(op, "b", lease.Tokens()["b"])
-	e.broke(e.ended(ctx))
-	e.held(b.Mutex("a"))
-	e.held(b.Mutex("b"))
+	e.breakHold(op, "b", lease.Tokens()["b"])
+	e.checkBroken(e.awaitEnd(ctx))
+	e.busyError(b.Mutex("a"))
+	e.busyError(b.Mutex("b"))
 	var lost *holdfast.LostError
 	if err := lease.Release(); !errors.As(err, &lost) || lost.Name != "b" || lost.Reason != holdfast.LossBroken {
 		e.Errorf("got %v", err)
@@ -222,28 +225,28 @@ func breakMinHold(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	began := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(least)))
-	e.breaks(op, name, lease.Token())
-	e.stopped(lease)
+	e.breakHold(op, name, lease.Token())
+	e.releaseBroken(lease)
 	e.release(e.lock(b.Mutex(name, holdfast.WithMinHold(least))))
 	if took := time.Since(began); took < least {
 		e.Errorf("the next got in after %v", took)
 	}
-	e.is(e.answer(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
 }
 
 func breakOwner(e *env) {
 	a, b, other, op := e.client(), e.client(), e.client(), e.client(label("OP"))
 	one, two := e.lock(a.Mutex(name, holdfast.WithOwner("o"))), e.lock(b.Mutex(name, holdfast.WithOwner("o")))
-	e.breaks(op, name, one.Token())
-	e.broke(e.check(one))
-	e.checkHeld(two)
+	e.breakHold(op, name, one.Token())
+	e.checkBroken(e.check(one))
+	e.checkHolds(two)
 	e.release(two)
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} { // what is left lets nobody enter
-		if held := e.held(other.Mutex(name, options...)); held.Holder != "" || held.Holders != 1 {
+		if held := e.busyError(other.Mutex(name, options...)); held.Holder != "" || held.Holders != 1 {
 			e.Errorf("got %+v, want a remainder", held)
 		}
 	}
-	e.stopped(one)
+	e.releaseBroken(one)
 	e.release(e.lock(other.Mutex(name)))
 }
 
@@ -251,18 +254,19 @@ func breakDetached(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
 	ticket := e.detach(lease)
-	e.breaks(op, name, lease.Token())
+	e.breakHold(op, name, lease.Token())
 	var refused *holdfast.TicketError
-	err := e.answer(func() error { _, err := b.Attach(e.ctx(), ticket); return err })
-	if e.useless(err, holdfast.TicketBroken); errors.As(err, &refused) && refused.By != "OP" {
+	err := e.askUntilAnswered(func() error { _, err := b.Attach(e.ctx(), ticket); return err })
+	if e.checkTicketError(err, holdfast.TicketBroken); errors.As(err, &refused) && refused.By != "OP" {
 		e.Errorf("broken by %q", refused.By)
 	}
 	// The caller of Discard says that no code works under the ticket any more.
-	if err := e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) }); err != nil {
+	if err := e.askUntilAnswered(func() error { return b.DiscardTicket(e.ctx(), ticket) }); err != nil {
 		e.Errorf("Discard: %v", err)
 	}
-	e.free(b.Mutex(name))
-	e.useless(e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) }), holdfast.TicketGone)
+	e.checkFree(b.Mutex(name))
+	e.checkTicketError(e.askUntilAnswered(func() error { return b.DiscardTicket(e.ctx(), ticket) }),
+		holdfast.TicketGone)
 }
 
 func breakForce(e *env) {
@@ -271,11 +275,12 @@ func breakForce(e *env) {
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
-	e.free(b.Mutex(name))
-	e.lost(e.check(lease), holdfast.LossGone)
+	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.checkFree(b.Mutex(name))
+	e.checkLost(e.check(lease), holdfast.LossGone)
 	_ = lease.Release()
-	e.is(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+	e.checkIs(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }),
+		holdfast.ErrNotHeld)
 }
 
 func breakForceRemainder(e *env) {
@@ -284,27 +289,27 @@ func breakForceRemainder(e *env) {
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	e.breaks(op, name, lease.Token())
-	e.held(b.Mutex(name))
-	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.breakHold(op, name, lease.Token())
+	e.busyError(b.Mutex(name))
+	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
 	_ = lease.Release()
-	kept := e.try(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
+	kept := e.tryLock(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
 	e.release(kept)
-	e.held(a.Mutex(name))
-	e.ok(e.answer(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }))
-	e.free(a.Mutex(name))
+	e.busyError(a.Mutex(name))
+	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }))
+	e.checkFree(a.Mutex(name))
 }
 
 func breakArguments(e *env) {
 	a := e.client()
 	for _, token := range []int64{0, -1} {
-		e.refused(a.Break(e.ctx(), name, token), "token")
-		e.refused(a.ForceBreak(e.ctx(), name, token), "token")
+		e.checkRefused(a.Break(e.ctx(), name, token), "token")
+		e.checkRefused(a.ForceBreak(e.ctx(), name, token), "token")
 	}
-	e.refused(a.Break(e.ctx(), "", 1), "name")
-	e.refused(a.Break(nil, name, 1), "ctx") //nolint:staticcheck // nil is what is tried
-	e.is(e.answer(func() error { return a.Break(e.ctx(), name, 1) }), holdfast.ErrNotHeld)
+	e.checkRefused(a.Break(e.ctx(), "", 1), "name")
+	e.checkRefused(a.Break(nil, name, 1), "ctx") //nolint:staticcheck // nil is what is tried
+	e.checkIs(e.askUntilAnswered(func() error { return a.Break(e.ctx(), name, 1) }), holdfast.ErrNotHeld)
 	ctx, cancel := context.WithCancel(e.ctx())
 	cancel()
-	e.is(a.Break(ctx, name, 1), context.Canceled)
+	e.checkIs(a.Break(ctx, name, 1), context.Canceled)
 }

@@ -31,12 +31,12 @@ func closeReleases(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{"one", "two", "three"}
 	for _, n := range names {
-		e.under(leased.Context(e.lock(a.Mutex(n))), a.Mutex(n)) // two entries, one hold
+		e.lockUnder(leased.Context(e.lock(a.Mutex(n))), a.Mutex(n)) // two entries, one hold
 	}
 	e.lock(a.Mutex("owned", holdfast.WithOwner("o")))
 	e.close(a)
 	for _, n := range append(names, "owned") {
-		e.free(b.Mutex(n))
+		e.checkFree(b.Mutex(n))
 	}
 }
 
@@ -45,12 +45,12 @@ func closeEnds(e *env) {
 	lease, unasked := e.lock(c.Mutex("one")), e.lock(c.Mutex("two"))
 	ctx := leased.Context(lease)
 	e.close(c)
-	e.is(e.ended(ctx), holdfast.ErrClosed)
+	e.checkIs(e.awaitEnd(ctx), holdfast.ErrClosed)
 	for _, l := range []*holdfast.Lease{lease, unasked} {
-		e.is(l.Err(), holdfast.ErrClosed)
-		e.is(context.Cause(leased.Context(l)), holdfast.ErrClosed)
-		e.is(e.check(l), holdfast.ErrClosed)
-		e.is(l.Release(), holdfast.ErrClosed)
+		e.checkIs(l.Err(), holdfast.ErrClosed)
+		e.checkIs(context.Cause(leased.Context(l)), holdfast.ErrClosed)
+		e.checkIs(e.check(l), holdfast.ErrClosed)
+		e.checkIs(l.Release(), holdfast.ErrClosed)
 	}
 	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
 		e.Errorf("lost: %v", lost)
@@ -60,18 +60,18 @@ func closeEnds(e *env) {
 func closeWakes(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	waiters := []*waiter{e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)),
-		e.wait(e.ctx(), b, b.Mutex(name)),
-		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))}
+	waiters := []*waiter{e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), b, b.Mutex(name)),
+		e.startLock(e.ctx(), b, b.Mutex(name)),
+		e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))}
 	e.close(b)
 	for _, w := range waiters {
-		lease, err := w.result()
-		if e.is(err, holdfast.ErrClosed); lease != nil {
+		lease, err := w.awaitResult()
+		if e.checkIs(err, holdfast.ErrClosed); lease != nil {
 			e.Error("it got a lease")
 		}
 	}
 	e.release(lease)
-	e.free(a.Mutex(name))
+	e.checkFree(a.Mutex(name))
 }
 
 // Trap 20: when Close has returned, no waiter has to wait for the place of a client that is gone.
@@ -80,23 +80,23 @@ func closeLeavesQueue(e *env) {
 	lease := e.lock(a.Mutex(name))
 	for range 10 {
 		b := e.client()
-		e.wait(e.ctx(), b, b.Mutex(name))
-		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
+		e.startLock(e.ctx(), b, b.Mutex(name))
+		e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
 		e.close(b)
-		if n := e.held(a.Mutex(name)).Waiters; n != 0 {
+		if n := e.busyError(a.Mutex(name)).Waiters; n != 0 {
 			e.Fatalf("%d places in the queue are left", n)
 		}
 	}
 	e.release(lease)
-	e.free(a.Mutex(name))
+	e.checkFree(a.Mutex(name))
 }
 
 func closeHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	e.lock(a.Mutex(name))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
 	e.close(a)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func closedUse(e *env) {
@@ -107,10 +107,10 @@ func closedUse(e *env) {
 	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()),
 		c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
 		_, err := m.Lock(e.ctx())
-		e.is(err, holdfast.ErrClosed)
+		e.checkIs(err, holdfast.ErrClosed)
 		_, err = m.TryLock(ctx)
-		e.is(err, holdfast.ErrClosed)
-		e.is(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }), holdfast.ErrClosed)
+		e.checkIs(err, holdfast.ErrClosed)
+		e.checkIs(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }), holdfast.ErrClosed)
 	}
 }
 
@@ -130,15 +130,15 @@ func closeUnderLoad(e *env) {
 		c := e.client()
 		var waiters []*waiter
 		for range 8 {
-			waiters = append(waiters, e.enter(e.ctx(), c.Mutex(name)),
-				e.enter(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
+			waiters = append(waiters, e.beginLock(e.ctx(), c.Mutex(name)),
+				e.beginLock(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
 		}
 		e.close(c)
 		for _, w := range waiters {
-			if lease, err := w.result(); err == nil {
-				e.is(e.ended(leased.Context(lease)), holdfast.ErrClosed)
+			if lease, err := w.awaitResult(); err == nil {
+				e.checkIs(e.awaitEnd(leased.Context(lease)), holdfast.ErrClosed)
 			} else {
-				e.is(err, holdfast.ErrClosed)
+				e.checkIs(err, holdfast.ErrClosed)
 			}
 		}
 		e.release(e.lock(other.Mutex(name)))

@@ -33,20 +33,20 @@ func (e *env) long() context.Context {
 	return ctx
 }
 
-// waitsUnder starts a goroutine that waits under a lease.
-func (e *env) waitsUnder(lease *holdfast.Lease, c *client, lock locks) *waiter {
+// startWaitUnder starts a goroutine that waits under a lease.
+func (e *env) startWaitUnder(lease *holdfast.Lease, c *client, lock locks) *waiter {
 	e.Helper()
 	ctx, cancel := lease.Bind(e.long())
 	e.Cleanup(cancel)
-	w := e.waitIn(ctx, c, lock)
+	w := e.startWait(ctx, c, lock)
 	<-time.After(time.Millisecond) // on a fake clock, the next one joins later
 	return w
 }
 
-// victim waits for the end of a call that a cycle of so many ends.
-func (e *env) victim(w *waiter, members int) lockinfo.Deadlock {
+// awaitVictim waits for the end of a call that a cycle of so many ends.
+func (e *env) awaitVictim(w *waiter, members int) lockinfo.Deadlock {
 	e.Helper()
-	if !within(4*patience, w.over) {
+	if !holdsWithin(4*patience, w.hasReturned) {
 		e.Fatal("it still waits")
 	}
 	var waited *holdfast.WaitError
@@ -69,28 +69,28 @@ func (e *env) victim(w *waiter, members int) lockinfo.Deadlock {
 func deadlockOfTwo(e *env) {
 	a, b := e.client(label("first")), e.client(label("second"))
 	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
-	first := e.waitsUnder(ofA, a, checkedMutex(a, "b").Lock)
-	second := e.waitsUnder(ofB, b, checkedMutex(b, "a").Lock)
+	first := e.startWaitUnder(ofA, a, checkedMutex(a, "b").Lock)
+	second := e.startWaitUnder(ofB, b, checkedMutex(b, "a").Lock)
 	want := []lockinfo.Member{
 		{Label: "second", Holds: "b", Token: ofB.Token(), Waits: "a"},
 		{Label: "first", Holds: "a", Token: ofA.Token(), Waits: "b"},
 	}
-	for i, m := range e.victim(second, 2).Members {
+	for i, m := range e.awaitVictim(second, 2).Members {
 		m.Host, m.PID = "", 0
 		if m != want[i] {
 			e.Errorf("member %d is %+v, want %+v", i, m, want[i])
 		}
 	}
-	if first.over() {
+	if first.hasReturned() {
 		e.Errorf("the other call ended too: %v", first.err)
 	}
 	e.release(ofB)
-	e.release(first.in())
+	e.release(first.await())
 	e.release(ofA)
 }
 
 func deadlockOfNone(e *env) {
-	if !e.timed() {
+	if !e.judgesTimes() {
 		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
 	}
 	const n = 4
@@ -102,17 +102,17 @@ func deadlockOfNone(e *env) {
 		held = append(held, e.lock(checkedMutex(clients[i], fmt.Sprint(i))))
 	}
 	for i := range n - 1 {
-		waiters = append(waiters, e.waitsUnder(held[i], clients[i], checkedMutex(clients[i], fmt.Sprint(i+1)).Lock))
+		waiters = append(waiters, e.startWaitUnder(held[i], clients[i], checkedMutex(clients[i], fmt.Sprint(i+1)).Lock))
 	}
 	<-time.After(20 * time.Second)
 	for i, w := range waiters {
-		if w.over() {
+		if w.hasReturned() {
 			e.Errorf("call %d ended: %v", i, w.err)
 		}
 	}
 	for i := n - 1; i > 0; i-- {
 		e.release(held[i])
-		e.release(waiters[i-1].in())
+		e.release(waiters[i-1].await())
 	}
 	e.release(held[0])
 }
@@ -121,22 +121,22 @@ func deadlockEvidence(e *env) {
 	a, b := e.client(), e.client()
 	holder := e.lock(b.Mutex(name))
 	group := e.take(a.All([]string{"g:1+", "g 2"}).Lock)
-	inner := e.take(with(leased.Context(group), a.Mutex("inner").Lock))
-	plain := e.waitsUnder(inner, a, a.Mutex(name).Lock)
-	w := e.waitsUnder(inner, a, checkedMutex(a, name).Lock)
+	inner := e.take(inContext(leased.Context(group), a.Mutex("inner").Lock))
+	plain := e.startWaitUnder(inner, a, a.Mutex(name).Lock)
+	w := e.startWaitUnder(inner, a, checkedMutex(a, name).Lock)
 	info := e.inspect(b, name)
 	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 ||
 		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
 		e.Errorf("the queue is told as %+v", info.Queue)
 	}
 	e.release(holder)
-	e.release(plain.in())
-	lease := w.in()
+	e.release(plain.await())
+	lease := w.await()
 	ticket, err := lease.Detach() // its payload goes along
-	e.ok(err)
+	e.must(err)
 	again := e.attach(b, ticket)
 	e.release(again)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 	e.release(inner)
 	e.release(group)
 }
@@ -145,14 +145,14 @@ func deadlockRefused(e *env) {
 	c, check := e.client(), holdfast.WithDeadlockCheck()
 	if !e.backend.NoQueue {
 		poll := holdfast.WithPolling(time.Second, 1)
-		e.refused(second(c.Mutex(name, check, poll).Lock(e.ctx())), "WithDeadlockCheck")
+		e.checkRefused(errorOf(c.Mutex(name, check, poll).Lock(e.ctx())), "WithDeadlockCheck")
 		e.release(e.lock(c.Mutex(name, check)))
 		return
 	}
 	for _, lock := range []locks{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock,
 		c.Election(name, check).Campaign, c.All([]string{name}, check).Lock} {
-		e.refused(second(lock(e.ctx())), "WithDeadlockCheck")
+		e.checkRefused(errorOf(lock(e.ctx())), "WithDeadlockCheck")
 	}
 	_, err := c.Deadlocks(e.ctx())
-	e.refused(err, "Client")
+	e.checkRefused(err, "Client")
 }

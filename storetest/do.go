@@ -27,7 +27,7 @@ func doRuns(e *env) {
 	a, b := e.client(), e.client()
 	var held context.Context
 	err := a.Mutex(name).Do(context.WithValue(e.ctx(), contextKey{}, "value"), func(ctx context.Context) error {
-		e.held(b.Mutex(name))
+		e.busyError(b.Mutex(name))
 		held = ctx
 		if ctx.Value(contextKey{}) != "value" {
 			e.Error("values are not carried")
@@ -40,7 +40,7 @@ func doRuns(e *env) {
 	if held.Err() == nil {
 		e.Error("the context outlives the lock")
 	}
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func doWaits(e *env) {
@@ -50,17 +50,17 @@ func doWaits(e *env) {
 	go func() { done <- b.Mutex(name).Do(e.ctx(), func(context.Context) error { return lease.Err() }) }()
 	b.await(holdfast.EventWaiting, 1)
 	e.release(lease)
-	e.is(<-done, holdfast.ErrNotHeld) // it ran when the lease had been given back
+	e.checkIs(<-done, holdfast.ErrNotHeld) // it ran when the lease had been given back
 }
 
 func doFails(e *env) {
 	c := e.client()
 	fault := errors.New("no paper")
 	err := c.Mutex(name).Do(e.ctx(), func(context.Context) error { return fault })
-	if e.is(err, fault); errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrNotHeld) {
+	if e.checkIs(err, fault); errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrNotHeld) {
 		e.Errorf("got %v", err)
 	}
-	e.free(c.Mutex(name))
+	e.checkFree(c.Mutex(name))
 }
 
 func doPanics(e *env) {
@@ -73,7 +73,7 @@ func doPanics(e *env) {
 		}()
 		_ = a.Mutex(name).Do(e.ctx(), func(context.Context) error { panic("boom") })
 	}()
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func doCancelled(e *env) {
@@ -82,12 +82,12 @@ func doCancelled(e *env) {
 	stop := errors.New("stop")
 	err := a.Mutex(name).Do(ctx, func(held context.Context) error {
 		cancel(stop)
-		return e.ended(held)
+		return e.awaitEnd(held)
 	})
-	if e.is(err, stop); errors.Is(err, holdfast.ErrLost) {
+	if e.checkIs(err, stop); errors.Is(err, holdfast.ErrLost) {
 		e.Errorf("%v: nothing was lost", err)
 	}
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 // Trap 6: the caller can tell both errors apart.
@@ -96,15 +96,15 @@ func doLost(e *env) {
 	m := c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl))
 	fault := errors.New("half done")
 	err := m.Do(e.ctx(), func(held context.Context) error {
-		e.lost(e.ended(held), holdfast.LossExpired)
+		e.checkLost(e.awaitEnd(held), holdfast.LossExpired)
 		return fault
 	})
-	e.is(err, fault)
-	e.lost(err, holdfast.LossExpired)
-	err = m.Do(e.ctx(), func(held context.Context) error { e.ended(held); return nil })
-	e.lost(err, holdfast.LossExpired)
-	err = m.Do(e.ctx(), func(held context.Context) error { return e.ended(held) })
-	e.lost(err, holdfast.LossExpired)
+	e.checkIs(err, fault)
+	e.checkLost(err, holdfast.LossExpired)
+	err = m.Do(e.ctx(), func(held context.Context) error { e.awaitEnd(held); return nil })
+	e.checkLost(err, holdfast.LossExpired)
+	err = m.Do(e.ctx(), func(held context.Context) error { return e.awaitEnd(held) })
+	e.checkLost(err, holdfast.LossExpired)
 }
 
 func doHeld(e *env) {
@@ -113,10 +113,10 @@ func doHeld(e *env) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	never := func(context.Context) error { e.Error("it ran"); return nil }
-	e.is(b.Mutex(name).Do(ctx, never), context.DeadlineExceeded)
+	e.checkIs(b.Mutex(name).Do(ctx, never), context.DeadlineExceeded)
 	polls := b.Mutex(name, holdfast.WithPolling(time.Millisecond, 2))
-	e.is(e.answer(func() error { return polls.Do(e.ctx(), never) }), holdfast.ErrHeld)
-	e.refused(b.Mutex(name).Do(e.ctx(), nil), "fn")
+	e.checkIs(e.askUntilAnswered(func() error { return polls.Do(e.ctx(), never) }), holdfast.ErrHeld)
+	e.checkRefused(b.Mutex(name).Do(e.ctx(), nil), "fn")
 	e.release(lease)
 }
 
@@ -126,9 +126,9 @@ func doClosed(e *env) {
 		if err := c.Close(); err != nil {
 			e.Errorf("Close: %v", err)
 		}
-		return e.ended(held)
+		return e.awaitEnd(held)
 	})
-	e.is(err, holdfast.ErrClosed)
+	e.checkIs(err, holdfast.ErrClosed)
 }
 
 // FailNow of a test ends its goroutine in this way.
@@ -140,5 +140,5 @@ func doExits(e *env) {
 		_ = a.Mutex(name).Do(e.ctx(), func(context.Context) error { runtime.Goexit(); return nil })
 	}()
 	<-gone
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }

@@ -25,7 +25,7 @@ func downgrade() []test {
 
 func (e *env) downgrade(lease *holdfast.Lease) {
 	e.Helper()
-	e.ok(lease.Downgrade(e.ctx()))
+	e.must(lease.Downgrade(e.ctx()))
 }
 
 func downgradeKeeps(e *env) {
@@ -34,18 +34,18 @@ func downgradeKeeps(e *env) {
 		{holdfast.WithTTL(time.Minute)}} {
 		lease := e.take(a.RWMutex(name, options...).Lock)
 		token, owner := lease.Token(), lease.Owner()
-		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		e.downgrade(lease)
 		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil ||
 			leased.Context(lease).Err() != nil {
 			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), leased.Context(lease).Err())
 		}
-		e.checkHeld(lease)
-		e.refused(second(a.RWMutex(name).TryLock(leased.Context(lease))), "ctx")
+		e.checkHolds(lease)
+		e.checkRefused(errorOf(a.RWMutex(name).TryLock(leased.Context(lease))), "ctx")
 		other := e.take(b.RWMutex(name).TryRLock)
-		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
-		e.is(lease.Release(), holdfast.ErrNotHeld)
+		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
 		e.release(other)
 		e.release(e.take(b.RWMutex(name).TryLock))
 	}
@@ -58,9 +58,9 @@ func downgradeLocal(e *env) {
 	lease := e.take(m.Lock)
 	var readers []*waiter
 	for range 3 {
-		readers = append(readers, e.waitIn(e.ctx(), a, m.RLock))
+		readers = append(readers, e.startWait(e.ctx(), a, m.RLock))
 	}
-	readers = append(readers, e.waitIn(e.ctx(), b, b.RWMutex(name).RLock))
+	readers = append(readers, e.startWait(e.ctx(), b, b.RWMutex(name).RLock))
 	e.downgrade(lease)
 	e.releaseAll(readers)
 	e.release(lease)
@@ -73,21 +73,21 @@ func downgradeJoins(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	lease := e.take(m.Lock)
-	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
-	readers := []*waiter{e.waitIn(e.ctx(), a, m.RLock), e.waitIn(e.ctx(), a, m.RLock)}
+	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
+	readers := []*waiter{e.startWait(e.ctx(), a, m.RLock), e.startWait(e.ctx(), a, m.RLock)}
 	e.downgrade(lease)
 	for _, w := range readers {
-		reader := w.in()
-		if reader.Token() != lease.Token() || reader.Owner() != lease.Owner() || writer.over() {
-			e.Errorf("token %d beside %d, a writer is in: %v", reader.Token(), lease.Token(), writer.over())
+		reader := w.await()
+		if reader.Token() != lease.Token() || reader.Owner() != lease.Owner() || writer.hasReturned() {
+			e.Errorf("token %d beside %d, a writer is in: %v", reader.Token(), lease.Token(), writer.hasReturned())
 		}
 		e.release(reader)
 	}
 	afterSlice()
-	late := e.waitIn(e.ctx(), a, m.RLock)
+	late := e.startWait(e.ctx(), a, m.RLock)
 	e.release(lease)
-	e.release(writer.in())
-	e.release(late.in())
+	e.release(writer.await())
+	e.release(late.await())
 }
 
 // Each entry is downgraded on its own. Other contenders get in with the last.
@@ -97,15 +97,15 @@ func downgradeEntries(e *env) {
 	outer := e.take(m.Lock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(outer)) })
 	e.downgrade(inner)
-	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	// the outer lease writes
 	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(inner)) })
 	e.release(outer)
-	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
 	e.release(e.take(b.RWMutex(name).TryRLock))
 	e.release(inner)
-	e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(again)
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
@@ -114,7 +114,7 @@ func downgradeEntries(e *env) {
 func (e *env) heldFor(c *client) time.Duration {
 	e.Helper()
 	var held *holdfast.HeldError
-	if err := e.tried(c.RWMutex(name).TryLock); !errors.As(err, &held) {
+	if err := e.lockError(c.RWMutex(name).TryLock); !errors.As(err, &held) {
 		e.Fatalf("got %v", err)
 	}
 	return held.Remaining
@@ -154,8 +154,8 @@ func downgradeMinHold(e *env) {
 	e.downgrade(lease)
 	e.release(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))
-	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
-	writer := w.in()
+	w := e.begin(e.ctx(), b.RWMutex(name).Lock)
+	writer := w.await()
 	if took := w.at.Sub(before); took < least-slack {
 		e.Errorf("a writer was in after %v of %v", took, least)
 	}
@@ -166,10 +166,10 @@ func downgradeMinHold(e *env) {
 func downgradeGone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
-	e.lost(lease.Downgrade(e.ctx()), holdfast.LossExpired)
+	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.checkLost(lease.Downgrade(e.ctx()), holdfast.LossExpired)
 	e.release(e.take(b.RWMutex(name).Lock))
-	e.lost(lease.Release(), holdfast.LossExpired)
+	e.checkLost(lease.Release(), holdfast.LossExpired)
 }
 
 func downgradeRefused(e *env) {
@@ -181,25 +181,25 @@ func downgradeRefused(e *env) {
 	}
 	for _, lock := range others {
 		lease := e.take(lock)
-		e.refused(lease.Downgrade(e.ctx()), "lease")
-		e.checkHeld(lease)
+		e.checkRefused(lease.Downgrade(e.ctx()), "lease")
+		e.checkHolds(lease)
 		e.release(lease)
 	}
 	writer := e.take(m.Lock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
-	e.refused(inner.Downgrade(e.ctx()), "lease")
+	e.checkRefused(inner.Downgrade(e.ctx()), "lease")
 	e.release(inner)
 	var nothing context.Context
-	e.refused(writer.Downgrade(nothing), "ctx")
+	e.checkRefused(writer.Downgrade(nothing), "ctx")
 	e.downgrade(writer)
-	e.refused(writer.Downgrade(e.ctx()), "lease")
+	e.checkRefused(writer.Downgrade(e.ctx()), "lease")
 	e.release(writer)
-	e.is(writer.Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	e.checkIs(writer.Downgrade(e.ctx()), holdfast.ErrNotHeld)
 	var none *holdfast.Lease
-	e.is(none.Downgrade(e.ctx()), holdfast.ErrNotHeld)
-	e.is(new(holdfast.Lease).Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	e.checkIs(none.Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	e.checkIs(new(holdfast.Lease).Downgrade(e.ctx()), holdfast.ErrNotHeld)
 	closed := e.client()
 	lease := e.take(closed.RWMutex("closed").Lock)
 	e.close(closed)
-	e.is(lease.Downgrade(e.ctx()), holdfast.ErrClosed)
+	e.checkIs(lease.Downgrade(e.ctx()), holdfast.ErrClosed)
 }

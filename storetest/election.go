@@ -35,21 +35,21 @@ func election() []test {
 
 // leader asks the server for the leader.
 func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
-	err = e.answer(func() error { leader, err = c.Leader(e.ctx()); return err })
+	err = e.askUntilAnswered(func() error { leader, err = c.Leader(e.ctx()); return err })
 	return leader, err
 }
 
-// leaderless returns the error of a look at an election without a leader.
-func (e *env) leaderless(c *holdfast.Election) error {
+// leaderError returns the error of a look at an election without a leader.
+func (e *env) leaderError(c *holdfast.Election) error {
 	_, err := e.leader(c)
 	return err
 }
 
-// soonLeaderless waits until no candidate leads. A candidate that gave up waiting may still be let
+// awaitNoLeader waits until no candidate leads. A candidate that gave up waiting may still be let
 // in, and gives the hold back in the background.
-func (e *env) soonLeaderless(c *holdfast.Election) {
+func (e *env) awaitNoLeader(c *holdfast.Election) {
 	e.Helper()
-	if !soon(func() bool { return errors.Is(e.leaderless(c), holdfast.ErrNoLeader) }) {
+	if !eventually(func() bool { return errors.Is(e.leaderError(c), holdfast.ErrNoLeader) }) {
 		e.Error("somebody leads")
 	}
 }
@@ -57,9 +57,9 @@ func (e *env) soonLeaderless(c *holdfast.Election) {
 func electionOrder(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.Election(name).Campaign)
-	w := e.waitIn(e.ctx(), b, b.Election(name).Campaign)
+	w := e.startWait(e.ctx(), b, b.Election(name).Campaign)
 	e.release(lease)
-	next := w.in()
+	next := w.await()
 	if next.Token() <= lease.Token() && !e.backend.NoTokens {
 		e.Errorf("token %d after %d", next.Token(), lease.Token())
 	}
@@ -69,12 +69,12 @@ func electionOrder(e *env) {
 func electionTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.take(a.Election(name).Campaign)
-	err := e.tried(b.Election(name).TryCampaign)
+	err := e.lockError(b.Election(name).TryCampaign)
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
 		e.Errorf("got %+v", err)
 	}
-	e.release(e.take(with(leased.Context(lease), a.Election(name).TryCampaign))) // reentry
+	e.release(e.take(inContext(leased.Context(lease), a.Election(name).TryCampaign))) // reentry
 	e.release(lease)
 	e.release(e.take(b.Election(name).TryCampaign))
 }
@@ -84,11 +84,11 @@ func electionGoroutines(e *env) {
 	c := e.client()
 	lease := e.take(c.Election(name).Campaign)
 	for range 3 {
-		w := e.waitIn(e.ctx(), c, c.Election(name).Campaign)
+		w := e.startWait(e.ctx(), c, c.Election(name).Campaign)
 		e.release(lease)
-		lease = w.in()
+		lease = w.await()
 		leader, err := e.leader(c.Election(name))
-		e.ok(err)
+		e.must(err)
 		if leader.Token != lease.Token() || leader.Owner != lease.Owner() {
 			e.Errorf("%+v leads, but the lease is %q, %d", leader, lease.Owner(), lease.Token())
 		}
@@ -98,10 +98,10 @@ func electionGoroutines(e *env) {
 
 func electionLeader(e *env) {
 	a, b := e.client(label("A")), e.client()
-	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
+	e.checkIs(e.leaderError(b.Election(name)), holdfast.ErrNoLeader)
 	lease := e.take(a.Election(name).Campaign)
 	leader, err := e.leader(b.Election(name))
-	e.ok(err)
+	e.must(err)
 	if leader.Label != "A" || leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Since.IsZero() {
 		e.Errorf("got %+v", leader)
 	}
@@ -109,7 +109,7 @@ func electionLeader(e *env) {
 		e.Errorf("%+v, then %+v, %v", leader, again, err)
 	}
 	e.release(lease)
-	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
+	e.checkIs(e.leaderError(b.Election(name)), holdfast.ErrNoLeader)
 	lease = e.take(a.Election(name, holdfast.WithLabel("mine")).Campaign)
 	if next, err := e.leader(b.Election(name)); err != nil || next.Owner != lease.Owner() || next.Label != "mine" ||
 		next.Since.Before(leader.Since) {
@@ -121,12 +121,12 @@ func electionLeader(e *env) {
 func electionMinHold(e *env) {
 	c := e.client()
 	e.release(e.take(c.Election(name, holdfast.WithMinHold(time.Minute)).Campaign))
-	err := e.tried(c.Election(name).TryCampaign)
-	e.is(err, holdfast.ErrHeld)
+	err := e.lockError(c.Election(name).TryCampaign)
+	e.checkIs(err, holdfast.ErrHeld)
 	if strings.Contains(err.Error(), `""`) {
 		e.Errorf("%v: there is nobody to be named", err)
 	}
-	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
+	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
 }
 
 func electionRun(e *env) {
@@ -136,7 +136,7 @@ func electionRun(e *env) {
 	led := make(chan string)
 	var runs []*waiter
 	for _, c := range []*client{a, b} {
-		runs = append(runs, e.start(func() error {
+		runs = append(runs, e.beginCall(func() error {
 			return c.Election(name, holdfast.WithStrictOrder()).Run(ctx, func(ctx context.Context) error {
 				if n := inside.Add(1); n != 1 {
 					e.Errorf("%d lead", n)
@@ -167,9 +167,9 @@ func electionRun(e *env) {
 	}
 	cancel()
 	for _, run := range runs {
-		e.is(run.failure(), context.Canceled)
+		e.checkIs(run.awaitError(), context.Canceled)
 	}
-	e.soonLeaderless(a.Election(name))
+	e.awaitNoLeader(a.Election(name))
 }
 
 func electionRunEnds(e *env) {
@@ -177,7 +177,7 @@ func electionRunEnds(e *env) {
 	reason := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	leads := make(chan struct{})
-	run := e.start(func() error {
+	run := e.beginCall(func() error {
 		return a.Election(name).Run(ctx, func(ctx context.Context) error {
 			close(leads)
 			<-ctx.Done()
@@ -185,23 +185,23 @@ func electionRunEnds(e *env) {
 		})
 	})
 	<-leads
-	waiting := e.waits(b, func() error {
+	waiting := e.startWaitCall(b, func() error {
 		return b.Election(name).Run(ctx, func(context.Context) error { return errors.New("led after the end") })
 	})
 	cancel(reason)
-	e.is(run.failure(), reason)
-	if err := waiting.failure(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
+	e.checkIs(run.awaitError(), reason)
+	if err := waiting.awaitError(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
 		e.Errorf("got %v", err)
 	}
-	e.is(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
-	e.soonLeaderless(a.Election(name))
+	e.checkIs(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
+	e.awaitNoLeader(a.Election(name))
 }
 
 func electionRunJoins(e *env) {
 	a, b := e.client(), e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
 	leads, finish := make(chan struct{}), make(chan struct{})
-	run := e.start(func() error {
+	run := e.beginCall(func() error {
 		return a.Election(name).Run(ctx, func(ctx context.Context) error {
 			close(leads)
 			<-ctx.Done()
@@ -211,9 +211,9 @@ func electionRunJoins(e *env) {
 	})
 	<-leads
 	cancel()
-	e.is(e.tried(b.Election(name).TryCampaign), holdfast.ErrHeld) // fn has not returned
+	e.checkIs(e.lockError(b.Election(name).TryCampaign), holdfast.ErrHeld) // fn has not returned
 	close(finish)
-	e.is(run.failure(), context.Canceled)
+	e.checkIs(run.awaitError(), context.Canceled)
 	e.release(e.take(b.Election(name).TryCampaign))
 }
 
@@ -222,10 +222,10 @@ func electionRunFails(e *env) {
 	broken := errors.New("broken")
 	calls := 0
 	err := c.Election(name).Run(e.ctx(), func(context.Context) error { calls++; return broken })
-	if e.is(err, broken); calls != 1 || errors.Is(err, holdfast.ErrLost) {
+	if e.checkIs(err, broken); calls != 1 || errors.Is(err, holdfast.ErrLost) {
 		e.Errorf("%d calls, %v", calls, err)
 	}
-	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
+	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
 }
 
 func electionRunPanics(e *env) {
@@ -238,8 +238,8 @@ func electionRunPanics(e *env) {
 		}()
 		_ = c.Election(name).Run(e.ctx(), func(context.Context) error { panic("broken") })
 	}()
-	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
-	e.ok(c.Election(name).Check())
+	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
+	e.must(c.Election(name).Check())
 }
 
 func electionRunLost(e *env) {
@@ -252,23 +252,23 @@ func electionRunLost(e *env) {
 	err := m.Run(ctx, func(ctx context.Context) error {
 		if terms++; terms < 4 {
 			// at the end of its max hold, or before, if a hand-over is not confirmed in time
-			e.is(e.ended(ctx), holdfast.ErrLost)
+			e.checkIs(e.awaitEnd(ctx), holdfast.ErrLost)
 			if err := m.Check(); !errors.Is(err, holdfast.ErrLost) {
 				e.Errorf("Check of a leader that goes on after its loss: %v", err)
 			}
 			return []error{nil, ctx.Err(), context.Cause(ctx)}[terms-1]
 		}
-		e.ended(ctx)
+		e.awaitEnd(ctx)
 		return own
 	})
-	e.is(err, own, holdfast.ErrLost)
-	e.ok(m.Check())
+	e.checkIs(err, own, holdfast.ErrLost)
+	e.must(m.Check())
 }
 
 func electionRunClosed(e *env) {
 	c := e.client()
 	leads := make(chan struct{})
-	run := e.start(func() error {
+	run := e.beginCall(func() error {
 		return c.Election(name).Run(e.ctx(), func(ctx context.Context) error {
 			close(leads)
 			<-ctx.Done()
@@ -277,13 +277,13 @@ func electionRunClosed(e *env) {
 	})
 	<-leads
 	e.close(c)
-	e.is(run.failure(), holdfast.ErrClosed)
+	e.checkIs(run.awaitError(), holdfast.ErrClosed)
 }
 
 // observe collects leaders until ctx ends. A zero Leader says that nobody leads.
 func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *waiter) {
 	leaders := make(chan holdfast.Leader, 100)
-	return leaders, e.start(func() error {
+	return leaders, e.beginCall(func() error {
 		known := holdfast.Leader{}
 		for leader, err := range c.Election(name).Observe(ctx) {
 			switch nobody := errors.Is(err, holdfast.ErrNoLeader); {
@@ -299,8 +299,8 @@ func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *
 	})
 }
 
-// next returns the next leader that is told, or that nobody leads any more.
-func (e *env) next(leaders <-chan holdfast.Leader, nobody bool) holdfast.Leader {
+// awaitLeader returns the next leader that is told, or that nobody leads any more.
+func (e *env) awaitLeader(leaders <-chan holdfast.Leader, nobody bool) holdfast.Leader {
 	e.Helper()
 	for end := time.After(patience); ; {
 		select {
@@ -321,18 +321,18 @@ func electionObserve(e *env) {
 	lease := e.take(a.Election(name).Campaign)
 	leaders, done := e.observe(ctx, c)
 	for i := range 6 {
-		if leader := e.next(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() ||
+		if leader := e.awaitLeader(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() ||
 			leader.Label != []string{"A", "B"}[i%2] {
 			e.Fatalf("got %+v, want %q with %d", leader, lease.Owner(), lease.Token())
 		}
 		e.release(lease)
 		lease = e.take([]*client{b, a}[i%2].Election(name).Campaign)
 	}
-	e.next(leaders, false)
+	e.awaitLeader(leaders, false)
 	e.release(lease)
-	e.next(leaders, true)
+	e.awaitLeader(leaders, true)
 	cancel()
-	e.is(done.failure(), context.Canceled)
+	e.checkIs(done.awaitError(), context.Canceled)
 	if n := len(leaders); n > 0 {
 		e.Errorf("%d leaders were told twice", n)
 	}
@@ -347,7 +347,7 @@ func electionObserveSlow(e *env) {
 		if errors.Is(err, holdfast.ErrNoLeader) { // it is told between two leaders
 			continue
 		}
-		e.ok(err)
+		e.must(err)
 		if told++; told == 1 {
 			for range 3 {
 				e.release(lease)
@@ -369,7 +369,7 @@ func electionObserveEnds(e *env) {
 	for range a.Election(name).Observe(e.ctx()) {
 		break
 	}
-	closed := e.start(func() error {
+	closed := e.beginCall(func() error {
 		var last error
 		for _, err := range b.Election(name).Observe(e.ctx()) {
 			last = err
@@ -378,23 +378,23 @@ func electionObserveEnds(e *env) {
 	})
 	b.await(holdfast.EventWatching, 1)
 	e.close(b)
-	e.is(closed.failure(), holdfast.ErrClosed)
+	e.checkIs(closed.awaitError(), holdfast.ErrClosed)
 	e.release(lease)
 }
 
 func electionCheck(e *env) {
 	a, b := e.client(), e.client()
 	m := a.Election(name)
-	e.ok(m.Check())
+	e.must(m.Check())
 	lease := e.take(m.Campaign)
 	other := e.take(b.Election("other").Campaign)
-	e.ok(m.Check())
-	e.ok(b.Election(name).Check()) // this client does not lead
+	e.must(m.Check())
+	e.must(b.Election(name).Check()) // this client does not lead
 	e.release(lease)
 	e.release(other)
-	e.ok(m.Check())
+	e.must(m.Check())
 	lease = e.take(a.Election(name, holdfast.WithMaxHold(ttl)).Campaign)
-	e.ended(leased.Context(lease))
-	e.ok(m.Check()) // this client leads no more, and no fn of it runs
-	e.lost(lease.Release(), holdfast.LossMaxHold)
+	e.awaitEnd(leased.Context(lease))
+	e.must(m.Check()) // this client leads no more, and no fn of it runs
+	e.checkLost(lease.Release(), holdfast.LossMaxHold)
 }

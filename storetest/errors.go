@@ -46,8 +46,8 @@ func (fakeStore) Listen(context.Context, string, bool, store.Events) (store.List
 	return nil, errors.New("no messages here")
 }
 
-// faked returns a client whose every request gets this reply.
-func (e *env) faked(reply store.Reply) *client {
+// openFake returns a client whose every request gets this reply.
+func (e *env) openFake(reply store.Reply) *client {
 	seen := newEvents(e.T)
 	c, err := holdfast.New(fakeStore{func(store.Command) store.Reply { return reply }},
 		&holdfast.Config{Observer: seen, ReleaseTimeout: 10 * time.Millisecond})
@@ -58,8 +58,8 @@ func (e *env) faked(reply store.Reply) *client {
 	return &client{c, seen}
 }
 
-// failed fails unless err is a *StoreError of this kind.
-func (e *env) failed(err error, kind holdfast.StoreKind, mayHaveApplied bool) {
+// checkFailed fails unless err is a *StoreError of this kind.
+func (e *env) checkFailed(err error, kind holdfast.StoreKind, mayHaveApplied bool) {
 	e.Helper()
 	var failed *holdfast.StoreError
 	if !errors.As(err, &failed) || failed.Kind != kind || failed.MayHaveApplied != mayHaveApplied ||
@@ -93,36 +93,36 @@ func refusals(e *env) {
 		{"ERR something else", holdfast.StoreOther, false, false},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", holdfast.StoreForeign, false, false},
 	} {
-		c := e.faked(store.Reply{Refused: test.line})
+		c := e.openFake(store.Reply{Refused: test.line})
 		m := c.Mutex(name)
 		_, err := m.TryLock(e.ctx())
-		e.failed(err, test.kind, false)
+		e.checkFailed(err, test.kind, false)
 		if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable {
 			e.Errorf("%v matches ErrUnavailable: %v", err, !test.unavailable)
 		}
 		if !test.waits {
 			_, err = m.Lock(e.ctx())
-			e.failed(err, test.kind, false)
+			e.checkFailed(err, test.kind, false)
 			continue
 		}
 		ctx, cancel := context.WithCancel(e.ctx())
-		w := e.enter(ctx, m)
+		w := e.beginLock(ctx, m)
 		c.await(holdfast.EventRetried, 2)
 		cancel()
-		ended := w.gaveUp(context.Canceled)
-		e.is(ended, holdfast.ErrUnavailable)
-		e.failed(ended, test.kind, false)
+		ended := w.awaitGiveUp(context.Canceled)
+		e.checkIs(ended, holdfast.ErrUnavailable)
+		e.checkFailed(ended, test.kind, false)
 	}
 }
 
 func unreachable(e *env) {
 	refused := errors.New("connection refused")
-	c := e.faked(store.Reply{Err: refused, Unsent: true})
+	c := e.openFake(store.Reply{Err: refused, Unsent: true})
 	_, err := c.Mutex(name).TryLock(e.ctx())
-	e.failed(err, holdfast.StoreUnreachable, false)
-	e.is(err, holdfast.ErrUnavailable, refused)
+	e.checkFailed(err, holdfast.StoreUnreachable, false)
+	e.checkIs(err, holdfast.ErrUnavailable, refused)
 	_, err = c.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock(e.ctx())
-	e.failed(err, holdfast.StoreUnreachable, false)
+	e.checkFailed(err, holdfast.StoreUnreachable, false)
 	if n := len(c.of(holdfast.EventGranted)); n > 0 {
 		e.Errorf("%d leases were granted", n)
 	}
@@ -142,23 +142,23 @@ func noAnswer(e *env) {
 	}
 	e.Cleanup(func() { _ = c.Close() })
 	_, err = c.Mutex(name).TryLock(e.ctx())
-	e.failed(err, holdfast.StoreNoAnswer, true)
-	e.is(err, holdfast.ErrUnavailable)
+	e.checkFailed(err, holdfast.StoreNoAnswer, true)
+	e.checkIs(err, holdfast.ErrUnavailable)
 }
 
 // Trap 22: no holder is known, and the error says so.
 func waitUnanswered(e *env) {
-	c := e.faked(store.Reply{Err: errors.New("connection refused"), Unsent: true})
+	c := e.openFake(store.Reply{Err: errors.New("connection refused"), Unsent: true})
 	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
 	defer cancel()
 	var waiters []*waiter
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(),
 		holdfast.WithPolling(time.Millisecond, 0)} {
-		waiters = append(waiters, e.enter(ctx, c.Mutex(name, option)))
+		waiters = append(waiters, e.beginLock(ctx, c.Mutex(name, option)))
 	}
 	for _, w := range waiters {
-		ended := w.gaveUp(context.DeadlineExceeded)
-		if e.is(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
+		ended := w.awaitGiveUp(context.DeadlineExceeded)
+		if e.checkIs(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
 			e.Errorf("got %+v", ended)
 		}
 	}

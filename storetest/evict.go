@@ -29,17 +29,17 @@ func (e *env) evict(op *client, label string) string {
 		if waiter.Label != label {
 			continue
 		}
-		e.ok(e.answer(func() error { return op.Evict(e.ctx(), name, waiter.ID) }))
+		e.must(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, waiter.ID) }))
 		return waiter.ID
 	}
 	e.Fatalf("no waiter has the label %q", label)
 	return ""
 }
 
-// evicted waits until a wait ends because the client with the label OP evicted the waiter.
-func (w *waiter) evicted() {
+// awaitEviction waits until a wait ends because the client with the label OP evicted the waiter.
+func (w *waiter) awaitEviction() {
 	w.e.Helper()
-	lease, err := w.result()
+	lease, err := w.awaitResult()
 	var ended *holdfast.WaitError
 	if lease != nil || !errors.As(err, &ended) || ended.Name != name || ended.Reason != holdfast.WaitEvicted ||
 		ended.By != "OP" ||
@@ -58,50 +58,51 @@ func evictEnds(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	b, c, d := e.client(label("B")), e.client(label("C")), e.client(label("D"))
 	lease := e.lock(a.Mutex(name))
-	one, two, three := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name)), e.wait(e.ctx(), d,
+	one, two, three := e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), c,
+		c.Mutex(name)), e.startLock(e.ctx(), d,
 		d.Mutex(name))
 	out := e.evict(op, "C")
-	two.evicted()
+	two.awaitEviction()
 	if info := e.inspect(op, name); info.Waiters != 2 || len(info.Queue) != 2 || info.Queue[0].Label != "B" ||
 		info.Queue[1].Label != "D" {
 		e.Errorf("the queue is %+v", info.Queue)
 	}
-	e.is(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
+	e.checkIs(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
 	e.release(lease)
-	first := one.in()
-	again := e.wait(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
+	first := one.await()
+	again := e.startLock(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
 	e.release(first)
-	e.release(three.in())
-	e.release(again.in())
+	e.release(three.await())
+	e.release(again.await())
 }
 
 func evictPool(e *env) {
 	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	leads := e.wait(e.ctx(), b, b.Mutex(name))
-	follows, other := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name))
+	leads := e.startLock(e.ctx(), b, b.Mutex(name))
+	follows, other := e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), c, c.Mutex(name))
 	e.evict(op, "B")
-	leads.evicted()
-	if !soon(func() bool { return e.inspect(op, name).Waiters == 2 }) {
+	leads.awaitEviction()
+	if !eventually(func() bool { return e.inspect(op, name).Waiters == 2 }) {
 		e.Error("the next goroutine does not wait")
 	}
 	e.release(lease)
-	second := other.in()
-	if follows.over() {
+	second := other.await()
+	if follows.hasReturned() {
 		e.Error("the next goroutine kept the place")
 	}
 	e.release(second)
-	e.release(follows.in())
+	e.release(follows.await())
 }
 
 func evictWriter(e *env) {
 	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
 	one := e.take(a.RWMutex(name).RLock)
-	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
-	reader := e.waitIn(e.ctx(), c, c.RWMutex(name).RLock)
+	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
+	reader := e.startWait(e.ctx(), c, c.RWMutex(name).RLock)
 	e.evict(op, "B")
-	writer.evicted()
-	e.release(reader.in())
+	writer.awaitEviction()
+	e.release(reader.await())
 	e.release(one)
 }
 
@@ -114,9 +115,9 @@ func evictPermits(e *env) {
 		return func(ctx context.Context) (*holdfast.Lease, error) { return c.Semaphore(name, n).Acquire(ctx, n) }
 	}
 	lease := e.take(permits(a, 2))
-	out := e.waitIn(e.ctx(), b, permits(b, 2))
+	out := e.startWait(e.ctx(), b, permits(b, 2))
 	e.evict(op, "B")
-	out.evicted()
+	out.awaitEviction()
 	e.release(lease)
 	e.release(e.take(permits(a, 3)))
 }
@@ -125,17 +126,17 @@ func evictKinds(e *env) {
 	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
 	for _, one := range e.uses() {
 		lease := e.lock(a.Mutex(name))
-		out := e.wait(e.ctx(), b, b.Mutex(name))
+		out := e.startLock(e.ctx(), b, b.Mutex(name))
 		e.evict(op, "B")
 		e.release(lease)
-		other, err := e.had(one.try(a, name))
+		other, err := e.lockWhenFree(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
 		if info := e.inspect(op, name); string(info.Kind) != one.kind {
 			e.Errorf("a %s is told as %q", one.kind, info.Kind)
 		}
-		_, _ = out.result()
+		_, _ = out.awaitResult()
 		e.release(other)
 		if info := e.inspect(op, name); info.State() != lockinfo.StateFree || info.Kind != "" {
 			e.Errorf("after a %s: %+v", one.kind, info)
@@ -148,34 +149,35 @@ func evictPlace(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	e.evict(op, "B")
-	e.enterIn(e.ctx(), attaching(b, ticket)).evicted()
+	e.begin(e.ctx(), attachFunc(b, ticket)).awaitEviction()
 	ticket = e.ticket(b.Mutex(name))
-	out := e.waitIn(e.ctx(), b, attaching(b, ticket))
+	out := e.startWait(e.ctx(), b, attachFunc(b, ticket))
 	e.evict(op, "B")
-	out.evicted()
-	e.enterIn(e.ctx(), attaching(a, ticket)).evicted() // the next process with the ticket is told, too
+	out.awaitEviction()
+	e.begin(e.ctx(), attachFunc(a, ticket)).awaitEviction() // the next process with the ticket is told, too
 	e.release(lease)
 }
 
 func evictNobody(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	waits := e.wait(e.ctx(), b, b.Mutex(name))
+	waits := e.startLock(e.ctx(), b, b.Mutex(name))
 	id := e.inspect(op, name).Queue[0].ID
-	e.is(e.answer(func() error { return op.Evict(e.ctx(), name, id[1:]) }), holdfast.ErrNotWaiting)
-	e.is(e.answer(func() error { return op.Evict(e.ctx(), "other", id) }), holdfast.ErrNotWaiting)
+	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id[1:]) }), holdfast.ErrNotWaiting)
+	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), "other", id) }), holdfast.ErrNotWaiting)
 	e.release(lease)
-	second := waits.in()
-	e.is(e.answer(func() error { return op.Evict(e.ctx(), name, id) }), holdfast.ErrNotWaiting) // it holds
+	second := waits.await()
+	// it holds
+	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id) }), holdfast.ErrNotWaiting)
 	e.release(second)
 }
 
 func evictArguments(e *env) {
 	a := e.client()
-	e.refused(a.Evict(e.ctx(), "", "x"), "name")
-	e.refused(a.Evict(nil, name, "x"), "ctx") //nolint:staticcheck // nil is what is tried
+	e.checkRefused(a.Evict(e.ctx(), "", "x"), "name")
+	e.checkRefused(a.Evict(nil, name, "x"), "ctx") //nolint:staticcheck // nil is what is tried
 	ctx, cancel := context.WithTimeout(e.ctx(), time.Nanosecond)
 	defer cancel()
 	<-ctx.Done()
-	e.is(a.Evict(ctx, name, "x"), context.DeadlineExceeded)
+	e.checkIs(a.Evict(ctx, name, "x"), context.DeadlineExceeded)
 }

@@ -36,12 +36,12 @@ var unrenewed = []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithTTL(ex
 // extend extends a lease, which must work. It returns when that began.
 func (e *env) extend(lease *holdfast.Lease) (began time.Time) {
 	e.Helper()
-	e.ok(e.answer(func() error { began = time.Now(); return lease.Extend(e.ctx()) }))
+	e.must(e.askUntilAnswered(func() error { began = time.Now(); return lease.Extend(e.ctx()) }))
 	return began
 }
 
-// lasts extends a lease, and fails unless trust then counts from the call of Extend on.
-func (e *env) lasts(lease *holdfast.Lease) {
+// checkExtends extends a lease, and fails unless trust then counts from the call of Extend on.
+func (e *env) checkExtends(lease *holdfast.Lease) {
 	e.Helper()
 	before, first := lease.Until(), time.Now()
 	<-time.After(20 * time.Millisecond)
@@ -52,21 +52,22 @@ func (e *env) lasts(lease *holdfast.Lease) {
 		e.Errorf("trusted for another %v after %v, before for %v", until.Sub(after), after.Sub(first),
 			before.Sub(after))
 	}
-	e.checkHeld(lease)
+	e.checkHolds(lease)
 }
 
 func extendLasts(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, unrenewed...))
 	for range 3 {
-		e.lasts(lease)
+		e.checkExtends(lease)
 	}
 	began := e.extend(lease)
-	if held := e.held(b.Mutex(name)); held.Remaining < extendTTL-time.Since(began)-slack || held.Remaining > extendTTL {
+	if held := e.busyError(b.Mutex(name)); held.Remaining < extendTTL-time.Since(began)-slack ||
+		held.Remaining > extendTTL {
 		e.Errorf("%v remain at the server, %v after Extend", held.Remaining, time.Since(began))
 	}
 	e.release(lease)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func extendEnds(e *env) {
@@ -74,18 +75,18 @@ func extendEnds(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
 	<-time.After(roomy / 4)
 	var began time.Time
-	err := e.answer(func() error { began = time.Now(); return lease.Extend(e.ctx()) })
+	err := e.askUntilAnswered(func() error { began = time.Now(); return lease.Extend(e.ctx()) })
 	if errors.Is(err, holdfast.ErrLost) && e.backend.Around == nil {
 		e.Skip("the machine stood still")
 	}
-	e.ok(err)
-	w := e.enter(e.ctx(), b.Mutex(name))
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
-	next := w.in()
+	e.must(err)
+	w := e.beginLock(e.ctx(), b.Mutex(name))
+	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	next := w.await()
 	if took := w.at.Sub(began); took < roomy-slack {
 		e.Errorf("the next was in %v after Extend", took)
 	}
-	e.lost(lease.Extend(e.ctx()), holdfast.LossExpired)
+	e.checkLost(lease.Extend(e.ctx()), holdfast.LossExpired)
 	e.release(next)
 }
 
@@ -108,11 +109,11 @@ func extendMaxHold(e *env) {
 		e.Errorf("trusted past the max hold by %v", short.Until().Sub(until))
 	}
 	asked := time.Now() // what remains is told of a moment after this
-	if held := e.held(b.Mutex("short")); held.Remaining > extendTTL-asked.Sub(granted)+slack {
+	if held := e.busyError(b.Mutex("short")); held.Remaining > extendTTL-asked.Sub(granted)+slack {
 		e.Errorf("%v remain at the server, %v after the grant", held.Remaining, asked.Sub(granted))
 	}
 	asked = time.Now()
-	if held := e.held(b.Mutex(name)); held.Remaining > most-asked.Sub(after)+slack {
+	if held := e.busyError(b.Mutex(name)); held.Remaining > most-asked.Sub(after)+slack {
 		e.Errorf("%v remain at the server, %v after the grant", held.Remaining, asked.Sub(after))
 	}
 	e.release(short)
@@ -124,7 +125,7 @@ func extendMinHold(e *env) {
 	lease := e.lock(a.Mutex(name, append(unrenewed, holdfast.WithMinHold(time.Minute))...))
 	e.extend(lease)
 	e.release(lease)
-	if held := e.held(b.Mutex(name)); held.Remaining < 30*time.Second {
+	if held := e.busyError(b.Mutex(name)); held.Remaining < 30*time.Second {
 		e.Errorf("%v remain of a minute", held.Remaining)
 	}
 }
@@ -133,13 +134,13 @@ func extendMinHold(e *env) {
 func extendEntries(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name, unrenewed...))
-	inner := e.under(leased.Context(outer), c.Mutex(name))
-	e.lasts(inner)
+	inner := e.lockUnder(leased.Context(outer), c.Mutex(name))
+	e.checkExtends(inner)
 	if !outer.Until().Equal(inner.Until()) {
 		e.Errorf("the outer is trusted for %v, the inner for %v", time.Until(outer.Until()), time.Until(inner.Until()))
 	}
 	e.release(outer)
-	e.lasts(inner)
+	e.checkExtends(inner)
 	e.release(inner)
 }
 
@@ -152,7 +153,7 @@ func extendKinds(e *env) {
 			other := e.take(use.other(b, name))
 			defer e.release(other)
 		}
-		e.lasts(lease)
+		e.checkExtends(lease)
 		e.release(lease)
 	}
 }
@@ -160,9 +161,9 @@ func extendKinds(e *env) {
 func extendDowngraded(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, unrenewed...).TryLock)
-	e.lasts(lease)
-	e.ok(e.answer(func() error { return lease.Downgrade(e.ctx()) }))
-	e.lasts(lease)
+	e.checkExtends(lease)
+	e.must(e.askUntilAnswered(func() error { return lease.Downgrade(e.ctx()) }))
+	e.checkExtends(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))
 	e.release(lease)
 }
@@ -170,47 +171,47 @@ func extendDowngraded(e *env) {
 func extendGroup(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.All([]string{"a", "b", "c"}, unrenewed...).Lock)
-	e.lasts(lease)
+	e.checkExtends(lease)
 	began := e.extend(lease)
 	for _, n := range []string{"a", "b", "c"} {
-		if held := e.held(b.Mutex(n)); held.Remaining < extendTTL-time.Since(began)-slack {
+		if held := e.busyError(b.Mutex(n)); held.Remaining < extendTTL-time.Since(began)-slack {
 			e.Errorf("%v remain of %s at the server", held.Remaining, n)
 		}
 	}
 	e.release(lease)
-	e.is(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
+	e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
 }
 
 func extendBroken(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, unrenewed...))
 	ctx := leased.Context(lease)
-	e.breaks(op, name, lease.Token())
-	e.broke(e.answer(func() error { return lease.Extend(e.ctx()) }))
-	e.broke(e.ended(ctx))
-	e.broke(lease.Extend(e.ctx()))
-	e.stopped(lease)
+	e.breakHold(op, name, lease.Token())
+	e.checkBroken(e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }))
+	e.checkBroken(e.awaitEnd(ctx))
+	e.checkBroken(lease.Extend(e.ctx()))
+	e.releaseBroken(lease)
 }
 
 func extendEnded(e *env) {
 	c := e.client()
 	released := e.lock(c.Mutex(name, unrenewed...))
 	e.release(released)
-	e.is(released.Extend(e.ctx()), holdfast.ErrNotHeld)
+	e.checkIs(released.Extend(e.ctx()), holdfast.ErrNotHeld)
 	lost := e.lock(c.Mutex("other", holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	_ = e.ended(leased.Context(lost))
-	e.lost(lost.Extend(e.ctx()), holdfast.LossExpired)
+	_ = e.awaitEnd(leased.Context(lost))
+	e.checkLost(lost.Extend(e.ctx()), holdfast.LossExpired)
 	closed := e.lock(c.Mutex(name, unrenewed...))
-	e.ok(c.Close())
-	e.is(closed.Extend(e.ctx()), holdfast.ErrClosed)
+	e.must(c.Close())
+	e.checkIs(closed.Extend(e.ctx()), holdfast.ErrClosed)
 }
 
 func extendRenewed(e *env) {
 	c := e.client()
 	lease, all := e.lock(c.Mutex(name)), e.take(c.All([]string{"a", "b"}).Lock)
 	for _, l := range []*holdfast.Lease{lease, all} {
-		e.refused(l.Extend(e.ctx()), "lease")
-		e.ok(l.Err())
+		e.checkRefused(l.Extend(e.ctx()), "lease")
+		e.must(l.Err())
 		e.release(l)
 	}
 }
@@ -221,29 +222,29 @@ func extendTogether(e *env) {
 	done := make(chan error)
 	const calls = 8
 	for range calls {
-		go func() { done <- e.answer(func() error { return lease.Extend(e.ctx()) }) }()
+		go func() { done <- e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }) }()
 	}
 	for range calls {
-		e.ok(<-done)
+		e.must(<-done)
 	}
-	e.lasts(lease)
+	e.checkExtends(lease)
 	e.release(lease)
 }
 
 func extendArguments(e *env) {
 	var none *holdfast.Lease
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
-		e.is(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
+		e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
 	}
 	lease := e.lock(e.client().Mutex(name, unrenewed...))
 	var noContext context.Context
-	e.refused(lease.Extend(noContext), "ctx")
+	e.checkRefused(lease.Extend(noContext), "ctx")
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	before := lease.Until()
 	var ended *holdfast.WaitError
 	err := lease.Extend(over)
-	if e.is(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) ||
+	if e.checkIs(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) ||
 		!lease.Until().Equal(before) {
 		e.Errorf("with a context that is over: %v", err)
 	}

@@ -43,16 +43,16 @@ func groupHolds(e *env) {
 	if lease.Name() != "a" || lease.Err() != nil || lease.Owner() == "" || !lease.Until().After(time.Now()) {
 		e.Errorf("got a lease of %q, %q, %v, %v", lease.Name(), lease.Owner(), lease.Err(), lease.Until())
 	}
-	e.checkHeld(lease)
+	e.checkHolds(lease)
 	for _, n := range names {
-		e.held(b.Mutex(n))
+		e.busyError(b.Mutex(n))
 	}
-	e.free(b.Mutex("d"))
+	e.checkFree(b.Mutex("d"))
 	ctx := leased.Context(lease)
 	e.release(lease)
-	e.is(e.ended(ctx), context.Canceled)
+	e.checkIs(e.awaitEnd(ctx), context.Canceled)
 	for _, n := range names {
-		e.free(b.Mutex(n))
+		e.checkFree(b.Mutex(n))
 	}
 }
 
@@ -95,7 +95,7 @@ func groupMatrix(e *env) {
 		one, other := e.client(), e.client()
 		lease := e.take(one.All(c.first).Lock)
 		for _, from := range []*client{one, other} {
-			next, err := e.reach(from.All(c.then).TryLock)
+			next, err := e.lockUntilAnswered(from.All(c.then).TryLock)
 			switch {
 			case c.both && err != nil || !c.both && !errors.Is(err, holdfast.ErrHeld):
 				e.Errorf("%v beside %v: %v", c.then, c.first, err)
@@ -122,13 +122,13 @@ func groupDuplicates(e *env) {
 func groupTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex("b"))
-	err := e.tried(b.All([]string{"a", "b", "c"}).TryLock)
+	err := e.lockError(b.All([]string{"a", "b", "c"}).TryLock)
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Name != "b" || held.Holder != "A" || held.Kind != "mutex" {
 		e.Errorf("got %+v", err)
 	}
-	e.free(a.Mutex("a"))
-	e.free(a.Mutex("c"))
+	e.checkFree(a.Mutex("a"))
+	e.checkFree(a.Mutex("c"))
 	e.release(lease)
 	e.release(e.take(b.All([]string{"a", "b", "c"}).TryLock))
 }
@@ -140,17 +140,17 @@ func groupWaits(e *env) {
 	for _, n := range names {
 		leases = append(leases, e.lock(a.Mutex(n)))
 	}
-	w := e.enterIn(e.ctx(), b.All(names).Lock)
+	w := e.begin(e.ctx(), b.All(names).Lock)
 	for i, lease := range leases {
 		b.await(holdfast.EventWaiting, i+1)
-		if w.over() {
+		if w.hasReturned() {
 			e.Fatalf("it returned while %q was held: %v", names[i], w.err)
 		}
 		e.release(lease)
 	}
-	all := w.in()
+	all := w.await()
 	for _, n := range names {
-		e.held(a.Mutex(n))
+		e.busyError(a.Mutex(n))
 	}
 	e.release(all)
 }
@@ -201,9 +201,9 @@ func groupGivenUp(e *env) {
 	lease := e.lock(a.Mutex("b"))
 	for range 5 {
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.waitIn(ctx, b, b.All([]string{"a", "b", "c"}).Lock)
+		w := e.startWait(ctx, b, b.All([]string{"a", "b", "c"}).Lock)
 		cancel()
-		if ended := w.gaveUp(context.Canceled); ended.Name != "b" {
+		if ended := w.awaitGiveUp(context.Canceled); ended.Name != "b" {
 			e.Errorf("got %v", ended)
 		}
 		for _, n := range []string{"a", "c"} {
@@ -223,15 +223,15 @@ func groupGivenUpAtGrant(e *env) {
 	for round := range rounds {
 		lease := e.lock(a.Mutex(names[round%3]))
 		ctx, cancel := context.WithCancel(context.Background())
-		leaving, staying := e.waitIn(ctx, b, b.All(names).Lock), e.waitIn(e.ctx(), c, c.All(names).Lock)
+		leaving, staying := e.startWait(ctx, b, b.All(names).Lock), e.startWait(e.ctx(), c, c.All(names).Lock)
 		go cancel()
 		e.release(lease)
-		if first, err := leaving.result(); err == nil {
+		if first, err := leaving.awaitResult(); err == nil {
 			e.release(first)
 		}
-		e.release(staying.in())
+		e.release(staying.await())
 	}
-	if took := time.Since(began); e.timed() && took > 2*rounds*claim {
+	if took := time.Since(began); e.judgesTimes() && took > 2*rounds*claim {
 		e.Errorf("%d rounds took %v", rounds, took)
 	}
 }
@@ -239,60 +239,60 @@ func groupGivenUpAtGrant(e *env) {
 func groupLostWaiting(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
-	w := e.waitIn(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
-	e.held(a.Mutex("a"))
-	if !soon(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
+	w := e.startWait(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
+	e.busyError(a.Mutex("a"))
+	if !eventually(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
 		e.Fatal("a is not lost")
 	}
 	e.release(lease)
-	all := w.in()
-	e.checkHeld(all)
+	all := w.await()
+	e.checkHolds(all)
 	e.release(all)
 }
 
 func groupReentry(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("b"))
-	all := e.take(with(leased.Context(outer), a.All([]string{"a", "b", "c"}).TryLock))
+	all := e.take(inContext(leased.Context(outer), a.All([]string{"a", "b", "c"}).TryLock))
 	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
-		e.release(e.under(leased.Context(all), a.Mutex(n)))
+		e.release(e.lockUnder(leased.Context(all), a.Mutex(n)))
 	}
-	again := e.take(with(leased.Context(all), a.All([]string{"c", "a"}).TryLock))
+	again := e.take(inContext(leased.Context(all), a.All([]string{"c", "a"}).TryLock))
 	e.release(again)
 	e.release(all)
-	e.held(b.Mutex("b")) // the outer entry is left
-	e.free(b.Mutex("a"))
-	e.ok(outer.Err())
+	e.busyError(b.Mutex("b")) // the outer entry is left
+	e.checkFree(b.Mutex("a"))
+	e.must(outer.Err())
 	e.release(outer)
-	e.free(b.Mutex("b"))
+	e.checkFree(b.Mutex("b"))
 }
 
 func groupDo(e *env) {
 	a, b := e.client(), e.client()
 	broken := errors.New("broken")
 	err := a.All([]string{"a", "b"}).Do(e.ctx(), func(ctx context.Context) error {
-		e.held(b.Mutex("a"))
-		e.held(b.Mutex("b"))
-		e.release(e.under(ctx, a.Mutex("a")))
+		e.busyError(b.Mutex("a"))
+		e.busyError(b.Mutex("b"))
+		e.release(e.lockUnder(ctx, a.Mutex("a")))
 		return broken
 	})
-	e.is(err, broken)
-	e.free(b.Mutex("a"))
-	e.free(b.Mutex("b"))
+	e.checkIs(err, broken)
+	e.checkFree(b.Mutex("a"))
+	e.checkFree(b.Mutex("b"))
 }
 
 func groupPolling(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
-	err := e.tried(b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock)
-	e.is(err, holdfast.ErrHeld)
-	e.free(a.Mutex("a"))
-	w := e.waitIn(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
+	err := e.lockError(b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock)
+	e.checkIs(err, holdfast.ErrHeld)
+	e.checkFree(a.Mutex("a"))
+	w := e.startWait(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
 	e.release(lease)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func groupOwner(e *env) {
@@ -303,20 +303,20 @@ func groupOwner(e *env) {
 		e.Errorf("owner %q", lease.Owner())
 	}
 	e.release(e.take(b.All([]string{"b", "c"}, owner).TryLock))
-	e.is(e.tried(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
 	e.release(lease)
 }
 
 func groupClosed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.All([]string{"a", "b"}).Lock)
-	w := e.waitIn(e.ctx(), b, b.All([]string{"b", "c"}).Lock)
+	w := e.startWait(e.ctx(), b, b.All([]string{"b", "c"}).Lock)
 	e.close(b)
-	e.is(w.failure(), holdfast.ErrClosed)
+	e.checkIs(w.awaitError(), holdfast.ErrClosed)
 	ctx := leased.Context(lease)
 	e.close(a)
-	e.is(e.ended(ctx), holdfast.ErrClosed)
-	e.is(lease.Release(), holdfast.ErrClosed)
+	e.checkIs(e.awaitEnd(ctx), holdfast.ErrClosed)
+	e.checkIs(lease.Release(), holdfast.ErrClosed)
 	c := e.client()
 	e.release(e.take(c.All([]string{"a", "b", "c"}).TryLock))
 }
@@ -331,7 +331,7 @@ func groupThousand(e *env) {
 	if n := len(lease.Tokens()); n != len(names) {
 		e.Errorf("%d names", n)
 	}
-	e.held(b.Mutex("name-999"))
+	e.busyError(b.Mutex("name-999"))
 	e.release(lease)
-	e.free(b.Mutex("name-999"))
+	e.checkFree(b.Mutex("name-999"))
 }

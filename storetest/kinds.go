@@ -49,7 +49,7 @@ func (e *env) uses() []use {
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.had(one.try(a, name))
+		lease, err := e.lockWhenFree(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
@@ -57,40 +57,40 @@ func otherKinds(e *env) {
 			if other.kind == one.kind {
 				continue
 			}
-			e.foreign(e.tried(other.try(b, name)))
+			e.checkForeign(e.lockError(other.try(b, name)))
 		}
 		if one.kind != "mutex" {
-			e.foreign(second(b.Mutex(name).Lock(e.ctx())))
+			e.checkForeign(errorOf(b.Mutex(name).Lock(e.ctx())))
 			for _, lock := range []locks{b.All([]string{"a", name}).TryLock, b.All([]string{"a", name}).Lock} {
-				e.foreign(e.tried(lock))
+				e.checkForeign(e.lockError(lock))
 			}
-			e.free(b.Mutex("a"))
+			e.checkFree(b.Mutex("a"))
 		}
 		if one.kind != "semaphore" && !e.backend.NoSemaphores {
 			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
-			e.foreign(err)
-			e.foreign(e.resize(b.Semaphore(name, 7), 3))
+			e.checkForeign(err)
+			e.checkForeign(e.resize(b.Semaphore(name, 7), 3))
 		}
 		if one.kind != "rwmutex" {
 			_, err = b.RWMutex(name).RLock(e.ctx())
-			e.foreign(err)
+			e.checkForeign(err)
 		}
 		if one.kind != "election" {
 			for _, call := range e.electionCalls(b.Election(name)) {
-				e.foreign(e.answer(func() error { return call(e.ctx()) }))
+				e.checkForeign(e.askUntilAnswered(func() error { return call(e.ctx()) }))
 			}
 		}
 		// Of other kinds the state has another type, which an embedded server refuses in its words.
 		if one.kind == "mutex" && !e.backend.NoLatches {
 			for _, call := range e.latchCalls(b.Latch(name)) {
-				e.foreign(e.answer(func() error { return call(e.ctx()) }))
+				e.checkForeign(e.askUntilAnswered(func() error { return call(e.ctx()) }))
 			}
 		}
 		if err := e.check(lease); err != nil {
 			e.Errorf("Check of the %s: %v", one.kind, err)
 		}
 		e.release(lease)
-		e.free(c.Mutex(name))
+		e.checkFree(c.Mutex(name))
 	}
 }
 
@@ -100,7 +100,7 @@ func kindsInTurn(e *env) {
 	for range 2 {
 		for _, one := range e.uses() {
 			for _, c := range []*client{a, b} {
-				lease, err := e.had(one.try(c, name))
+				lease, err := e.lockWhenFree(one.try(c, name))
 				if err != nil {
 					e.Fatalf("%s: %v", one.kind, err)
 				}

@@ -27,15 +27,15 @@ func latch() []test {
 	}
 }
 
-// ok fails on an error.
-func (e *env) ok(err error) {
+// must fails on an error.
+func (e *env) must(err error) {
 	e.Helper()
 	if err != nil {
 		e.Fatalf("got %v", err)
 	}
 }
 
-func (e *env) count(l *holdfast.Latch, want int) {
+func (e *env) checkCount(l *holdfast.Latch, want int) {
 	e.Helper()
 	if n, err := l.Count(e.ctx()); err != nil || n != want {
 		e.Errorf("Count: %d, %v, want %d", n, err, want)
@@ -44,20 +44,20 @@ func (e *env) count(l *holdfast.Latch, want int) {
 
 func latchOpens(e *env) {
 	a, b := e.client(), e.client()
-	e.ok(a.Latch(name).Set(e.ctx(), 2))
-	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
-	e.ok(a.Latch(name).CountDown(e.ctx()))
-	e.count(b.Latch(name), 1)
-	if w.over() {
+	e.must(a.Latch(name).Set(e.ctx(), 2))
+	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.must(a.Latch(name).CountDown(e.ctx()))
+	e.checkCount(b.Latch(name), 1)
+	if w.hasReturned() {
 		e.Errorf("open after one of two: %v", w.err)
 	}
 	before := time.Now()
-	e.ok(b.Latch(name).CountDown(e.ctx()))
-	e.ok(w.failure())
-	if took := time.Since(before); e.timed() && took > 3*time.Second {
+	e.must(b.Latch(name).CountDown(e.ctx()))
+	e.must(w.awaitError())
+	if took := time.Since(before); e.judgesTimes() && took > 3*time.Second {
 		e.Errorf("told after %v: no message came", took)
 	}
-	e.count(a.Latch(name), 0)
+	e.checkCount(a.Latch(name), 0)
 }
 
 func latchMatrix(e *env) {
@@ -68,11 +68,11 @@ func latchMatrix(e *env) {
 		set, down, count, in error
 	}{
 		{"unset", func(*holdfast.Latch) {}, nil, holdfast.ErrNotHeld, holdfast.ErrNotHeld, context.DeadlineExceeded},
-		{"set", func(l *holdfast.Latch) { e.ok(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil,
+		{"set", func(l *holdfast.Latch) { e.must(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil,
 			context.DeadlineExceeded},
 		{"open", func(l *holdfast.Latch) {
-			e.ok(l.Set(e.ctx(), 1))
-			e.ok(l.CountDown(e.ctx()))
+			e.must(l.Set(e.ctx(), 1))
+			e.must(l.CountDown(e.ctx()))
 		}, nil, nil, nil, nil},
 	} {
 		for method, try := range map[string]struct {
@@ -100,45 +100,45 @@ func latchMatrix(e *env) {
 	}
 	var held *holdfast.HeldError
 	l := c.Latch("told")
-	e.ok(l.Set(e.ctx(), 3))
+	e.must(l.Set(e.ctx(), 3))
 	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) || held.Kind != "latch" || held.Holders != 3 ||
 		held.Name != "told" {
 		e.Errorf("got %+v", err)
 	}
-	e.count(l, 3)
+	e.checkCount(l, 3)
 	for _, other := range e.uses() { // the name has the kind of a latch
-		e.foreign(e.tried(other.try(c, "told")))
+		e.checkForeign(e.lockError(other.try(c, "told")))
 	}
 }
 
 func latchNone(e *env) {
 	c := e.client()
 	l := c.Latch(name)
-	e.ok(l.Set(e.ctx(), 0))
-	e.ok(l.Wait(e.ctx()))
-	e.count(l, 0)
-	e.ok(l.Set(e.ctx(), 1)) // the latch had opened
-	e.count(l, 1)
+	e.must(l.Set(e.ctx(), 0))
+	e.must(l.Wait(e.ctx()))
+	e.checkCount(l, 0)
+	e.must(l.Set(e.ctx(), 1)) // the latch had opened
+	e.checkCount(l, 1)
 }
 
 func latchEarly(e *env) {
 	a, b := e.client(), e.client()
-	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
-	e.ok(a.Latch(name).Set(e.ctx(), 1))
-	e.ok(a.Latch(name).CountDown(e.ctx()))
-	e.ok(w.failure())
+	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.must(a.Latch(name).Set(e.ctx(), 1))
+	e.must(a.Latch(name).CountDown(e.ctx()))
+	e.must(w.awaitError())
 }
 
 func latchLate(e *env) {
 	a, b := e.client(), e.client()
-	e.ok(a.Latch(name).Set(e.ctx(), 1))
-	e.ok(a.Latch(name).CountDown(e.ctx()))
-	e.ok(b.Latch(name).Wait(e.ctx()))
+	e.must(a.Latch(name).Set(e.ctx(), 1))
+	e.must(a.Latch(name).CountDown(e.ctx()))
+	e.must(b.Latch(name).Wait(e.ctx()))
 	if waits := b.of(holdfast.EventWatching); len(waits) > 0 {
 		e.Errorf("it waited: %v", waits)
 	}
-	e.ok(a.Latch(name).CountDown(e.ctx())) // an open latch has nothing to take
-	e.count(a.Latch(name), 0)
+	e.must(a.Latch(name).CountDown(e.ctx())) // an open latch has nothing to take
+	e.checkCount(a.Latch(name), 0)
 }
 
 func latchMany(e *env) {
@@ -147,20 +147,20 @@ func latchMany(e *env) {
 	for range 3 {
 		c := e.client()
 		for range 3 {
-			calls = append(calls, e.waits(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
+			calls = append(calls, e.startWaitCall(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
 		}
 	}
-	e.ok(a.Latch(name).Set(e.ctx(), 1))
-	e.ok(a.Latch(name).CountDown(e.ctx()))
+	e.must(a.Latch(name).Set(e.ctx(), 1))
+	e.must(a.Latch(name).CountDown(e.ctx()))
 	for _, c := range calls {
-		e.ok(c.failure())
+		e.must(c.awaitError())
 	}
 }
 
 func latchCounted(e *env) {
 	const clients, each = 3, 5
 	a := e.client()
-	e.ok(a.Latch(name).Set(e.ctx(), clients*each+1))
+	e.must(a.Latch(name).Set(e.ctx(), clients*each+1))
 	var all sync.WaitGroup
 	for range clients {
 		c := e.client()
@@ -173,7 +173,7 @@ func latchCounted(e *env) {
 		}
 	}
 	all.Wait()
-	e.count(a.Latch(name), 1)
+	e.checkCount(a.Latch(name), 1)
 }
 
 func latchSetOnce(e *env) {
@@ -203,11 +203,11 @@ func latchSetOnce(e *env) {
 func latchGivenUp(e *env) {
 	c := e.client()
 	l := c.Latch(name)
-	e.ok(l.Set(e.ctx(), 1))
+	e.must(l.Set(e.ctx(), 1))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.waits(c, func() error { return l.Wait(ctx) })
+	w := e.startWaitCall(c, func() error { return l.Wait(ctx) })
 	cancel()
-	err := w.failure()
+	err := w.awaitError()
 	var ended *holdfast.WaitError
 	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) ||
 		ended.Name != name {
@@ -218,34 +218,34 @@ func latchGivenUp(e *env) {
 			e.Errorf("%s with a context that is over: %v", what, err)
 		}
 	}
-	e.count(l, 1) // nothing was done
+	e.checkCount(l, 1) // nothing was done
 }
 
 func latchClosed(e *env) {
 	a, b := e.client(), e.client()
-	e.ok(a.Latch(name).Set(e.ctx(), 1))
-	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.must(a.Latch(name).Set(e.ctx(), 1))
+	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
 	e.close(b)
-	e.is(w.failure(), holdfast.ErrClosed)
+	e.checkIs(w.awaitError(), holdfast.ErrClosed)
 	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()),
 		b.Latch(name).Wait(e.ctx())} {
-		e.is(err, holdfast.ErrClosed)
+		e.checkIs(err, holdfast.ErrClosed)
 	}
-	e.count(a.Latch(name), 1)
+	e.checkCount(a.Latch(name), 1)
 }
 
 func latchGone(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(roomy))
-	e.ok(l.Set(e.ctx(), 1))
-	e.ok(l.CountDown(e.ctx()))
-	if !soon(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
+	e.must(l.Set(e.ctx(), 1))
+	e.must(l.CountDown(e.ctx()))
+	if !eventually(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
 		e.Error("it stays open, because it is counted down")
 	}
 	// Nothing is left of the latch. Its keys go one after the other, as a server's clock goes on
 	// while a script sets their times.
-	soon(func() bool {
-		lease, err := e.reach(c.Mutex(name).TryLock)
+	eventually(func() bool {
+		lease, err := e.lockUntilAnswered(c.Mutex(name).TryLock)
 		var refused *holdfast.StoreError
 		if errors.As(err, &refused) && refused.Kind == holdfast.StoreForeign {
 			return false
@@ -255,21 +255,21 @@ func latchGone(e *env) {
 		}
 		return true
 	})
-	e.free(c.Mutex(name))
+	e.checkFree(c.Mutex(name))
 	e.release(e.take(c.All([]string{name, "other"}).TryLock))
 }
 
 func latchAbandoned(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(ttl))
-	e.ok(l.Set(e.ctx(), 1))
-	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
+	e.must(l.Set(e.ctx(), 1))
+	if !eventually(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
 		e.Error("it stays set")
 	}
 	l = c.Latch(name, holdfast.WithTTL(roomy))
-	e.ok(l.Set(e.ctx(), 2))
-	e.count(l, 2)
-	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
+	e.must(l.Set(e.ctx(), 2))
+	e.checkCount(l, 2)
+	if !eventually(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
 		e.Error("it stays set")
 	}
 }
@@ -279,18 +279,18 @@ func latchKept(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(3500*time.Millisecond))
 	began := time.Now()
-	e.ok(l.Set(e.ctx(), 3))
+	e.must(l.Set(e.ctx(), 3))
 	for n := range 2 {
 		<-time.After(roomy)
 		if err := l.CountDown(e.ctx()); err != nil {
 			e.Fatalf("gone %v after it was set, after %d: %v", time.Since(began), n, err)
 		}
 	}
-	e.count(l, 1)
+	e.checkCount(l, 1)
 }
 
-// foreign fails unless err says that the name has another kind.
-func (e *env) foreign(err error) {
+// checkForeign fails unless err says that the name has another kind.
+func (e *env) checkForeign(err error) {
 	e.Helper()
 	var refused *holdfast.StoreError
 	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.MayHaveApplied ||

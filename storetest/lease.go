@@ -26,7 +26,7 @@ type contextKey struct{}
 func leaseOutlivesWaiting(e *env) {
 	m := e.client().Mutex(name)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	lease := e.take(with(ctx, m.Lock))
+	lease := e.take(inContext(ctx, m.Lock))
 	held, done := leased.Context(lease), lease.Done()
 	cancel()
 	if held.Err() != nil || lease.Err() != nil {
@@ -36,7 +36,7 @@ func leaseOutlivesWaiting(e *env) {
 		e.Error("each call has another channel")
 	}
 	e.release(lease)
-	e.is(e.ended(held), context.Canceled)
+	e.checkIs(e.awaitEnd(held), context.Canceled)
 	<-done
 }
 
@@ -63,7 +63,7 @@ func leaseSays(e *env) {
 func leaseCheck(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	for range 2 {
-		e.checkHeld(lease)
+		e.checkHolds(lease)
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -72,7 +72,7 @@ func leaseCheck(e *env) {
 		e.Errorf("a check that is cancelled: %v; the lease: %v", err, lease.Err())
 	}
 	var none context.Context
-	e.refused(lease.Check(none), "ctx")
+	e.checkRefused(lease.Check(none), "ctx")
 	e.release(lease)
 }
 
@@ -81,15 +81,15 @@ func leaseCheckLost(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
 	ctx := leased.Context(lease)
-	e.breaks(op, name, lease.Token())
+	e.breakHold(op, name, lease.Token())
 	if lease.Err() != nil {
 		e.Errorf("it cannot know yet: %v", lease.Err())
 	}
-	e.broke(e.check(lease))
-	e.broke(lease.Err())
-	e.broke(e.ended(ctx))
-	e.broke(e.check(lease))
-	e.stopped(lease)
+	e.checkBroken(e.check(lease))
+	e.checkBroken(lease.Err())
+	e.checkBroken(e.awaitEnd(ctx))
+	e.checkBroken(e.check(lease))
+	e.releaseBroken(lease)
 }
 
 // Trap 6: the caller can tell a loss from its own cancel.
@@ -97,8 +97,8 @@ func leaseLost(e *env) {
 	c := e.client()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lease := e.take(with(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
-	cause := e.ended(leased.Context(lease))
+	lease := e.take(inContext(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
+	cause := e.awaitEnd(leased.Context(lease))
 	var lost *holdfast.LostError
 	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() ||
 		lost.Reason != holdfast.LossExpired {
@@ -118,10 +118,10 @@ func leaseLost(e *env) {
 func leaseZero(e *env) {
 	var none *holdfast.Lease
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
-		e.is(lease.Err(), holdfast.ErrNotHeld)
-		e.is(lease.Release(), holdfast.ErrNotHeld)
-		e.is(e.check(lease), holdfast.ErrNotHeld)
-		e.is(e.ended(leased.Context(lease)), holdfast.ErrNotHeld)
+		e.checkIs(lease.Err(), holdfast.ErrNotHeld)
+		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
+		e.checkIs(e.check(lease), holdfast.ErrNotHeld)
+		e.checkIs(e.awaitEnd(leased.Context(lease)), holdfast.ErrNotHeld)
 		<-lease.Done()
 		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil ||
 			!lease.Until().IsZero() {

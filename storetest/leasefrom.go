@@ -23,8 +23,8 @@ func leaseFrom() []test {
 	}
 }
 
-// from returns the lease of a context, which must have one.
-func (e *env) from(ctx context.Context) *holdfast.Lease {
+// leaseOf returns the lease of a context, which must have one.
+func (e *env) leaseOf(ctx context.Context) *holdfast.Lease {
 	e.Helper()
 	lease, ok := holdfast.LeaseFrom(ctx)
 	if !ok || lease == nil {
@@ -33,8 +33,8 @@ func (e *env) from(ctx context.Context) *holdfast.Lease {
 	return lease
 }
 
-// same fails unless two leases are one entry into one hold.
-func (e *env) same(got, want *holdfast.Lease) {
+// checkSame fails unless two leases are one entry into one hold.
+func (e *env) checkSame(got, want *holdfast.Lease) {
 	e.Helper()
 	if got.Name() != want.Name() || got.Owner() != want.Owner() || !maps.Equal(got.Tokens(), want.Tokens()) ||
 		got.Done() != want.Done() {
@@ -55,7 +55,7 @@ func leaseFromRuns(e *env) {
 		"g":       func(fn func(context.Context) error) error { return c.All([]string{"g", "h"}).Do(ctx, fn) },
 	} {
 		err := run(func(ctx context.Context) error {
-			lease := e.from(ctx)
+			lease := e.leaseOf(ctx)
 			if lease.Name() != n || lease.Token() == 0 != e.backend.NoTokens || lease.Tokens()[n] != lease.Token() {
 				e.Errorf("got a lease of %q with %v", lease.Name(), lease.Tokens())
 			}
@@ -67,33 +67,33 @@ func leaseFromRuns(e *env) {
 	}
 	err := c.Election("e").Run(ctx, func(ctx context.Context) error {
 		defer stop()
-		lease := e.from(ctx)
+		lease := e.leaseOf(ctx)
 		leader, err := other.Election("e").Leader(e.ctx())
 		if lease.Name() != "e" || err == nil && leader.Owner != lease.Owner() {
 			e.Errorf("got a lease of %q by %q, and the leader is %q", lease.Name(), lease.Owner(), leader.Owner)
 		}
 		return ctx.Err()
 	})
-	e.is(err, context.Canceled)
+	e.checkIs(err, context.Canceled)
 }
 
 func leaseFromContext(e *env) {
 	lease := e.lock(e.client().Mutex(name))
-	got := e.from(context.WithValue(leased.Context(lease), contextKey{}, 1))
-	e.same(got, lease)
+	got := e.leaseOf(context.WithValue(leased.Context(lease), contextKey{}, 1))
+	e.checkSame(got, lease)
 	e.release(got) // the same entry
-	e.is(lease.Release(), holdfast.ErrNotHeld)
-	e.is(lease.Err(), holdfast.ErrNotHeld)
+	e.checkIs(lease.Release(), holdfast.ErrNotHeld)
+	e.checkIs(lease.Err(), holdfast.ErrNotHeld)
 }
 
 func leaseFromGroup(e *env) {
 	lease := e.take(e.client().All([]string{"b", "a", "c"}).Lock)
-	got := e.from(leased.Context(lease))
-	if e.same(got, lease); len(got.Tokens()) != 3 {
+	got := e.leaseOf(leased.Context(lease))
+	if e.checkSame(got, lease); len(got.Tokens()) != 3 {
 		e.Errorf("got the tokens %v", got.Tokens())
 	}
 	e.release(got)
-	e.is(lease.Err(), holdfast.ErrNotHeld)
+	e.checkIs(lease.Err(), holdfast.ErrNotHeld)
 }
 
 // Of a bound context it is the lease that was bound, and not that of the other side.
@@ -103,10 +103,10 @@ func leaseFromBound(e *env) {
 	for _, lease := range []*holdfast.Lease{one, all} {
 		bound, unbind := lease.Bind(leased.Context(other))
 		defer unbind()
-		e.same(e.from(bound), lease)
+		e.checkSame(e.leaseOf(bound), lease)
 		again, unbindAgain := one.Bind(bound)
 		defer unbindAgain()
-		e.same(e.from(again), one)
+		e.checkSame(e.leaseOf(again), one)
 	}
 	e.release(all, other, one)
 }
@@ -116,21 +116,21 @@ func leaseFromEnded(e *env) {
 	released := e.lock(c.Mutex(name))
 	ctx := leased.Context(released)
 	e.release(released)
-	e.is(e.from(ctx).Err(), holdfast.ErrNotHeld)
+	e.checkIs(e.leaseOf(ctx).Err(), holdfast.ErrNotHeld)
 	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
 	ctx = leased.Context(lost)
-	_ = e.ended(ctx)
-	e.lost(e.from(ctx).Err(), holdfast.LossExpired)
-	e.lost(e.from(ctx).Release(), holdfast.LossExpired)
+	_ = e.awaitEnd(ctx)
+	e.checkLost(e.leaseOf(ctx).Err(), holdfast.LossExpired)
+	e.checkLost(e.leaseOf(ctx).Release(), holdfast.LossExpired)
 }
 
 // The function that Do runs may give the lock back before it returns. That is no failure.
 func leaseFromReleased(e *env) {
 	a, b := e.client(), e.client()
-	e.ok(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
-		e.release(e.from(ctx))
-		e.free(b.Mutex(name))
-		e.is(e.ended(ctx), context.Canceled)
+	e.must(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
+		e.release(e.leaseOf(ctx))
+		e.checkFree(b.Mutex(name))
+		e.checkIs(e.awaitEnd(ctx), context.Canceled)
 		return nil
 	}))
 }
@@ -158,8 +158,8 @@ func leaseNames(ctx context.Context) (names []string) {
 func leaseFromAll(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	group := e.take(with(leased.Context(outer), c.All([]string{"g", "h"}).Lock))
-	inner := e.take(with(leased.Context(group), c.Mutex("inner").Lock))
+	group := e.take(inContext(leased.Context(outer), c.All([]string{"g", "h"}).Lock))
+	inner := e.take(inContext(leased.Context(group), c.Mutex("inner").Lock))
 	other := e.lock(c.Mutex("other"))
 	bound, cancel := inner.Bind(leased.Context(other))
 	defer cancel()
@@ -175,7 +175,7 @@ func leaseFromAll(e *env) {
 		}
 	}
 	for lease := range holdfast.LeasesFrom(bound) { // stops where the caller does
-		e.same(lease, inner)
+		e.checkSame(lease, inner)
 		break
 	}
 	e.release(other, inner, group, outer)

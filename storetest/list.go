@@ -32,7 +32,7 @@ func lists() []test {
 // list is what List tells, by name, where a name may come twice.
 func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]lockinfo.Info) {
 	e.Helper()
-	err := e.answer(func() error {
+	err := e.askUntilAnswered(func() error {
 		infos = map[string]lockinfo.Info{}
 		for info, err := range c.List(e.ctx(), options) {
 			if err != nil {
@@ -58,8 +58,8 @@ func (e *env) lockMany(c *client, n int) (names []string, leases []*holdfast.Lea
 	return names, leases
 }
 
-// lists fails unless List tells these names.
-func (e *env) lists(c *client, options holdfast.ListOptions, want ...string) {
+// checkList fails unless List tells these names.
+func (e *env) checkList(c *client, options holdfast.ListOptions, want ...string) {
 	e.Helper()
 	got := slices.Sorted(maps.Keys(e.list(c, options)))
 	slices.Sort(want)
@@ -78,11 +78,12 @@ func listKinds(e *env) {
 	}
 	if !e.backend.NoLatches {
 		kinds["latch"] = "l"
-		e.ok(a.Latch("l").Set(e.ctx(), 1))
+		e.must(a.Latch("l").Set(e.ctx(), 1))
 	}
 	infos := e.list(b, holdfast.ListOptions{})
 	for kind, name := range kinds {
-		if info := infos[name]; info.Kind != kind || info.Name != name || kind != "latch" && e.hold(info).Label != "A" {
+		if info := infos[name]; info.Kind != kind || info.Name != name || kind != "latch" &&
+			e.onlyHold(info).Label != "A" {
 			e.Errorf("%s: got %+v", kind, info)
 		}
 	}
@@ -95,11 +96,11 @@ func listKinds(e *env) {
 // A name is gone from the list when it was given back, also if its leader was observed.
 func listNothing(e *env) {
 	a := e.client()
-	e.lists(a, holdfast.ListOptions{})
-	e.free(a.Mutex(name))
+	e.checkList(a, holdfast.ListOptions{})
+	e.checkFree(a.Mutex(name))
 	e.release(e.take(a.Election("e").Campaign))
-	e.soonLeaderless(a.Election("e"))
-	e.lists(a, holdfast.ListOptions{})
+	e.awaitNoLeader(a.Election("e"))
+	e.checkList(a, holdfast.ListOptions{})
 }
 
 func listPattern(e *env) {
@@ -115,7 +116,7 @@ func listPattern(e *env) {
 		"order:[2-9]": {"order:2"}, `\*`: {"*"}, "nothing": nil, "a}*": {"a}b"}, "a%*": {"a%7Db"}, "?}?": {"a}b"},
 		"[oO]rder:1": {"order:1", "Order:1"},
 	} {
-		e.lists(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
+		e.checkList(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
 	}
 	e.release(leases...)
 }
@@ -125,20 +126,20 @@ func listHolders(e *env) {
 	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.take(a.RWMutex("of both").RLock),
 		e.take(b.RWMutex("of both").RLock)}
 	all := []string{"of a", "of b", "of both"}
-	e.lists(a, holdfast.ListOptions{Label: "A"}, "of a", "of both")
-	e.lists(a, holdfast.ListOptions{Label: "C"})
-	e.lists(a, holdfast.ListOptions{Label: "A", Pattern: "*a"}, "of a")
-	e.lists(a, holdfast.ListOptions{Process: "no such host"})
-	e.lists(a, holdfast.ListOptions{OlderThan: time.Hour})
-	e.lists(a, holdfast.ListOptions{OlderThan: time.Hour, Label: "A"})
+	e.checkList(a, holdfast.ListOptions{Label: "A"}, "of a", "of both")
+	e.checkList(a, holdfast.ListOptions{Label: "C"})
+	e.checkList(a, holdfast.ListOptions{Label: "A", Pattern: "*a"}, "of a")
+	e.checkList(a, holdfast.ListOptions{Process: "no such host"})
+	e.checkList(a, holdfast.ListOptions{OlderThan: time.Hour})
+	e.checkList(a, holdfast.ListOptions{OlderThan: time.Hour, Label: "A"})
 	if info := e.inspect(a, "of a"); info.Holds[0].Host != "" {
-		e.lists(a, holdfast.ListOptions{Process: info.Holds[0].Host}, all...)
-		e.lists(a, holdfast.ListOptions{Process: info.Holds[0].Host + "/1", Label: "A"})
+		e.checkList(a, holdfast.ListOptions{Process: info.Holds[0].Host}, all...)
+		e.checkList(a, holdfast.ListOptions{Process: info.Holds[0].Host + "/1", Label: "A"})
 	}
 	if info := e.inspect(a, "of a"); !info.Holds[0].Since.IsZero() {
 		older := holdfast.ListOptions{OlderThan: time.Millisecond}
-		soon(func() bool { return len(e.list(a, older)) == len(all) })
-		e.lists(a, older, all...)
+		eventually(func() bool { return len(e.list(a, older)) == len(all) })
+		e.checkList(a, older, all...)
 	}
 	e.release(leases...)
 }
@@ -146,13 +147,13 @@ func listHolders(e *env) {
 func listContended(e *env) {
 	a, b := e.client(), e.client()
 	lease, other := e.lock(a.Mutex(name)), e.lock(a.Mutex("other"))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
-	e.lists(a, holdfast.ListOptions{Contended: true}, name)
-	e.lists(a, holdfast.ListOptions{Contended: true, Pattern: "other"})
-	e.lists(a, holdfast.ListOptions{}, name, "other")
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	e.checkList(a, holdfast.ListOptions{Contended: true}, name)
+	e.checkList(a, holdfast.ListOptions{Contended: true, Pattern: "other"})
+	e.checkList(a, holdfast.ListOptions{}, name, "other")
 	e.release(lease)
 	e.release(other)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func listQueueAlone(e *env) {
@@ -165,13 +166,13 @@ func listQueueAlone(e *env) {
 		info.Queue[0].Label != "B" {
 		e.Errorf("got %+v", infos)
 	}
-	e.release(e.attached(b, ticket))
+	e.release(e.attachPlace(b, ticket))
 }
 
 func listMany(e *env) {
 	a, b := e.client(), e.client()
 	names, leases := e.lockMany(a, 300)
-	e.lists(b, holdfast.ListOptions{}, names...)
+	e.checkList(b, holdfast.ListOptions{}, names...)
 	e.release(leases...)
 }
 
@@ -179,10 +180,10 @@ func listMany(e *env) {
 func listVanishing(e *env) {
 	a, b := e.client(), e.client()
 	ctx, cancel := context.WithCancel(context.Background())
-	churned := e.start(func() error {
+	churned := e.beginCall(func() error {
 		for ctx.Err() == nil {
 			for _, name := range []string{"a", "b", "c", "d"} {
-				e.free(a.Mutex(name))
+				e.checkFree(a.Mutex(name))
 			}
 		}
 		return nil
@@ -218,21 +219,21 @@ func listPrefixes(e *env) {
 	longer := func(c *holdfast.Config) { c.Prefix += "-longer" }
 	a, b, c := e.client(), e.client(odd), e.client(longer)
 	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.lock(c.Mutex("of c"))}
-	e.lists(a, holdfast.ListOptions{}, "of a")
-	e.lists(b, holdfast.ListOptions{}, "of b")
-	e.lists(c, holdfast.ListOptions{}, "of c")
+	e.checkList(a, holdfast.ListOptions{}, "of a")
+	e.checkList(b, holdfast.ListOptions{}, "of b")
+	e.checkList(c, holdfast.ListOptions{}, "of c")
 	e.release(leases...)
 }
 
 func listArguments(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	long := strings.Repeat("n", 1025)
 	refused := func(client *holdfast.Client, ctx context.Context, options holdfast.ListOptions, argument string) {
 		e.Helper()
 		told := 0
 		for _, err := range client.List(ctx, options) {
 			told++
-			e.refused(err, argument)
+			e.checkRefused(err, argument)
 		}
 		if told != 1 {
 			e.Errorf("%+v: %d were told", options, told)
@@ -260,10 +261,10 @@ func listEnded(e *env) {
 		}
 		return last
 	}
-	e.is(last(cancel), context.Canceled)
-	e.is(last(func() {}), context.Canceled)
+	e.checkIs(last(cancel), context.Canceled)
+	e.checkIs(last(func() {}), context.Canceled)
 	ctx = e.ctx()
-	e.is(last(func() { e.close(b) }), holdfast.ErrClosed)
-	e.is(last(func() {}), holdfast.ErrClosed)
+	e.checkIs(last(func() { e.close(b) }), holdfast.ErrClosed)
+	e.checkIs(last(func() {}), holdfast.ErrClosed)
 	e.release(leases...)
 }

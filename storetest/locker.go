@@ -18,13 +18,13 @@ func lockerPanics(e *env) {
 	a, b := e.client(), e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
 	l := a.Mutex(name).Locker(ctx, nil)
-	e.is(panicOf(l.Unlock), holdfast.ErrNotHeld)
+	e.checkIs(panicOf(l.Unlock), holdfast.ErrNotHeld)
 	lease := e.lock(b.Mutex(name))
 	cancel()
-	e.is(panicOf(l.Lock), context.Canceled)
-	e.held(b.Mutex(name)) // the holder is as it was
+	e.checkIs(panicOf(l.Lock), context.Canceled)
+	e.busyError(b.Mutex(name)) // the holder is as it was
 	e.release(lease)
-	e.free(a.Mutex(name))
+	e.checkFree(a.Mutex(name))
 }
 
 // panicOf returns the error that a call panics with.
@@ -39,10 +39,10 @@ func lockerEnters(e *env) {
 	lease := e.lock(a.Mutex(name))
 	l := a.Mutex(name).Locker(leased.Context(lease), func(err error) { e.Errorf("onError: %v", err) })
 	l.Lock()
-	e.held(b.Mutex(name))
+	e.busyError(b.Mutex(name))
 	l.Unlock()
-	e.held(b.Mutex(name)) // the outer entry is held
+	e.busyError(b.Mutex(name)) // the outer entry is held
 	e.release(lease)
-	e.is(panicOf(a.Mutex(name).Locker(leased.Context(lease), nil).Lock), context.Canceled)
-	e.free(b.Mutex(name))
+	e.checkIs(panicOf(a.Mutex(name).Locker(leased.Context(lease), nil).Lock), context.Canceled)
+	e.checkFree(b.Mutex(name))
 }

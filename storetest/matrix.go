@@ -81,9 +81,9 @@ func (s *stage) warm(steps string) {
 		a := &actor{client: s.client(label(who))}
 		s.actors[who] = a
 		lease := s.lock(stove.Mutex("warm"))
-		w := s.wait(s.ctx(), a.client, a.Mutex("warm"))
+		w := s.startLock(s.ctx(), a.client, a.Mutex("warm"))
 		s.release(lease)
-		s.release(w.in())
+		s.release(w.await())
 	}
 }
 
@@ -110,10 +110,10 @@ func (s *stage) step(step string) {
 	wait, try := s.method(a, mode, options)
 	switch op {
 	case "+", "~":
-		lease, err := s.had(try)
+		lease, err := s.lockWhenFree(try)
 		for end := time.Now().Add(fixed); s.heldByGone(err) && time.Now().Before(end); {
 			<-time.After(fixed / 32) // the request was on its way for that long: trust is counted from its sending
-			lease, err = s.had(try)
+			lease, err = s.lockWhenFree(try)
 		}
 		if err != nil {
 			s.Fatalf("%s: %v", step, err)
@@ -124,19 +124,19 @@ func (s *stage) step(step string) {
 			a.lease = lease
 		}
 	case "#":
-		lease, err := s.reach(try)
+		lease, err := s.lockUntilAnswered(try)
 		if lease != nil {
 			s.Fatalf("%s: he is in", step)
 		}
-		s.is(err, holdfast.ErrHeld)
+		s.checkIs(err, holdfast.ErrHeld)
 	case "?":
 		ctx, cancel := context.WithCancel(s.ctx())
 		s.Cleanup(cancel)
-		a.waits, a.cancel = s.waitIn(ctx, a.client, wait), cancel
+		a.waits, a.cancel = s.startWait(ctx, a.client, wait), cancel
 	case "=":
-		a.lease, a.waits = a.waits.in(), nil
+		a.lease, a.waits = a.waits.await(), nil
 	case "!":
-		if a.waits.over() {
+		if a.waits.hasReturned() {
 			s.Fatalf("%s: he is in, or gave up: %v", step, a.waits.err)
 		}
 	case "-":
@@ -144,21 +144,21 @@ func (s *stage) step(step string) {
 		a.lease = nil
 	case "<":
 		a.cancel()
-		a.waits.gaveUp(context.Canceled)
+		a.waits.awaitGiveUp(context.Canceled)
 		a.waits = nil
 	case "v":
 		if err := a.lease.Downgrade(s.ctx()); err != nil {
 			s.Fatalf("%s: %v", step, err)
 		}
 	case "*":
-		s.lost(s.ended(leased.Context(a.gone)), holdfast.LossExpired)
+		s.checkLost(s.awaitEnd(leased.Context(a.gone)), holdfast.LossExpired)
 		<-time.After(fixed / 32) // trust ends a margin before the hold does
 	default:
 		s.Fatalf("no step %q", step)
 	}
 }
 
-// heldByGone tells whether an actor whose lease has run out still holds.
+// heldByGone reports whether an actor whose lease has run out still holds.
 func (s *stage) heldByGone(err error) bool {
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) {

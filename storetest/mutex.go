@@ -63,7 +63,7 @@ func oneAtATime(e *env) {
 
 func tryFree(e *env) {
 	c := e.client()
-	lease := e.try(c.Mutex(name))
+	lease := e.tryLock(c.Mutex(name))
 	if lease.Name() != name || lease.Err() != nil || leased.Context(lease).Err() != nil {
 		e.Errorf("got a lease of %q with %v, %v", lease.Name(), lease.Err(), leased.Context(lease).Err())
 	}
@@ -71,14 +71,14 @@ func tryFree(e *env) {
 		e.Errorf("it waited: %v", waits)
 	}
 	e.release(lease)
-	e.release(e.try(c.Mutex(name)))
+	e.release(e.tryLock(c.Mutex(name)))
 }
 
 // Trap 22: "held" is an error of its own, and names the holder.
 func tryHeld(e *env) {
 	a, b := e.client(label("A")), e.client(label("B"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))
-	held := e.held(b.Mutex(name))
+	held := e.busyError(b.Mutex(name))
 	if held.Name != name || held.Kind != "mutex" || held.Holder != "A" || held.Holders != 1 || held.Waiters != 0 {
 		e.Errorf("got %+v", held)
 	}
@@ -88,9 +88,9 @@ func tryHeld(e *env) {
 	if text := held.Error(); !strings.Contains(text, name) || !strings.Contains(text, `"A"`) {
 		e.Errorf("the text does not say it: %s", text)
 	}
-	e.held(a.Mutex(name)) // the holder's own process is no better
+	e.busyError(a.Mutex(name)) // the holder's own process is no better
 	e.release(lease)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func tryCountsWaiters(e *env) {
@@ -99,9 +99,9 @@ func tryCountsWaiters(e *env) {
 	var waiters []*waiter
 	for range 3 {
 		c := e.client()
-		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name)))
+		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name)))
 	}
-	if held := e.held(a.Mutex(name)); held.Waiters != 3 || held.Holders != 1 || held.Holder != "A" {
+	if held := e.busyError(a.Mutex(name)); held.Waiters != 3 || held.Holders != 1 || held.Holder != "A" {
 		e.Errorf("got %+v, want three who wait for A", held)
 	}
 	e.release(lease)
@@ -111,10 +111,10 @@ func tryCountsWaiters(e *env) {
 func otherNames(e *env) {
 	a, b, c := e.client(), e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-b" })
 	one := e.lock(a.Mutex("one"))
-	other, prefixed := e.try(b.Mutex("other")), e.try(c.Mutex("one"))
+	other, prefixed := e.tryLock(b.Mutex("other")), e.tryLock(c.Mutex("one"))
 	e.release(one)
-	e.held(a.Mutex("other"))
-	e.held(c.Mutex("one"))
+	e.busyError(a.Mutex("other"))
+	e.busyError(c.Mutex("one"))
 	e.release(other, prefixed)
 }
 
@@ -123,15 +123,15 @@ func sharedHandle(e *env) {
 	c := e.client()
 	m := c.Mutex(name)
 	first := e.lock(m)
-	e.held(m)
-	w := e.wait(e.ctx(), c, m)
+	e.busyError(m)
+	w := e.startLock(e.ctx(), c, m)
 	e.release(first)
-	second := w.in()
+	second := w.await()
 	if first == second || !e.backend.NoTokens && second.Token() <= first.Token() {
 		e.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	e.is(first.Release(), holdfast.ErrNotHeld) // and not the other lease
-	e.held(m)
+	e.checkIs(first.Release(), holdfast.ErrNotHeld) // and not the other lease
+	e.busyError(m)
 	e.release(second)
 }
 
@@ -145,7 +145,7 @@ func differentOptions(e *env) {
 			holdfast.WithMaxHold(time.Minute),
 			holdfast.WithPolling(time.Millisecond, 1), holdfast.WithOwner("p"), holdfast.WithStrictOrder(),
 			holdfast.WithLabel("y")} {
-			if lease, err := e.reach(c.Mutex(name, second).TryLock); err == nil {
+			if lease, err := e.lockUntilAnswered(c.Mutex(name, second).TryLock); err == nil {
 				e.Errorf("%d and %d are in together", i, j)
 				e.release(lease)
 			}
@@ -158,11 +158,11 @@ func differentOptions(e *env) {
 func ownOptions(e *env) {
 	c, other := e.client(), e.client()
 	first := e.lock(c.Mutex(name, holdfast.WithLabel("first"), holdfast.WithTTL(time.Minute)))
-	w := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
+	w := e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
 	e.release(first)
-	second := w.in()
-	e.checkHeld(second)
-	if held := e.held(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second ||
+	second := w.await()
+	e.checkHolds(second)
+	if held := e.busyError(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second ||
 		time.Until(second.Until()) > 10*time.Second {
 		e.Errorf("got %+v, trusted for %v", held, time.Until(second.Until()))
 	}
@@ -178,13 +178,13 @@ func labels(e *env) {
 	}{{holdfast.WithLabel("worker 7"), "worker 7"}, {holdfast.WithLabel(odd), odd}, {holdfast.WithLabel(""), ""},
 		{holdfast.WithLabel(strings.Repeat("l", 1024)), strings.Repeat("l", 1024)}} {
 		lease := e.lock(c.Mutex(name, test.option))
-		if held := e.held(c.Mutex(name)); held.Holder != test.want {
+		if held := e.busyError(c.Mutex(name)); held.Holder != test.want {
 			e.Errorf("held by %q, want %q", held.Holder, test.want)
 		}
 		e.release(lease)
 	}
 	lease := e.lock(c.Mutex(name))
-	if held := e.held(c.Mutex(name)); !strings.Contains(held.Holder, "@") ||
+	if held := e.busyError(c.Mutex(name)); !strings.Contains(held.Holder, "@") ||
 		!strings.HasSuffix(held.Holder, fmt.Sprintf("/%d", os.Getpid())) {
 		e.Errorf("by default held by %q, want program@host/pid", held.Holder)
 	}

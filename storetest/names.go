@@ -30,20 +30,20 @@ func anyName(e *env) {
 	a, b := e.client(label("a:b|c\x00\xff")), e.client()
 	for _, name := range oddNames() {
 		lease := e.lock(a.Mutex(name, holdfast.WithOwner(name)))
-		if hold := e.hold(e.inspect(b, name)); hold.Label != "a:b|c\x00\xff" || hold.Owner != name {
+		if hold := e.onlyHold(e.inspect(b, name)); hold.Label != "a:b|c\x00\xff" || hold.Owner != name {
 			e.Errorf("%q is told as %+v", name, hold)
 		}
 		if lease.Name() != name {
 			e.Errorf("%q is called %q", name, lease.Name())
 		}
-		if held := e.held(b.Mutex(name)); held.Name != name {
+		if held := e.busyError(b.Mutex(name)); held.Name != name {
 			e.Errorf("%q is held as %q", name, held.Name)
 		}
 		if err := e.check(lease); err != nil {
 			e.Errorf("Check of %q: %v", name, err)
 		}
 		e.release(lease)
-		e.free(b.Mutex(name))
+		e.checkFree(b.Mutex(name))
 	}
 }
 
@@ -52,12 +52,12 @@ func distinctNames(e *env) {
 	a, b := e.client(), e.client()
 	var leases []*holdfast.Lease
 	for _, name := range oddNames() {
-		leases = append(leases, e.try(a.Mutex(name)))
+		leases = append(leases, e.tryLock(a.Mutex(name)))
 	}
-	e.lists(b, holdfast.ListOptions{}, oddNames()...)
+	e.checkList(b, holdfast.ListOptions{}, oddNames()...)
 	for _, lease := range leases {
 		e.release(lease)
-		e.free(b.Mutex(lease.Name()))
+		e.checkFree(b.Mutex(lease.Name()))
 	}
 }
 
@@ -66,10 +66,10 @@ func oddNamesWait(e *env) {
 	a, b := e.client(label("a:b|c")), e.client(label("\x00:|\n"))
 	for _, name := range oddNames() {
 		lease := e.lock(a.Mutex(name, holdfast.WithOwner("o:|\x00")))
-		w := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithOwner(name)))
+		w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithOwner(name)))
 		e.release(lease)
-		next := w.in()
-		if held := e.held(a.Mutex(name)); held.Holder != "\x00:|\n" {
+		next := w.await()
+		if held := e.busyError(a.Mutex(name)); held.Holder != "\x00:|\n" {
 			e.Errorf("%q is held by %q", name, held.Holder)
 		}
 		e.release(next)

@@ -23,14 +23,14 @@ func observeLife(e *env) {
 		granted[0].Token != lease.Token() {
 		e.Errorf("granted: %+v", granted)
 	}
-	w := e.wait(e.ctx(), b, b.Mutex(name))
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
 	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	e.release(lease)
 	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() ||
 		released[0].Held <= 0 || released[0].Err != nil {
 		e.Errorf("released: %+v", released)
 	}
-	next := w.in()
+	next := w.await()
 	if granted := b.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Waited <= 0 ||
 		granted[0].Token != next.Token() {
 		e.Errorf("granted: %+v", granted)
@@ -54,17 +54,17 @@ func observeRefused(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
 	_, err := b.Mutex(name).TryLock(e.ctx())
-	e.is(err, holdfast.ErrHeld)
+	e.checkIs(err, holdfast.ErrHeld)
 	if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].Name != name ||
 		refused[0].LockKind != "mutex" ||
 		refused[0].Contended || refused[0].Holder != "A" || refused[0].Err.Error() != err.Error() {
 		e.Errorf("%v, and refused: %+v", err, refused)
 	}
 	ctx, cancel := context.WithCancel(e.ctx())
-	w := e.wait(ctx, b, b.Mutex(name))
+	w := e.startLock(ctx, b, b.Mutex(name))
 	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	cancel()
-	w.gaveUp(context.Canceled)
+	w.awaitGiveUp(context.Canceled)
 	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 ||
 		gaveUp[0].Holder != "A" ||
 		gaveUp[0].Context.Err() == nil || !errors.Is(gaveUp[0].Err, context.Canceled) {

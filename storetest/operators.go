@@ -33,7 +33,7 @@ func operators() []test {
 // inspect asks until there is an answer.
 func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 	e.Helper()
-	if err := e.answer(func() (err error) { info, err = c.Inspect(e.ctx(), name); return err }); err != nil {
+	if err := e.askUntilAnswered(func() (err error) { info, err = c.Inspect(e.ctx(), name); return err }); err != nil {
 		e.Fatalf("Inspect: %v", err)
 	}
 	if info.Name != name || info.At.IsZero() {
@@ -42,8 +42,8 @@ func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 	return info
 }
 
-// hold is the only hold of a name.
-func (e *env) hold(info lockinfo.Info) lockinfo.Hold {
+// onlyHold returns the only hold of a name.
+func (e *env) onlyHold(info lockinfo.Info) lockinfo.Hold {
 	e.Helper()
 	if len(info.Holds) != 1 || info.Holders != 1 {
 		e.Fatalf("%d holds are told, of %d: %+v", len(info.Holds), info.Holders, info)
@@ -55,24 +55,24 @@ func inspectFree(e *env) {
 	a, b := e.client(), e.client()
 	for range 2 {
 		// One master of a quorum may know the hold for a moment longer.
-		soon(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
+		eventually(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
 		if info := e.inspect(b, name); info.State() != lockinfo.StateFree || info.Kind != "" ||
 			info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
 			e.Errorf("got %+v", info)
 		}
-		e.free(a.Mutex(name))
+		e.checkFree(a.Mutex(name))
 	}
 }
 
 func inspectKinds(e *env) {
 	a, b := e.client(label("A")), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.had(one.try(a, name))
+		lease, err := e.lockWhenFree(one.try(a, name))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
 		info := e.inspect(b, name)
-		if hold := e.hold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld ||
+		if hold := e.onlyHold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld ||
 			hold.Label != "A" || hold.State != lockinfo.StateHeld {
 			e.Errorf("a %s: got %+v", one.kind, info)
 		}
@@ -86,7 +86,7 @@ func inspectHold(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second), holdfast.WithOwner("o")))
 	took := time.Since(began) // the masters of a quorum grant within it, each at a time of its own
 	info := e.inspect(b, name)
-	hold := e.hold(info)
+	hold := e.onlyHold(info)
 	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != lockinfo.ModeExclusive || hold.TTL != 20*time.Second ||
 		hold.Fixed || hold.Permits != 0 {
 		e.Errorf("got %+v", hold)
@@ -103,17 +103,17 @@ func inspectHold(e *env) {
 		hold.Renewed.Before(hold.Since.Add(-took-slack))) || hold.Renewed.After(info.At) {
 		e.Errorf("held since %v, renewed at %v, inspected at %v", hold.Since, hold.Renewed, info.At)
 	}
-	e.here(hold.Host, hold.PID)
+	e.checkHere(hold.Host, hold.PID)
 	e.release(lease)
 	fixed := e.lock(a.Mutex(name, holdfast.WithoutRenewal()))
-	if hold := e.hold(e.inspect(b, name)); !hold.Fixed || hold.Owner != "" || hold.Late {
+	if hold := e.onlyHold(e.inspect(b, name)); !hold.Fixed || hold.Owner != "" || hold.Late {
 		e.Errorf("got %+v", hold)
 	}
 	e.release(fixed)
 }
 
-// here fails unless a host and a process are those of this test, where they are told.
-func (e *env) here(host string, pid int) {
+// checkHere fails unless a host and a process are those of this test, where they are told.
+func (e *env) checkHere(host string, pid int) {
 	e.Helper()
 	if host == "" && pid == 0 {
 		return
@@ -126,7 +126,7 @@ func (e *env) here(host string, pid int) {
 func inspectReaders(e *env) {
 	a, b, c := e.client(label("A")), e.client(label("B")), e.client(label("C"))
 	one, other := e.take(a.RWMutex(name).RLock), e.take(b.RWMutex(name).RLock)
-	w := e.waitIn(e.ctx(), c, c.RWMutex(name).Lock)
+	w := e.startWait(e.ctx(), c, c.RWMutex(name).Lock)
 	info := e.inspect(a, name)
 	labels := ""
 	for _, hold := range info.Holds {
@@ -144,7 +144,7 @@ func inspectReaders(e *env) {
 	}
 	e.release(one)
 	e.release(other)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func inspectPermits(e *env) {
@@ -165,7 +165,7 @@ func inspectPermits(e *env) {
 		e.Errorf("got %+v", info)
 	}
 	e.release(one)
-	if info := e.inspect(b, name); info.Taken != 3 || e.hold(info).Permits != 3 {
+	if info := e.inspect(b, name); info.Taken != 3 || e.onlyHold(info).Permits != 3 {
 		e.Errorf("got %+v", info)
 	}
 	e.release(other)
@@ -176,14 +176,14 @@ func inspectLatch(e *env) {
 		e.Skip("no latches at this server")
 	}
 	c := e.client()
-	e.ok(c.Latch(name).Set(e.ctx(), 2))
+	e.must(c.Latch(name).Set(e.ctx(), 2))
 	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1},
 		{Kind: lockinfo.KindLatch}} {
 		if info := e.inspect(c, name); info.Kind != want.Kind || info.State() != want.State() ||
 			info.Count != want.Count || info.Holders != 0 {
 			e.Errorf("got %+v, want %+v", info, want)
 		}
-		e.ok(c.Latch(name).CountDown(e.ctx()))
+		e.must(c.Latch(name).CountDown(e.ctx()))
 	}
 }
 
@@ -193,7 +193,7 @@ func inspectQueue(e *env) {
 	var waiters []*waiter
 	for _, text := range []string{"1st", "2nd", "3rd"} {
 		c := e.client(label(text))
-		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
+		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
 	}
 	info := e.inspect(a, name)
 	if len(info.Queue) != 3 || info.Waiters != 3 {
@@ -208,7 +208,7 @@ func inspectQueue(e *env) {
 		if w.Since.IsZero() || w.Since.After(info.At) {
 			e.Errorf("waits since %v at %v", w.Since, info.At)
 		}
-		e.here(w.Host, w.PID)
+		e.checkHere(w.Host, w.PID)
 	}
 	e.release(lease)
 	e.releaseAll(waiters)
@@ -218,7 +218,7 @@ func inspectPlace(e *env) {
 	a, b, c := e.client(), e.client(label("B")), e.client(label("C"))
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
-	w := e.wait(e.ctx(), c, c.Mutex(name))
+	w := e.startLock(e.ctx(), c, c.Mutex(name))
 	info := e.inspect(a, name)
 	if len(info.Queue) != 2 || info.Waiters != 1 {
 		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
@@ -229,20 +229,20 @@ func inspectPlace(e *env) {
 		e.Errorf("got %+v and %+v", kept, behind)
 	}
 	e.release(lease)
-	e.release(w.in())
-	e.release(e.attached(b, ticket))
+	e.release(w.await())
+	e.release(e.attachPlace(b, ticket))
 }
 
 func inspectMinHold(e *env) {
 	a, b := e.client(label("A")), e.client()
 	e.release(e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute))))
-	soon(func() bool { return e.inspect(b, name).State() == lockinfo.StateMinHold })
+	eventually(func() bool { return e.inspect(b, name).State() == lockinfo.StateMinHold })
 	info := e.inspect(b, name)
 	known := "A"
 	if e.backend.NoSemaphores { // the masters of a quorum keep no more than the time
 		known = ""
 	}
-	if hold := e.hold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold ||
+	if hold := e.onlyHold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold ||
 		hold.Label != known || hold.By != "" ||
 		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
 		e.Errorf("got %+v", info)
@@ -253,7 +253,7 @@ func inspectBroken(e *env) {
 	a, b, op := e.client(label("A")), e.client(label("B")), e.client(label("OP"))
 	owner := holdfast.WithOwner("o")
 	lease, beside := e.lock(a.Mutex(name, owner, holdfast.WithTTL(5*time.Minute))), e.lock(b.Mutex(name, owner))
-	e.breaks(op, name, lease.Token())
+	e.breakHold(op, name, lease.Token())
 	states := map[string]lockinfo.Hold{}
 	info := e.inspect(op, name)
 	for _, hold := range info.Holds {
@@ -269,15 +269,15 @@ func inspectBroken(e *env) {
 	if info := e.inspect(op, name); info.State() != lockinfo.StateBroken {
 		e.Errorf("got %+v", info)
 	}
-	e.stopped(lease)
+	e.releaseBroken(lease)
 }
 
 func inspectExpired(e *env) {
 	a, b := e.client(), e.client()
 	e.take(a.RWMutex(name, holdfast.WithTTL(100*time.Millisecond), holdfast.WithoutRenewal()).RLock)
 	long := e.take(b.RWMutex(name).RLock) // the server keeps the name, and the other hold
-	soon(func() bool { return e.inspect(b, name).Holders == 1 })
-	e.hold(e.inspect(b, name))
+	eventually(func() bool { return e.inspect(b, name).Holders == 1 })
+	e.onlyHold(e.inspect(b, name))
 	e.release(long)
 	if info := e.inspect(b, name); info.State() != lockinfo.StateFree {
 		e.Errorf("got %+v", info)
@@ -290,7 +290,7 @@ func inspectTouchesNothing(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
 	end := func() (time.Time, time.Time) {
 		info := e.inspect(b, name)
-		return info.At, info.At.Add(e.hold(info).Remaining)
+		return info.At, info.At.Add(e.onlyHold(info).Remaining)
 	}
 	began, first := end()
 	for at := began; at.Sub(began) < time.Second; {
@@ -300,7 +300,7 @@ func inspectTouchesNothing(e *env) {
 			e.Fatalf("it ended at %v, and now at %v", first, last)
 		}
 	}
-	e.checkHeld(lease)
+	e.checkHolds(lease)
 	e.release(lease)
 }
 
@@ -312,15 +312,15 @@ func queuePages(e *env) {
 	defer cancel()
 	var waiters []*waiter
 	for range many {
-		waiters = append(waiters, e.enterIn(ctx, b.Mutex(name, holdfast.WithStrictOrder()).Lock))
+		waiters = append(waiters, e.begin(ctx, b.Mutex(name, holdfast.WithStrictOrder()).Lock))
 	}
-	soon(func() bool { return e.inspect(a, name).Waiters == many })
+	eventually(func() bool { return e.inspect(a, name).Waiters == many })
 	if info := e.inspect(a, name); info.Waiters != many || len(info.Queue) != 100 {
 		e.Errorf("%d of %d waiters are told", len(info.Queue), info.Waiters)
 	}
 	seen := map[string]bool{}
 	var last time.Time
-	err := e.answer(func() error {
+	err := e.askUntilAnswered(func() error {
 		clear(seen)
 		last = time.Time{}
 		for w, err := range a.Queue(e.ctx(), name) {
@@ -346,22 +346,22 @@ func queuePages(e *env) {
 }
 
 func operatorArguments(e *env) {
-	c := e.silent(nil)
+	c := e.openSilent(nil)
 	long := strings.Repeat("n", 1025)
 	for _, bad := range []string{"", long} {
 		_, err := c.Inspect(e.ctx(), bad)
-		e.refused(err, "name")
+		e.checkRefused(err, "name")
 		for _, err := range c.Queue(e.ctx(), bad) {
-			e.refused(err, "name")
+			e.checkRefused(err, "name")
 		}
 	}
 	_, err := c.Inspect(nil, name) //nolint:staticcheck // nil is what is tried
-	e.refused(err, "ctx")
+	e.checkRefused(err, "ctx")
 	for _, client := range []*holdfast.Client{nil, {}} {
 		_, err := client.Inspect(e.ctx(), name)
-		e.refused(err, "Client")
+		e.checkRefused(err, "Client")
 		for _, err := range client.Queue(e.ctx(), name) {
-			e.refused(err, "Client")
+			e.checkRefused(err, "Client")
 		}
 	}
 }
@@ -371,8 +371,8 @@ func operatorEnded(e *env) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := c.Inspect(ctx, name)
-	e.is(err, context.Canceled)
+	e.checkIs(err, context.Canceled)
 	e.close(c)
 	_, err = c.Inspect(e.ctx(), name)
-	e.is(err, holdfast.ErrClosed)
+	e.checkIs(err, holdfast.ErrClosed)
 }

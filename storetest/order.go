@@ -28,7 +28,7 @@ type served struct {
 
 // next starts a goroutine that waits. When the goroutine is in, it notes that and releases.
 func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
-	w := e.wait(e.ctx(), c, m)
+	w := e.startLock(e.ctx(), c, m)
 	s.all.Go(func() {
 		<-w.done
 		if w.err != nil {
@@ -52,7 +52,7 @@ func (s *served) were(e *env, want ...string) {
 }
 
 // Trap 19: the order is that of coming, also within one second.
-func (e *env) servedInOrder(clients []*client, options ...holdfast.Option) {
+func (e *env) checkServedInOrder(clients []*client, options ...holdfast.Option) {
 	e.Helper()
 	lease := e.lock(e.client().Mutex(name))
 	var s served
@@ -66,13 +66,13 @@ func (e *env) servedInOrder(clients []*client, options ...holdfast.Option) {
 }
 
 func orderOfClients(e *env) {
-	e.servedInOrder([]*client{e.client(), e.client(), e.client(), e.client(), e.client(), e.client()})
+	e.checkServedInOrder([]*client{e.client(), e.client(), e.client(), e.client(), e.client(), e.client()})
 }
 
-func orderOfGoroutines(e *env) { e.servedInOrder(slices.Repeat([]*client{e.client()}, 12)) }
+func orderOfGoroutines(e *env) { e.checkServedInOrder(slices.Repeat([]*client{e.client()}, 12)) }
 
 func strictOrder(e *env) {
-	e.servedInOrder(slices.Repeat([]*client{e.client(), e.client()}, 3), holdfast.WithStrictOrder())
+	e.checkServedInOrder(slices.Repeat([]*client{e.client(), e.client()}, 3), holdfast.WithStrictOrder())
 }
 
 // Trap 20.
@@ -83,14 +83,14 @@ func orderWithoutOne(e *env) {
 	var leaving []*waiter
 	for _, who := range []string{"leaves", "1", "leaves", "3", "4", "leaves"} {
 		if c := e.client(); who == "leaves" {
-			leaving = append(leaving, e.wait(ctx, c, c.Mutex(name)))
+			leaving = append(leaving, e.startLock(ctx, c, c.Mutex(name)))
 		} else {
 			s.next(e, c, who, c.Mutex(name))
 		}
 	}
 	cancel()
 	for _, w := range leaving {
-		w.gaveUp(context.Canceled)
+		w.awaitGiveUp(context.Canceled)
 	}
 	e.release(lease)
 	s.were(e, "1", "3", "4")
@@ -103,11 +103,11 @@ func placeIsKept(e *env) {
 	b, c := e.client(), e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
 	defer cancel()
-	first := e.wait(ctx, b, b.Mutex(name))
+	first := e.startLock(ctx, b, b.Mutex(name))
 	s.next(e, b, "b2", b.Mutex(name))
 	s.next(e, c, "c", c.Mutex(name))
 	cancel()
-	first.gaveUp(context.Canceled)
+	first.awaitGiveUp(context.Canceled)
 	e.release(lease)
 	s.were(e, "b2", "c")
 }

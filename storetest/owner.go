@@ -20,21 +20,21 @@ func owner() []test {
 func ownerShares(e *env) {
 	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
 	one := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
-	two := e.try(b.Mutex(name, holdfast.WithOwner("o")))
+	two := e.tryLock(b.Mutex(name, holdfast.WithOwner("o")))
 	if one.Owner() != "o" || two.Owner() != "o" || two.Token() <= one.Token() && !e.backend.NoTokens {
 		e.Errorf("owners %q, %q, tokens %d, %d", one.Owner(), two.Owner(), one.Token(), two.Token())
 	}
-	if held := e.held(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
+	if held := e.busyError(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
 		e.Errorf("got %+v", held)
 	}
-	w := e.wait(e.ctx(), other, other.Mutex(name))
+	w := e.startLock(e.ctx(), other, other.Mutex(name))
 	e.release(one)
-	if err := e.check(two); err != nil || w.over() {
-		e.Errorf("when one of two is released: %v, another is in: %v", err, w.over())
+	if err := e.check(two); err != nil || w.hasReturned() {
+		e.Errorf("when one of two is released: %v, another is in: %v", err, w.hasReturned())
 	}
-	e.held(a.Mutex(name))
+	e.busyError(a.Mutex(name))
 	e.release(two)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 // An RWMutex lets an owner in as a Mutex does. Otherwise an owner that waits for a part of itself
@@ -43,36 +43,36 @@ func ownerReads(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	owner := holdfast.WithOwner("o")
 	one := e.take(a.RWMutex(name, owner).RLock)
-	w := e.waitIn(e.ctx(), other, other.RWMutex(name).Lock)
+	w := e.startWait(e.ctx(), other, other.RWMutex(name).Lock)
 	two := e.take(b.RWMutex(name, owner).RLock)
-	three, err := e.had(b.RWMutex(name, owner).TryRLock)
+	three, err := e.lockWhenFree(b.RWMutex(name, owner).TryRLock)
 	if err != nil {
 		e.Fatalf("TryRLock: %v", err)
 	}
 	if !e.backend.NoQueue { // without a queue, new readers may pass a writer that waits
-		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
-		e.is(e.tried(b.RWMutex(name, holdfast.WithOwner("p")).TryRLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name, holdfast.WithOwner("p")).TryRLock), holdfast.ErrHeld)
 	}
 	e.release(one)
 	e.release(three)
-	if w.over() {
+	if w.hasReturned() {
 		e.Error("the writer is in beside a reader")
 	}
 	e.release(two)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func ownerOthers(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
-	e.held(b.Mutex(name, holdfast.WithOwner("p")))
-	e.held(b.Mutex(name))
-	e.held(a.Mutex(name))
-	e.release(e.try(a.Mutex(name, holdfast.WithOwner("o")))) // of the same process
-	e.held(a.Mutex(name))
+	e.busyError(b.Mutex(name, holdfast.WithOwner("p")))
+	e.busyError(b.Mutex(name))
+	e.busyError(a.Mutex(name))
+	e.release(e.tryLock(a.Mutex(name, holdfast.WithOwner("o")))) // of the same process
+	e.busyError(a.Mutex(name))
 	e.release(lease)
 	lease = e.lock(a.Mutex(name))
-	e.held(b.Mutex(name, holdfast.WithOwner(lease.Owner()))) // its id is no owner that another could name
+	e.busyError(b.Mutex(name, holdfast.WithOwner(lease.Owner()))) // its id is no owner that another could name
 	e.release(lease)
 }
 
@@ -93,11 +93,11 @@ func ownerPrefix(e *env) {
 		{who{long + "1", ""}, who{long + "2", ""}},
 	} {
 		lease := e.lock(a.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.one.label)))
-		if got := e.held(b.Mutex(name, holdfast.WithOwner(test.other.owner),
+		if got := e.busyError(b.Mutex(name, holdfast.WithOwner(test.other.owner),
 			holdfast.WithLabel(test.other.label))); got.Holder != test.one.label {
 			e.Errorf("held by %q, want %q", got.Holder, test.one.label)
 		}
-		same := e.try(b.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.other.label)))
+		same := e.tryLock(b.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.other.label)))
 		e.release(same)
 		e.release(lease)
 	}
@@ -106,18 +106,18 @@ func ownerPrefix(e *env) {
 func ownerInLine(e *env) {
 	a, b, c, other := e.client(), e.client(), e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	one := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
-	two := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
-	last := e.wait(e.ctx(), other, other.Mutex(name))
+	one := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
+	two := e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
+	last := e.startLock(e.ctx(), other, other.Mutex(name))
 	e.release(lease)
-	first, second := one.in(), two.in() // neither lease waits for the other
-	if last.over() {
+	first, second := one.await(), two.await() // neither lease waits for the other
+	if last.hasReturned() {
 		e.Error("another is in with them")
 	}
-	if took := two.at.Sub(one.at); e.timed() && took > 3*time.Second {
+	if took := two.at.Sub(one.at); e.judgesTimes() && took > 3*time.Second {
 		e.Errorf("the second found out by itself, %v later", took)
 	}
 	e.release(first)
 	e.release(second)
-	e.release(last.in())
+	e.release(last.await())
 }

@@ -28,21 +28,21 @@ func noPlaces() []test {
 // ticket joins the queue. An attempt without an answer is taken back.
 func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
 	e.Helper()
-	err := e.answer(func() (err error) { ticket, err = m.Ticket(e.ctx(), 10*time.Minute); return err })
+	err := e.askUntilAnswered(func() (err error) { ticket, err = m.Ticket(e.ctx(), 10*time.Minute); return err })
 	if err != nil {
 		e.Fatalf("Ticket: %v", err)
 	}
 	return ticket
 }
 
-// attached waits at a place until the lock is held.
-func (e *env) attached(c *client, ticket holdfast.Ticket) *holdfast.Lease {
+// attachPlace waits at a place until the lock is held.
+func (e *env) attachPlace(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	e.Helper()
-	return e.enterIn(e.ctx(), attaching(c, ticket)).in()
+	return e.begin(e.ctx(), attachFunc(c, ticket)).await()
 }
 
-// useless fails unless a ticket is refused for a reason.
-func (e *env) useless(err error, reason holdfast.Reason) {
+// checkTicketError fails unless a ticket is refused for a reason.
+func (e *env) checkTicketError(err error, reason holdfast.Reason) {
 	e.Helper()
 	var refused *holdfast.TicketError
 	if !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {
@@ -56,16 +56,16 @@ func placeBetweenWaits(e *env) {
 	ticket := e.ticket(b.Mutex(name))
 	for range 2 {
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.waitIn(ctx, c, attaching(c, ticket))
+		w := e.startWait(ctx, c, attachFunc(c, ticket))
 		cancel()
-		if ended := w.gaveUp(context.Canceled); ended.Name != name || ended.Holder != "A" {
+		if ended := w.awaitGiveUp(context.Canceled); ended.Name != name || ended.Holder != "A" {
 			e.Errorf("got %+v", ended)
 		}
 	}
-	w := e.waitIn(e.ctx(), d, attaching(d, ticket))
+	w := e.startWait(e.ctx(), d, attachFunc(d, ticket))
 	e.release(lease)
-	next := w.in()
-	if held := e.held(a.Mutex(name)); held.Holder != "B" {
+	next := w.await()
+	if held := e.busyError(a.Mutex(name)); held.Holder != "B" {
 		e.Errorf("held by %q", held.Holder)
 	}
 	if next.Name() != name || !e.backend.NoTokens && next.Token() <= lease.Token() {
@@ -79,22 +79,22 @@ func placePassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.waitIn(ctx, b, attaching(b, ticket))
+	w := e.startWait(ctx, b, attachFunc(b, ticket))
 	cancel()
-	w.gaveUp(context.Canceled)
-	w = e.wait(e.ctx(), c, c.Mutex(name))
+	w.awaitGiveUp(context.Canceled)
+	w = e.startLock(e.ctx(), c, c.Mutex(name))
 	e.release(lease)
-	e.release(w.in())
-	e.free(c.Mutex(name))
-	e.release(e.attached(a, ticket))
+	e.release(w.await())
+	e.checkFree(c.Mutex(name))
+	e.release(e.attachPlace(a, ticket))
 }
 
 func placeOfFreeName(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	ticket := e.ticket(a.Mutex(name))
-	e.held(b.Mutex(name))
-	e.release(e.attached(b, ticket))
-	e.free(c.Mutex(name))
+	e.busyError(b.Mutex(name))
+	e.release(e.attachPlace(b, ticket))
+	e.checkFree(c.Mutex(name))
 }
 
 func placeOfOtherKinds(e *env) {
@@ -103,16 +103,16 @@ func placeOfOtherKinds(e *env) {
 	var write, read, permits holdfast.Ticket
 	tickets := func(f func() error) {
 		e.Helper()
-		e.ok(e.answer(f))
+		e.must(e.askUntilAnswered(f))
 	}
 	reader := e.take(rw.RLock)
 	tickets(func() (err error) { write, err = rw.Ticket(e.ctx(), 0); return err })
 	tickets(func() (err error) { read, err = rw.RTicket(e.ctx(), 0); return err })
-	second := e.attached(b, read) // it passes the writer's place, where nobody waits
-	w := e.waitIn(e.ctx(), b, attaching(b, write))
+	second := e.attachPlace(b, read) // it passes the writer's place, where nobody waits
+	w := e.startWait(e.ctx(), b, attachFunc(b, write))
 	e.release(reader)
 	e.release(second)
-	e.release(w.in())
+	e.release(w.await())
 
 	if e.backend.NoSemaphores {
 		return
@@ -121,25 +121,22 @@ func placeOfOtherKinds(e *env) {
 	lease := e.take(acquire(s, 2, false))
 	tickets(func() (err error) { permits, err = s.Ticket(e.ctx(), 2, 0); return err })
 	e.release(e.take(acquire(s, 1, true)))
-	w = e.waitIn(e.ctx(), b, attaching(b, permits))
+	w = e.startWait(e.ctx(), b, attachFunc(b, permits))
 	e.release(lease)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func placeDetached(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	lease := e.attached(b, e.ticket(a.Mutex(name)))
+	lease := e.attachPlace(b, e.ticket(a.Mutex(name)))
 	ticket := e.detach(lease)
-	var again *holdfast.Lease
-	if err := e.answer(func() (err error) { again, err = c.Attach(e.ctx(), ticket); return err }); err != nil {
-		e.Fatal(err)
-	}
+	again := e.attach(c, ticket)
 	if again.Token() != lease.Token() {
 		e.Errorf("token %d, want %d", again.Token(), lease.Token())
 	}
-	e.held(a.Mutex(name))
+	e.busyError(a.Mutex(name))
 	e.release(again)
-	e.free(a.Mutex(name))
+	e.checkFree(a.Mutex(name))
 }
 
 // A ticket that is over, or of another prefix, touches nothing.
@@ -147,14 +144,14 @@ func placeGone(e *env) {
 	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
 	ticket := e.ticket(a.Mutex(name))
 	_, err := b.Attach(e.ctx(), ticket)
-	e.useless(err, holdfast.TicketPrefix)
-	e.release(e.attached(a, ticket))
-	e.useless(e.tried(attaching(a, ticket)), holdfast.TicketGone)
-	e.free(a.Mutex(name))
+	e.checkTicketError(err, holdfast.TicketPrefix)
+	e.release(e.attachPlace(a, ticket))
+	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
+	e.checkFree(a.Mutex(name))
 	lease := e.lock(a.Mutex(name))
-	e.useless(e.tried(attaching(a, ticket)), holdfast.TicketGone)
-	e.checkHeld(lease)
-	e.refused(a.CheckTicket(e.ctx(), ticket), "ticket")
+	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
+	e.checkHolds(lease)
+	e.checkRefused(a.CheckTicket(e.ctx(), ticket), "ticket")
 	e.release(lease)
 }
 
@@ -162,35 +159,35 @@ func placeArguments(e *env) {
 	c := e.client()
 	for _, keep := range []time.Duration{-1, time.Millisecond, 10*time.Minute + time.Millisecond, time.Second + 1} {
 		_, err := c.Mutex(name).Ticket(e.ctx(), keep)
-		e.refused(err, "keep")
+		e.checkRefused(err, "keep")
 		_, err = c.RWMutex(name).RTicket(e.ctx(), keep)
-		e.refused(err, "keep")
+		e.checkRefused(err, "keep")
 	}
 	_, err := c.Mutex("").Ticket(e.ctx(), 0)
-	e.refused(err, "name")
+	e.checkRefused(err, "name")
 	_, err = c.Mutex(name).Ticket(nil, 0) //nolint:staticcheck // nil is what is tried
-	e.refused(err, "ctx")
+	e.checkRefused(err, "ctx")
 	_, err = c.Attach(e.ctx(), "no ticket")
-	e.refused(err, "ticket")
+	e.checkRefused(err, "ticket")
 	if !e.backend.NoSemaphores {
 		_, err = c.Semaphore(name, 3).Ticket(e.ctx(), 4, 0)
-		e.refused(err, "n")
+		e.checkRefused(err, "n")
 	}
 	if !e.backend.NoQueue {
 		for _, option := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMinHold(time.Second),
 			holdfast.WithMaxHold(time.Second),
 			holdfast.WithPolling(time.Second, 1)} {
 			_, err := c.Mutex(name, option).Ticket(e.ctx(), 0)
-			e.refused(err, "lock")
+			e.checkRefused(err, "lock")
 		}
 	}
 	for _, m := range []*holdfast.Mutex{nil, {}} {
 		_, err := m.Ticket(e.ctx(), 0)
-		e.refused(err, "Mutex")
+		e.checkRefused(err, "Mutex")
 	}
 	for _, client := range []*holdfast.Client{nil, {}} {
 		_, err := client.Attach(e.ctx(), "")
-		e.refused(err, "Client")
+		e.checkRefused(err, "Client")
 	}
 }
 
@@ -198,25 +195,25 @@ func placeRefused(e *env) {
 	c := e.client()
 	began := time.Now()
 	_, err := c.Mutex(name).Ticket(e.ctx(), 0)
-	e.unsupported("Ticket", err)
+	e.checkUnsupported("Ticket", err)
 	_, err = c.RWMutex(name).RTicket(e.ctx(), 0)
-	e.unsupported("RTicket", err)
-	e.atOnce(c, began)
+	e.checkUnsupported("RTicket", err)
+	e.checkAtOnce(c, began)
 }
 
 func placeDiscarded(e *env) {
 	a, b := e.client(), e.client()
 	discard := func(ticket holdfast.Ticket) error {
-		return e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) })
+		return e.askUntilAnswered(func() error { return b.DiscardTicket(e.ctx(), ticket) })
 	}
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(a.Mutex(name))
 	if err := discard(ticket); err != nil {
 		e.Errorf("a place: %v", err)
 	}
-	e.useless(discard(ticket), holdfast.TicketGone)
-	_, err := e.reach(attaching(b, ticket))
-	e.useless(err, holdfast.TicketGone)
+	e.checkTicketError(discard(ticket), holdfast.TicketGone)
+	_, err := e.lockUntilAnswered(attachFunc(b, ticket))
+	e.checkTicketError(err, holdfast.TicketGone)
 	e.release(lease)
 	// Of a free name, the ticket holds.
 	ticket = e.ticket(a.Mutex(name + "/2"))

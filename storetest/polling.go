@@ -22,16 +22,16 @@ func polling() []test {
 func pollingRanOut(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
-	err := e.tried(b.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock)
+	err := e.lockError(b.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock)
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Holder != "A" || held.Name != name {
 		e.Errorf("got %v", err)
 	}
 	var ended *holdfast.WaitError
-	if e.is(err, holdfast.ErrHeld); errors.As(err, &ended) {
+	if e.checkIs(err, holdfast.ErrHeld); errors.As(err, &ended) {
 		e.Errorf("%v is a WaitError, although the context did not end", err)
 	}
-	e.is(e.tried(b.Mutex(name, holdfast.WithPolling(time.Hour, 1)).Lock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(b.Mutex(name, holdfast.WithPolling(time.Hour, 1)).Lock), holdfast.ErrHeld)
 	e.release(lease)
 }
 
@@ -39,14 +39,15 @@ func pollingEnded(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.startLock(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	cancel()
-	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, holdfast.ErrUnavailable) {
+	if ended := w.awaitGiveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, holdfast.ErrUnavailable) {
 		e.Errorf("got %v", ended)
 	}
 	late, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	ended := e.enter(late, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0))).gaveUp(context.DeadlineExceeded)
+	ended := e.beginLock(late, b.Mutex(name, holdfast.WithPolling(time.Millisecond,
+		0))).awaitGiveUp(context.DeadlineExceeded)
 	if answered := len(b.of(holdfast.EventWaiting)) > 1; answered && ended.Holder != "A" {
 		e.Errorf("got %v", ended)
 	}
@@ -56,34 +57,34 @@ func pollingEnded(e *env) {
 func pollingGetsIn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
+	w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
 	e.release(lease)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func pollingInNoLine(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
-	if held := e.held(a.Mutex(name)); held.Waiters != 0 {
+	w := e.startLock(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	if held := e.busyError(a.Mutex(name)); held.Waiters != 0 {
 		e.Errorf("%d stand in the queue", held.Waiters)
 	}
 	e.release(lease)
-	e.free(a.Mutex(name)) // the lock was not handed over
+	e.checkFree(a.Mutex(name)) // the lock was not handed over
 	cancel()
-	w.gaveUp(context.Canceled)
+	w.awaitGiveUp(context.Canceled)
 }
 
 func pollingClosed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	if err := b.Close(); err != nil {
 		e.Errorf("Close: %v", err)
 	}
-	_, err := w.result()
-	e.is(err, holdfast.ErrClosed)
+	_, err := w.awaitResult()
+	e.checkIs(err, holdfast.ErrClosed)
 	e.release(lease)
 }
 
@@ -97,8 +98,8 @@ func optionsKeepNoState(e *env) {
 		m := b.Mutex(name, options...)
 		for range 2 {
 			began := time.Now()
-			err := e.tried(m.Lock)
-			if e.is(err, holdfast.ErrHeld); time.Since(began) < (attempts-1)*interval {
+			err := e.lockError(m.Lock)
+			if e.checkIs(err, holdfast.ErrHeld); time.Since(began) < (attempts-1)*interval {
 				e.Errorf("only %v for %d attempts every %v", time.Since(began), attempts, interval)
 			}
 		}
@@ -106,7 +107,7 @@ func optionsKeepNoState(e *env) {
 	e.release(lease)
 	for range 2 {
 		lease := e.lock(b.Mutex(name, options...))
-		if held := e.held(a.Mutex(name)); held.Holder != "twice" {
+		if held := e.busyError(a.Mutex(name)); held.Holder != "twice" {
 			e.Errorf("held by %q", held.Holder)
 		}
 		e.release(lease)

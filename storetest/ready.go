@@ -18,7 +18,7 @@ func readiness() []test {
 
 // ready asks until there is an answer.
 func (e *env) ready(c *client) error {
-	return e.answer(func() error { return c.Ready(e.ctx()) })
+	return e.askUntilAnswered(func() error { return c.Ready(e.ctx()) })
 }
 
 func readyTakesNothing(e *env) {
@@ -32,10 +32,10 @@ func readyTakesNothing(e *env) {
 			e.Errorf("Ready while a lock is held: %v", err)
 		}
 	}
-	e.checkHeld(lease)
+	e.checkHolds(lease)
 	e.release(lease)
 	e.close(a)
-	e.is(a.Ready(e.ctx()), holdfast.ErrClosed)
+	e.checkIs(a.Ready(e.ctx()), holdfast.ErrClosed)
 }
 
 func readyRefused(e *env) {
@@ -47,14 +47,14 @@ func readyRefused(e *env) {
 		"ERR unknown command 'EVAL'":                                                 holdfast.StoreUnsupported,
 		"ERR Error running script (call to f_1): @user_script:2: READONLY You can't": holdfast.StoreReadOnly,
 	} {
-		err := e.faked(store.Reply{Refused: text}).Ready(e.ctx())
+		err := e.openFake(store.Reply{Refused: text}).Ready(e.ctx())
 		var failure *holdfast.StoreError
 		if !errors.As(err, &failure) || failure.Kind != kind || failure.Op != "ready" || failure.MayHaveApplied {
 			e.Errorf("%s: got %v, want %s", text, err, kind)
 		}
 	}
-	err := e.faked(store.Reply{Err: errors.New("no route to host"), Unsent: true}).Ready(e.ctx())
-	e.is(err, holdfast.ErrUnavailable)
+	err := e.openFake(store.Reply{Err: errors.New("no route to host"), Unsent: true}).Ready(e.ctx())
+	e.checkIs(err, holdfast.ErrUnavailable)
 }
 
 func readyContexts(e *env) {
@@ -62,8 +62,8 @@ func readyContexts(e *env) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stopped := errors.New("the probe was stopped")
 	cancel(stopped)
-	e.is(c.Ready(ctx), context.Canceled, stopped)
+	e.checkIs(c.Ready(ctx), context.Canceled, stopped)
 	var none context.Context
-	e.refused(c.Ready(none), "ctx")
-	e.refused(new(holdfast.Client).Ready(e.ctx()), "Client")
+	e.checkRefused(c.Ready(none), "ctx")
+	e.checkRefused(new(holdfast.Client).Ready(e.ctx()), "Client")
 }

@@ -25,10 +25,10 @@ func reentry() []test {
 	}
 }
 
-// under locks with a context that must enter the hold.
-func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
+// lockUnder locks with a context that must enter the hold.
+func (e *env) lockUnder(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.had(with(ctx, m.TryLock))
+	lease, err := e.lockWhenFree(inContext(ctx, m.TryLock))
 	if err != nil {
 		e.Fatalf("entering: %v", err)
 	}
@@ -38,49 +38,49 @@ func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
 func reenter(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	inner := e.under(leased.Context(outer), a.Mutex(name))
-	locked := e.take(with(leased.Context(inner), a.Mutex(name).Lock))
+	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
+	locked := e.take(inContext(leased.Context(inner), a.Mutex(name).Lock))
 	if inner.Token() != outer.Token() || locked.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 		e.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), locked.Token())
 	}
-	if held := e.held(b.Mutex(name)); held.Holders != 1 {
+	if held := e.busyError(b.Mutex(name)); held.Holders != 1 {
 		e.Errorf("%d hold", held.Holders)
 	}
 	for _, lease := range []*holdfast.Lease{locked, inner} {
 		e.release(lease)
-		e.is(lease.Release(), holdfast.ErrNotHeld)
+		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
 		if leased.Context(lease).Err() == nil || outer.Err() != nil || leased.Context(outer).Err() != nil {
 			e.Errorf("its own context: %v; that of the hold: %v, %v", leased.Context(lease).Err(), outer.Err(),
 				leased.Context(outer).Err())
 		}
-		e.held(b.Mutex(name))
+		e.busyError(b.Mutex(name))
 	}
 	e.release(outer)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func reenterOuterFirst(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	inner := e.under(leased.Context(outer), a.Mutex(name))
+	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
 	e.release(outer)
-	e.is(outer.Err(), holdfast.ErrNotHeld)
+	e.checkIs(outer.Err(), holdfast.ErrNotHeld)
 	if inner.Err() != nil || leased.Context(inner).Err() != nil {
 		e.Errorf("the inner entry ends with the outer: %v", inner.Err())
 	}
-	e.held(b.Mutex(name))
-	again := e.under(leased.Context(inner), a.Mutex(name))
+	e.busyError(b.Mutex(name))
+	again := e.lockUnder(leased.Context(inner), a.Mutex(name))
 	e.release(inner)
-	e.held(b.Mutex(name))
+	e.busyError(b.Mutex(name))
 	e.release(again)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func reenterThroughOthers(e *env) {
 	c := e.client()
 	one := e.lock(c.Mutex("one"))
-	two := e.under(leased.Context(one), c.Mutex("two"))
-	again := e.under(context.WithValue(leased.Context(two), contextKey{}, 1), c.Mutex("one"))
+	two := e.lockUnder(leased.Context(one), c.Mutex("two"))
+	again := e.lockUnder(context.WithValue(leased.Context(two), contextKey{}, 1), c.Mutex("one"))
 	if again.Token() != one.Token() || again.Owner() != one.Owner() {
 		e.Errorf("it did not enter: token %d after %d", again.Token(), one.Token())
 	}
@@ -94,9 +94,9 @@ func reenterReleased(e *env) {
 	ctx := context.WithoutCancel(leased.Context(lease))
 	e.release(lease)
 	next := e.lock(b.Mutex(name))
-	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld)
+	e.checkIs(e.lockError(inContext(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(next)
-	again := e.under(ctx, a.Mutex(name))
+	again := e.lockUnder(ctx, a.Mutex(name))
 	if again.Token() <= lease.Token() && !e.backend.NoTokens {
 		e.Errorf("token %d after %d", again.Token(), lease.Token())
 	}
@@ -108,9 +108,9 @@ func reenterReleasedEntry(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name))
 	ctx := context.WithoutCancel(leased.Context(outer))
-	inner := e.under(ctx, c.Mutex(name))
+	inner := e.lockUnder(ctx, c.Mutex(name))
 	e.release(outer)
-	e.is(e.tried(with(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
+	e.checkIs(e.lockError(inContext(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(inner)
 }
 
@@ -120,36 +120,36 @@ func reenterPassed(e *env) {
 	c := e.client()
 	first := e.lock(c.Mutex(name))
 	ctx := context.WithoutCancel(leased.Context(first))
-	w := e.wait(e.ctx(), c, c.Mutex(name))
+	w := e.startLock(e.ctx(), c, c.Mutex(name))
 	e.release(first)
-	second := w.in()
-	e.is(e.tried(with(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
+	second := w.await()
+	e.checkIs(e.lockError(inContext(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(second)
 }
 
 func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
-	inner := e.under(leased.Context(outer), a.Mutex(name))
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
 	e.release(outer)
-	if w.over() {
+	if w.hasReturned() {
 		e.Error("another is in, although the inner entry holds")
 	}
 	e.release(inner)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func reenterLost(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
 	ctx := context.WithoutCancel(leased.Context(outer))
-	inner := e.under(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
-	e.lost(e.ended(leased.Context(inner)), holdfast.LossExpired)
-	e.lost(outer.Err(), holdfast.LossExpired)
-	e.lost(inner.Release(), holdfast.LossExpired)
+	inner := e.lockUnder(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
+	e.checkLost(e.awaitEnd(leased.Context(inner)), holdfast.LossExpired)
+	e.checkLost(outer.Err(), holdfast.LossExpired)
+	e.checkLost(inner.Release(), holdfast.LossExpired)
 	next := e.lock(b.Mutex(name))
-	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // a lost hold cannot be entered
+	e.checkIs(e.lockError(inContext(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // a lost hold cannot be entered
 	e.release(next)
 }
 
@@ -158,8 +158,8 @@ func reenterDo(e *env) {
 	ran := false
 	err := a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
 		return a.Mutex(name).Do(ctx, func(ctx context.Context) error {
-			inner := e.under(ctx, a.Mutex(name))
-			e.held(b.Mutex(name))
+			inner := e.lockUnder(ctx, a.Mutex(name))
+			e.busyError(b.Mutex(name))
 			e.release(inner)
 			ran = true
 			return ctx.Err()
@@ -168,7 +168,7 @@ func reenterDo(e *env) {
 	if err != nil || !ran {
 		e.Errorf("ran %v, %v", ran, err)
 	}
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 // Traps 25 and 33: entries add no times up, in any mode, and leave no goroutine.
@@ -182,11 +182,11 @@ func reenterOften(e *env) {
 	} {
 		leases := []*holdfast.Lease{e.take(test.enter)}
 		for range 30 {
-			leases = append(leases, e.take(with(leased.Context(leases[len(leases)-1]), test.enter)))
+			leases = append(leases, e.take(inContext(leased.Context(leases[len(leases)-1]), test.enter)))
 		}
 		for _, lease := range leases {
 			var held *holdfast.HeldError
-			if err := e.tried(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second ||
+			if err := e.lockError(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second ||
 				held.Holders != 1 {
 				e.Errorf("got %v", err)
 			}
@@ -199,9 +199,10 @@ func reenterOften(e *env) {
 func reenterWithout(e *env) {
 	a, b := e.client(), e.client()
 	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
-	e.held(a.Mutex(name))
-	e.is(e.tried(with(leased.Context(lease), b.Mutex(name).TryLock)), holdfast.ErrHeld) // in another process
-	e.is(e.tried(with(leased.Context(lease), a.Mutex("other").TryLock)), holdfast.ErrHeld)
+	e.busyError(a.Mutex(name))
+	// in another process
+	e.checkIs(e.lockError(inContext(leased.Context(lease), b.Mutex(name).TryLock)), holdfast.ErrHeld)
+	e.checkIs(e.lockError(inContext(leased.Context(lease), a.Mutex("other").TryLock)), holdfast.ErrHeld)
 	e.release(other)
 	e.release(lease)
 }

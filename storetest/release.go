@@ -25,10 +25,10 @@ func releaseTwice(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	e.release(lease)
-	e.is(lease.Release(), holdfast.ErrNotHeld)
+	e.checkIs(lease.Release(), holdfast.ErrNotHeld)
 	next := e.lock(b.Mutex(name))
-	e.is(lease.Release(), holdfast.ErrNotHeld)
-	e.held(a.Mutex(name)) // the next holder is not touched
+	e.checkIs(lease.Release(), holdfast.ErrNotHeld)
+	e.busyError(a.Mutex(name)) // the next holder is not touched
 	e.release(next)
 }
 
@@ -46,7 +46,7 @@ func releaseByMany(e *env) {
 		if err := <-results; err == nil {
 			good++
 		} else {
-			e.is(err, holdfast.ErrNotHeld)
+			e.checkIs(err, holdfast.ErrNotHeld)
 		}
 	}
 	if good != 1 {
@@ -58,28 +58,28 @@ func releaseByMany(e *env) {
 func releaseOver(e *env) {
 	a, b := e.client(), e.client()
 	taken, cancel := context.WithCancel(context.Background())
-	lease := e.take(with(taken, a.Mutex(name).Lock))
+	lease := e.take(inContext(taken, a.Mutex(name).Lock))
 	cancel()
 	if err := lease.Release(); err != nil {
 		e.Errorf("Release with the context of Lock, which is over: %v", err)
 	}
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 // Trap 3: a late release returns an error that says so, and does not touch the next holder.
 func releaseLost(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	e.ended(leased.Context(lease))
+	e.awaitEnd(leased.Context(lease))
 	next := e.lock(b.Mutex(name))
 	for range 2 {
 		err := lease.Release()
-		e.lost(err, holdfast.LossExpired)
+		e.checkLost(err, holdfast.LossExpired)
 		if errors.Is(err, holdfast.ErrNotHeld) {
 			e.Errorf("%v: nobody had released it", err)
 		}
 	}
-	e.held(a.Mutex(name))
+	e.busyError(a.Mutex(name))
 	e.release(next)
 }
 
@@ -89,19 +89,19 @@ func releaseEnds(e *env) {
 	ctx := leased.Context(lease)
 	e.release(lease, unasked, group)
 	for _, l := range []*holdfast.Lease{lease, unasked, group} {
-		e.is(l.Release(), holdfast.ErrNotHeld)
+		e.checkIs(l.Release(), holdfast.ErrNotHeld)
 		if ctx := leased.Context(l); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) ||
 			errors.Is(context.Cause(ctx), holdfast.ErrLost) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}
-		e.is(l.Err(), holdfast.ErrNotHeld)
-		e.is(e.check(l), holdfast.ErrNotHeld)
+		e.checkIs(l.Err(), holdfast.ErrNotHeld)
+		e.checkIs(e.check(l), holdfast.ErrNotHeld)
 		if l.Until().After(time.Now()) {
 			e.Errorf("%s is trusted for %v", l.Name(), time.Until(l.Until()))
 		}
-		e.ended(leased.Context(l))
+		e.awaitEnd(leased.Context(l))
 	}
-	e.ended(ctx)
+	e.awaitEnd(ctx)
 	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
 		e.Errorf("lost: %v", lost)
 	}
@@ -110,10 +110,10 @@ func releaseEnds(e *env) {
 func releaseHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
 	e.release(lease)
-	next := w.in()
-	e.held(a.Mutex(name))
+	next := w.await()
+	e.busyError(a.Mutex(name))
 	if err := e.check(next); err != nil { // the server has the hold, not only a message
 		e.Errorf("Check: %v", err)
 	}

@@ -132,14 +132,15 @@ func rwHeld(e *env) {
 	var held *holdfast.HeldError
 	writer := e.take(a.RWMutex(name).TryLock)
 	for _, try := range []locks{b.RWMutex(name).TryLock, b.RWMutex(name).TryRLock, a.RWMutex(name).TryRLock} {
-		if err := e.tried(try); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" ||
+		if err := e.lockError(try); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" ||
 			held.Holders != 1 || held.Name != name {
 			e.Errorf("got %v", err)
 		}
 	}
 	e.release(writer)
 	one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
-	if err := e.tried(c.RWMutex(name).TryLock); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holders != 2 ||
+	if err := e.lockError(c.RWMutex(name).TryLock); !errors.As(err, &held) || held.Kind != "rwmutex" ||
+		held.Holders != 2 ||
 		held.Remaining <= 0 {
 		e.Errorf("got %v", err)
 	}
@@ -151,8 +152,8 @@ func readerLost(e *env) {
 	a, b := e.client(), e.client()
 	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
 	other := e.take(b.RWMutex(name).TryRLock)
-	e.lost(e.ended(leased.Context(fixed)), holdfast.LossExpired)
-	e.lost(fixed.Release(), holdfast.LossExpired)
+	e.checkLost(e.awaitEnd(leased.Context(fixed)), holdfast.LossExpired)
+	e.checkLost(fixed.Release(), holdfast.LossExpired)
 	if err := errors.Join(other.Err(), e.check(other)); err != nil {
 		e.Errorf("the other reader: %v", err)
 	}
@@ -169,9 +170,9 @@ func rwTokens(e *env) {
 		}
 		last = max(one.Token(), two.Token())
 		e.release(one)
-		w := e.waitIn(e.ctx(), a, a.RWMutex(name).Lock)
+		w := e.startWait(e.ctx(), a, a.RWMutex(name).Lock)
 		e.release(two)
-		writer := w.in()
+		writer := w.await()
 		if writer.Token() <= last {
 			e.Errorf("a writer's token %d after %d", writer.Token(), last)
 		}
@@ -207,8 +208,8 @@ func rwReentry(e *env) {
 		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(inner)) })
 		e.release(third)
 		e.release(inner)
-		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
-		if lease, err := e.reach(b.RWMutex(name).TryRLock); (err == nil) != test.readers {
+		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+		if lease, err := e.lockUntilAnswered(b.RWMutex(name).TryRLock); (err == nil) != test.readers {
 			e.Errorf("%s: another reads: %v", test.name, err)
 		} else if err == nil {
 			e.release(lease)
@@ -229,9 +230,9 @@ func writeInRead(e *env) {
 		inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(outer)) })
 		for _, ctx := range []context.Context{leased.Context(outer), leased.Context(inner),
 			context.WithValue(leased.Context(outer), contextKey{}, 1)} {
-			e.refused(second(m.Lock(ctx)), "ctx")
-			e.refused(second(m.TryLock(ctx)), "ctx")
-			e.refused(m.Do(ctx, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
+			e.checkRefused(errorOf(m.Lock(ctx)), "ctx")
+			e.checkRefused(errorOf(m.TryLock(ctx)), "ctx")
+			e.checkRefused(m.Do(ctx, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
 		}
 		e.release(inner)
 	}
@@ -252,16 +253,16 @@ func readsOn(e *env) {
 	m := a.RWMutex(name)
 	writer := e.take(m.Lock)
 	reader := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
-	w := e.waitIn(e.ctx(), b, b.RWMutex(name).RLock)
+	w := e.startWait(e.ctx(), b, b.RWMutex(name).RLock)
 	e.release(writer)
-	other := w.in()
+	other := w.await()
 	if reader.Token() != writer.Token() || reader.Err() != nil {
 		e.Errorf("token %d, then %d, %v", writer.Token(), reader.Token(), reader.Err())
 	}
-	e.checkHeld(reader)
-	e.refused(second(m.TryLock(leased.Context(reader))), "ctx")
+	e.checkHolds(reader)
+	e.checkRefused(errorOf(m.TryLock(leased.Context(reader))), "ctx")
 	e.release(other)
-	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(reader)
 	e.release(e.take(c.RWMutex(name).TryLock))
 }
@@ -271,13 +272,13 @@ func rwOwners(e *env) {
 	owner := holdfast.WithOwner("worker-1")
 	writer := e.take(a.RWMutex(name, owner).TryLock)
 	leases := []*holdfast.Lease{e.take(b.RWMutex(name, owner).TryLock), e.take(b.RWMutex(name, owner).TryRLock)}
-	e.is(e.tried(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock), holdfast.ErrHeld) // trap 26
+	e.checkIs(e.lockError(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock), holdfast.ErrHeld) // trap 26
 	e.release(writer)
-	e.is(e.tried(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	w := e.waitIn(e.ctx(), other, other.RWMutex(name).RLock)
+	e.checkIs(e.lockError(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
+	w := e.startWait(e.ctx(), other, other.RWMutex(name).RLock)
 	e.release(leases[0]) // the last lease that writes
-	reader := w.in()
-	e.is(e.tried(other.RWMutex(name).TryLock), holdfast.ErrHeld)
+	reader := w.await()
+	e.checkIs(e.lockError(other.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(leases[1])
 	e.release(reader)
 	e.release(e.take(other.RWMutex(name).TryLock))
@@ -288,8 +289,8 @@ func ownerUpgrades(e *env) {
 	owner := holdfast.WithOwner("o")
 	reader := e.take(a.RWMutex(name, owner).TryRLock)
 	for range 2 {
-		e.refused(e.tried(b.RWMutex(name, owner).TryLock), "owner")
-		e.refused(second(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
+		e.checkRefused(e.lockError(b.RWMutex(name, owner).TryLock), "owner")
+		e.checkRefused(errorOf(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	}
 	e.release(e.take(other.RWMutex(name).TryRLock)) // no waiter was put in the queue
 	e.release(e.take(b.RWMutex(name, owner).TryRLock))
@@ -304,8 +305,8 @@ func ownerUpgradesBesideMinHold(e *env) {
 	writer := e.take(a.RWMutex(name, owner, holdfast.WithMinHold(time.Minute)).TryLock)
 	reader := e.take(b.RWMutex(name, owner).TryRLock)
 	e.release(writer)
-	e.refused(e.tried(a.RWMutex(name, owner).TryLock), "owner")
-	e.refused(second(a.RWMutex(name, owner).Lock(e.ctx())), "owner")
+	e.checkRefused(e.lockError(a.RWMutex(name, owner).TryLock), "owner")
+	e.checkRefused(errorOf(a.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	e.release(reader)
 }
 
@@ -314,7 +315,7 @@ func rwDo(e *env) {
 	m := a.RWMutex(name)
 	ran := 0
 	err := m.Do(e.ctx(), func(ctx context.Context) error {
-		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		return m.RDo(ctx, func(ctx context.Context) error {
 			ran++
 			return m.Do(ctx, func(ctx context.Context) error { ran++; return ctx.Err() }) // the writer is still in
@@ -325,7 +326,7 @@ func rwDo(e *env) {
 	}
 	err = m.RDo(e.ctx(), func(ctx context.Context) error {
 		e.release(e.take(b.RWMutex(name).TryRLock))
-		e.refused(m.Do(ctx, func(context.Context) error { return nil }), "ctx")
+		e.checkRefused(m.Do(ctx, func(context.Context) error { return nil }), "ctx")
 		return ctx.Err()
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func (e *seamEvents) count(what string) (n int) {
 // waitFor waits until something was noted so often.
 func (e *seamEvents) waitFor(what string, times int) {
 	e.s.Helper()
-	if !soon(func() bool { return e.count(what) >= times }) {
+	if !eventually(func() bool { return e.count(what) >= times }) {
 		e.s.Fatalf("never %d times %q: %q", times, what, e.notes)
 	}
 }
@@ -165,7 +165,7 @@ func seamRefused(s *seam) {
 	s.noError(l.Subscribe(s.ctx(), "seam:ok1"))
 	e.waitFor("+seam:ok1", 2)
 	s.noError(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
-	if !soon(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
+	if !eventually(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
 		s.Errorf("no answer: %q", e.notes)
 	}
 	s.must(operator, node, "PUBLISH", "seam:ok1", "x")
@@ -205,7 +205,7 @@ func seamEnds(s *seam) {
 		}
 		return false
 	}
-	if !soon(func() bool { return !listens() }) {
+	if !eventually(func() bool { return !listens() }) {
 		s.Error("still connected after Close")
 	}
 	if e.count("closed") != 1 || e.count("+seam:b") > 0 || e2.count("closed") > 0 {
@@ -286,7 +286,7 @@ func seamMoves(s *seam) {
 	s.noError(l.Subscribe(s.ctx(), channel))
 	e.waitFor("!"+channel+" MOVED", 1)
 	move(owner)
-	if !soon(func() bool {
+	if !eventually(func() bool {
 		s.noError(l.Subscribe(s.ctx(), channel))
 		return e.count("+"+channel) >= 2
 	}) {

@@ -40,13 +40,13 @@ func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 
 // resize sets the number of permits. Doing it again does no harm.
 func (e *env) resize(s *holdfast.Semaphore, n int64) error {
-	return e.answer(func() error { return s.Resize(e.ctx(), n) })
+	return e.askUntilAnswered(func() error { return s.Resize(e.ctx(), n) })
 }
 
 // take takes permits that are free, or will be.
 func (e *env) take(lock locks) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.had(lock)
+	lease, err := e.lockWhenFree(lock)
 	if err != nil {
 		e.Fatalf("taking: %v", err)
 	}
@@ -88,7 +88,7 @@ func semaphoreHeld(e *env) {
 	a, b := e.client(label("A")), e.client()
 	one, two := e.take(acquire(a.Semaphore(name, 3), 1, false)), e.take(acquire(a.Semaphore(name, 3), 1, false))
 	var held *holdfast.HeldError
-	if err := e.tried(acquire(b.Semaphore(name, 3), 2, true)); !errors.As(err, &held) || held.Kind != "semaphore" ||
+	if err := e.lockError(acquire(b.Semaphore(name, 3), 2, true)); !errors.As(err, &held) || held.Kind != "semaphore" ||
 		held.Holder != "A" ||
 		held.Holders != 2 || held.Name != name || held.Remaining <= 0 {
 		e.Errorf("got %v", err)
@@ -98,10 +98,10 @@ func semaphoreHeld(e *env) {
 	e.release(two)
 }
 
-// mismatched fails unless an error says both numbers.
-func (e *env) mismatched(err error, want, have int64) {
+// checkMismatch fails unless an error says both numbers.
+func (e *env) checkMismatch(err error, want, have int64) {
 	e.Helper()
-	if bad := e.refused(err, "permits"); bad != nil &&
+	if bad := e.checkRefused(err, "permits"); bad != nil &&
 		(bad.Problems[0].Value != want || !strings.Contains(err.Error(), fmt.Sprint(have))) {
 		e.Errorf("%v does not say %d and %d", err, want, have)
 	}
@@ -111,9 +111,10 @@ func mismatch(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(a.Semaphore(name, 3), 1, true))
 	for _, n := range []int64{2, 4, 1 << 31} {
-		e.mismatched(e.tried(acquire(b.Semaphore(name, n), 1, true)), n, 3)
-		e.mismatched(second(b.Semaphore(name, n).Acquire(e.ctx(), 1)), n, 3)
-		e.mismatched(b.Semaphore(name, n).Do(e.ctx(), 1, func(context.Context) error { e.Error("it ran"); return nil }),
+		e.checkMismatch(e.lockError(acquire(b.Semaphore(name, n), 1, true)), n, 3)
+		e.checkMismatch(errorOf(b.Semaphore(name, n).Acquire(e.ctx(), 1)), n, 3)
+		e.checkMismatch(b.Semaphore(name, n).Do(e.ctx(), 1,
+			func(context.Context) error { e.Error("it ran"); return nil }),
 			n, 3)
 	}
 	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true))) // nothing was changed
@@ -133,11 +134,11 @@ func resizeUnused(e *env) {
 func semaphoreResizeOutlivesHolder(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
-	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
-	e.ok(e.resize(a.Semaphore(name, 4), 2))
-	e.lost(e.ended(leased.Context(one)), holdfast.LossExpired)
-	lease := w.in() // more permits than now exist, and alone
-	e.is(e.tried(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
+	w := e.startWait(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
+	e.must(e.resize(a.Semaphore(name, 4), 2))
+	e.checkLost(e.awaitEnd(leased.Context(one)), holdfast.LossExpired)
+	lease := w.await() // more permits than now exist, and alone
+	e.checkIs(e.lockError(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 	e.release(lease)
 	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
 }
@@ -146,9 +147,9 @@ func semaphoreOrder(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)
 	lease := e.take(acquire(s, 2, true))
-	waiters := e.crowd(c, s, 2)
+	waiters := e.startCrowd(c, s, 2)
 	e.release(lease)
-	e.inOrder(waiters, 1)
+	e.awaitInOrder(waiters, 1)
 }
 
 // Each caller gets the permits that it asked for, whichever caller led or waited before it.
@@ -156,15 +157,15 @@ func differentWeights(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(b.Semaphore(name, 3), 3, true))
 	s := a.Semaphore(name, 3)
-	one, all := e.waitIn(e.ctx(), a, acquire(s, 1, false)), e.waitIn(e.ctx(), a, acquire(s, 3, false))
+	one, all := e.startWait(e.ctx(), a, acquire(s, 1, false)), e.startWait(e.ctx(), a, acquire(s, 3, false))
 	e.release(lease)
-	first := one.in()
-	if all.over() {
+	first := one.await()
+	if all.hasReturned() {
 		e.Error("all three are taken, and one more")
 	}
 	e.release(first)
-	last := all.in()
-	e.is(e.tried(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
+	last := all.await()
+	e.checkIs(e.lockError(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
 	e.release(last)
 }
 
@@ -173,13 +174,13 @@ func notEntered(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)
 	one := e.take(acquire(s, 1, true))
-	two, err := e.had(with(leased.Context(one), acquire(s, 1, true)))
+	two, err := e.lockWhenFree(inContext(leased.Context(one), acquire(s, 1, true)))
 	if err != nil {
 		e.Fatalf("TryAcquire: %v", err)
 	}
-	e.is(e.tried(with(leased.Context(two), acquire(s, 1, true))), holdfast.ErrHeld)
+	e.checkIs(e.lockError(inContext(leased.Context(two), acquire(s, 1, true))), holdfast.ErrHeld)
 	e.release(one)
-	e.is(e.tried(with(leased.Context(two), acquire(s, 2, true))), holdfast.ErrHeld)
+	e.checkIs(e.lockError(inContext(leased.Context(two), acquire(s, 2, true))), holdfast.ErrHeld)
 	e.release(two)
 }
 
@@ -187,10 +188,10 @@ func semaphoreDo(e *env) {
 	a, b := e.client(), e.client()
 	failed := errors.New("failed")
 	err := a.Semaphore(name, 2).Do(e.ctx(), 2, func(ctx context.Context) error {
-		e.is(e.tried(acquire(b.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
+		e.checkIs(e.lockError(acquire(b.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 		return errors.Join(failed, ctx.Err())
 	})
-	e.is(err, failed)
+	e.checkIs(err, failed)
 	e.release(e.take(acquire(b.Semaphore(name, 2), 2, true)))
 }
 

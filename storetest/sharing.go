@@ -31,9 +31,9 @@ func readersShare(e *env) {
 	}
 	all.Wait()
 	for i, lease := range leases {
-		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
-		e.is(lease.Release(), holdfast.ErrNotHeld)
+		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
 		if i < len(leases)-1 && leases[i+1].Err() != nil {
 			e.Errorf("the %dth was released with another: %v", i+1, leases[i+1].Err())
 		}
@@ -48,18 +48,18 @@ func readersWaitTogether(e *env) {
 	m := a.RWMutex(name)
 	var waiters []*waiter
 	for range 6 {
-		waiters = append(waiters, e.waitIn(e.ctx(), a, m.RLock))
+		waiters = append(waiters, e.startWait(e.ctx(), a, m.RLock))
 	}
 	e.release(writer)
 	var leases []*holdfast.Lease
 	for _, w := range waiters {
-		leases = append(leases, w.in())
+		leases = append(leases, w.await())
 	}
 	for _, lease := range leases {
 		if lease.Token() != leases[0].Token() || lease.Owner() != leases[0].Owner() {
 			e.Errorf("token %d beside %d", lease.Token(), leases[0].Token())
 		}
-		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
 	}
 	e.release(e.take(b.RWMutex(name).TryLock))
@@ -72,38 +72,38 @@ func writerAfterSlice(e *env) {
 	c := e.client()
 	m := c.RWMutex(name)
 	reader := e.take(m.RLock)
-	writer := e.waitIn(e.ctx(), c, m.Lock)
+	writer := e.startWait(e.ctx(), c, m.Lock)
 	afterSlice()
-	e.is(e.tried(m.TryRLock), holdfast.ErrHeld)
-	late := e.waitIn(e.ctx(), c, m.RLock)
-	later := e.waitIn(e.ctx(), c, m.RLock)
+	e.checkIs(e.lockError(m.TryRLock), holdfast.ErrHeld)
+	late := e.startWait(e.ctx(), c, m.RLock)
+	later := e.startWait(e.ctx(), c, m.RLock)
 	e.release(reader)
-	lease := writer.in()
-	if late.over() || later.over() {
+	lease := writer.await()
+	if late.hasReturned() || later.hasReturned() {
 		e.Error("a reader is in with the writer")
 	}
 	e.release(lease)
-	e.release(late.in())
-	e.release(later.in())
+	e.release(late.await())
+	e.release(later.await())
 }
 
 func writerElsewhere(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	reader := e.take(m.RLock)
-	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
 	afterSlice()
-	late := e.waitIn(e.ctx(), a, m.RLock)
+	late := e.startWait(e.ctx(), a, m.RLock)
 	// a reader inside need not wait
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(reader)) })
 	e.release(reader)
-	if err := e.check(inner); err != nil || writer.over() {
-		e.Errorf("the writer is in: %v, %v", writer.over(), err)
+	if err := e.check(inner); err != nil || writer.hasReturned() {
+		e.Errorf("the writer is in: %v, %v", writer.hasReturned(), err)
 	}
 	e.release(inner)
-	lease := writer.in()
+	lease := writer.await()
 	e.release(lease)
-	e.release(late.in())
+	e.release(late.await())
 }
 
 // Trap 20 holds for readers that wait with a leader, and for the leader.
@@ -119,14 +119,14 @@ func sharedGiveUp(e *env) {
 			if i == leaves {
 				with = ctx
 			}
-			waiters = append(waiters, e.waitIn(with, a, m.RLock))
+			waiters = append(waiters, e.startWait(with, a, m.RLock))
 		}
 		cancel()
-		waiters[leaves].gaveUp(context.Canceled)
+		waiters[leaves].awaitGiveUp(context.Canceled)
 		e.release(writer)
 		for i, w := range waiters {
 			if i != leaves {
-				e.release(w.in())
+				e.release(w.await())
 			}
 		}
 		e.release(e.take(b.RWMutex(name).Lock))
@@ -141,10 +141,10 @@ func sharedLost(e *env) {
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(leased.Context(one)) })
 	other := e.take(plain.RLock)
 	for _, lease := range []*holdfast.Lease{one, inner} {
-		e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
-		e.lost(lease.Release(), holdfast.LossMaxHold)
+		e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
+		e.checkLost(lease.Release(), holdfast.LossMaxHold)
 	}
-	e.checkHeld(other)
+	e.checkHolds(other)
 	e.release(other)
 	e.release(e.take(b.RWMutex(name).Lock))
 }

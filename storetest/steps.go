@@ -17,10 +17,10 @@ func (e *env) lock(m *holdfast.Mutex) *holdfast.Lease {
 	return lease
 }
 
-// try takes a mutex that must be free.
-func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
+// tryLock takes a mutex that must be free.
+func (e *env) tryLock(m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.had(m.TryLock)
+	lease, err := e.lockWhenFree(m.TryLock)
 	if err != nil {
 		e.Fatalf("TryLock: %v", err)
 	}
@@ -53,10 +53,10 @@ func (e *env) releaseOne(lease *holdfast.Lease) {
 	}
 }
 
-// held tries a mutex that another must hold.
-func (e *env) held(m *holdfast.Mutex) *holdfast.HeldError {
+// busyError tries a mutex that another must hold.
+func (e *env) busyError(m *holdfast.Mutex) *holdfast.HeldError {
 	e.Helper()
-	lease, err := e.reach(m.TryLock)
+	lease, err := e.lockUntilAnswered(m.TryLock)
 	var held *holdfast.HeldError
 	if lease != nil || !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
 		e.Fatalf("TryLock of what another holds: %v, %v", lease, err)
@@ -64,16 +64,16 @@ func (e *env) held(m *holdfast.Mutex) *holdfast.HeldError {
 	return held
 }
 
-// free takes a mutex and gives it back at once: nobody holds it.
-func (e *env) free(m *holdfast.Mutex) {
+// checkFree takes a mutex and gives it back at once: nobody holds it.
+func (e *env) checkFree(m *holdfast.Mutex) {
 	e.Helper()
-	e.release(e.try(m))
+	e.release(e.tryLock(m))
 }
 
-// answer asks again while the server could not be asked. On a busy machine an answer may take
-// longer than a request may last, and these tests are not about that.
-func (e *env) answer(ask func() error) (err error) {
-	soon(func() bool {
+// askUntilAnswered asks again while the server could not be asked. On a busy machine an answer may
+// take longer than a request may last, and these tests are not about that.
+func (e *env) askUntilAnswered(ask func() error) (err error) {
+	eventually(func() bool {
 		err = ask()
 		unavailable := errors.Is(err, holdfast.ErrUnavailable)
 		if unavailable {
@@ -84,39 +84,39 @@ func (e *env) answer(ask func() error) (err error) {
 	return err
 }
 
-// reach makes an attempt until there is an answer.
-func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
-	err = e.answer(func() error { lease, err = lock(e.ctx()); return err })
+// lockUntilAnswered makes an attempt until there is an answer.
+func (e *env) lockUntilAnswered(lock locks) (lease *holdfast.Lease, err error) {
+	err = e.askUntilAnswered(func() error { lease, err = lock(e.ctx()); return err })
 	return lease, err
 }
 
-// had is reach for a name that must be free. A former attempt without an answer may still hold the
-// name.
-func (e *env) had(lock locks) (lease *holdfast.Lease, err error) {
-	soon(func() bool {
-		lease, err = e.reach(lock)
+// lockWhenFree is lockUntilAnswered for a name that must be free. A former attempt without an
+// answer may still hold the name.
+func (e *env) lockWhenFree(lock locks) (lease *holdfast.Lease, err error) {
+	eventually(func() bool {
+		lease, err = e.lockUntilAnswered(lock)
 		return !errors.Is(err, holdfast.ErrHeld) || !e.vague.Load()
 	})
 	return lease, err
 }
 
-// tried returns the error of an attempt.
-func (e *env) tried(lock locks) error { return second(e.reach(lock)) }
+// lockError returns the error of an attempt.
+func (e *env) lockError(lock locks) error { return errorOf(e.lockUntilAnswered(lock)) }
 
-func second(_ *holdfast.Lease, err error) error { return err }
+func errorOf(_ *holdfast.Lease, err error) error { return err }
 
-// with binds a method to a context of its own.
-func with(ctx context.Context, lock locks) locks {
+// inContext binds a method to a context of its own.
+func inContext(ctx context.Context, lock locks) locks {
 	return func(context.Context) (*holdfast.Lease, error) { return lock(ctx) }
 }
 
 // check asks the server whether a lease is held.
 func (e *env) check(lease *holdfast.Lease) error {
-	return e.answer(func() error { return lease.Check(e.ctx()) })
+	return e.askUntilAnswered(func() error { return lease.Check(e.ctx()) })
 }
 
-// checkHeld fails unless the server has the holds of leases.
-func (e *env) checkHeld(leases ...*holdfast.Lease) {
+// checkHolds fails unless the server has the holds of leases.
+func (e *env) checkHolds(leases ...*holdfast.Lease) {
 	e.Helper()
 	for _, lease := range leases {
 		if err := e.check(lease); err != nil {
@@ -125,8 +125,8 @@ func (e *env) checkHeld(leases ...*holdfast.Lease) {
 	}
 }
 
-// is fails unless err matches all of the targets.
-func (e *env) is(err error, targets ...error) {
+// checkIs fails unless err matches all of the targets.
+func (e *env) checkIs(err error, targets ...error) {
 	e.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -135,8 +135,8 @@ func (e *env) is(err error, targets ...error) {
 	}
 }
 
-// lost fails unless err is a *LostError for this reason.
-func (e *env) lost(err error, reason holdfast.Reason) {
+// checkLost fails unless err is a *LostError for this reason.
+func (e *env) checkLost(err error, reason holdfast.Reason) {
 	e.Helper()
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) || !errors.Is(err, holdfast.ErrLost) || lost.Reason != reason {
@@ -144,8 +144,8 @@ func (e *env) lost(err error, reason holdfast.Reason) {
 	}
 }
 
-// ended waits for the end of a context and returns its cause.
-func (e *env) ended(ctx context.Context) error {
+// awaitEnd waits for the end of a context and returns its cause.
+func (e *env) awaitEnd(ctx context.Context) error {
 	e.Helper()
 	select {
 	case <-ctx.Done():
@@ -164,23 +164,23 @@ type waiter struct {
 	at    time.Time // when Lock returned
 }
 
-// wait starts a goroutine in Lock, and returns when that goroutine is known to wait. No other
+// startLock starts a goroutine in Lock, and returns when that goroutine is known to wait. No other
 // caller of the same client may start to wait at the same time.
-func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
+func (e *env) startLock(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 	e.Helper()
-	return e.waitIn(ctx, c, m.Lock)
+	return e.startWait(ctx, c, m.Lock)
 }
 
-// waitIn is wait for any method that waits for a lease.
-func (e *env) waitIn(ctx context.Context, c *client, lock locks) *waiter {
+// startWait is startLock for any method that waits for a lease.
+func (e *env) startWait(ctx context.Context, c *client, lock locks) *waiter {
 	e.Helper()
 	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
 	before := waiting()
-	w := e.enterIn(ctx, lock)
-	if !soon(func() bool { return w.over() || waiting() > before }) {
+	w := e.begin(ctx, lock)
+	if !eventually(func() bool { return w.hasReturned() || waiting() > before }) {
 		e.Fatal("it neither waits nor returns")
 	}
-	if w.over() {
+	if w.hasReturned() {
 		e.Fatalf("it returned instead of waiting: %v, %v", w.lease, w.err)
 	}
 	return w
@@ -189,10 +189,10 @@ func (e *env) waitIn(ctx context.Context, c *client, lock locks) *waiter {
 // locks is a method that takes a lease, such as Mutex.Lock.
 type locks func(context.Context) (*holdfast.Lease, error)
 
-// enter starts a goroutine in Lock.
-func (e *env) enter(ctx context.Context, m *holdfast.Mutex) *waiter { return e.enterIn(ctx, m.Lock) }
+// beginLock starts a goroutine in Lock.
+func (e *env) beginLock(ctx context.Context, m *holdfast.Mutex) *waiter { return e.begin(ctx, m.Lock) }
 
-func (e *env) enterIn(ctx context.Context, lock locks) *waiter {
+func (e *env) begin(ctx context.Context, lock locks) *waiter {
 	w := &waiter{e: e, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -203,27 +203,29 @@ func (e *env) enterIn(ctx context.Context, lock locks) *waiter {
 	return w
 }
 
-// start starts a goroutine in a call that returns no lease.
-func (e *env) start(call func() error) *waiter { return e.enterIn(context.Background(), noLease(call)) }
+// beginCall starts a goroutine in a call that returns no lease.
+func (e *env) beginCall(call func() error) *waiter {
+	return e.begin(context.Background(), noLease(call))
+}
 
-// waits is waitIn for a call that returns no lease.
-func (e *env) waits(c *client, call func() error) *waiter {
+// startWaitCall is startWait for a call that returns no lease.
+func (e *env) startWaitCall(c *client, call func() error) *waiter {
 	e.Helper()
-	return e.waitIn(context.Background(), c, noLease(call))
+	return e.startWait(context.Background(), c, noLease(call))
 }
 
 func noLease(call func() error) locks {
 	return func(context.Context) (*holdfast.Lease, error) { return nil, call() }
 }
 
-// failure waits until the call returns, and returns its error.
-func (w *waiter) failure() error {
+// awaitError waits until the call returns, and returns its error.
+func (w *waiter) awaitError() error {
 	w.e.Helper()
-	return second(w.result())
+	return errorOf(w.awaitResult())
 }
 
-// over reports whether Lock has returned.
-func (w *waiter) over() bool {
+// hasReturned reports whether Lock has returned.
+func (w *waiter) hasReturned() bool {
 	select {
 	case <-w.done:
 		return true
@@ -232,8 +234,8 @@ func (w *waiter) over() bool {
 	}
 }
 
-// result waits until Lock returns.
-func (w *waiter) result() (*holdfast.Lease, error) {
+// awaitResult waits until Lock returns.
+func (w *waiter) awaitResult() (*holdfast.Lease, error) {
 	w.e.Helper()
 	select {
 	case <-w.done:
@@ -243,10 +245,10 @@ func (w *waiter) result() (*holdfast.Lease, error) {
 	return w.lease, w.err
 }
 
-// in waits until Lock returns a lease.
-func (w *waiter) in() *holdfast.Lease {
+// await waits until Lock returns a lease.
+func (w *waiter) await() *holdfast.Lease {
 	w.e.Helper()
-	lease, err := w.result()
+	lease, err := w.awaitResult()
 	if err != nil {
 		w.e.Fatalf("Lock: %v", err)
 	}
@@ -257,14 +259,14 @@ func (w *waiter) in() *holdfast.Lease {
 func (e *env) releaseAll(waiters []*waiter) {
 	e.Helper()
 	for _, w := range waiters {
-		e.release(w.in())
+		e.release(w.await())
 	}
 }
 
-// gaveUp waits until Lock returns the error of a wait that its context ended.
-func (w *waiter) gaveUp(standard error) *holdfast.WaitError {
+// awaitGiveUp waits until Lock returns the error of a wait that its context ended.
+func (w *waiter) awaitGiveUp(standard error) *holdfast.WaitError {
 	w.e.Helper()
-	lease, err := w.result()
+	lease, err := w.awaitResult()
 	reason := holdfast.WaitContext
 	if errors.Is(standard, holdfast.ErrWaitOver) {
 		reason = holdfast.WaitOver

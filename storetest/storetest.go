@@ -230,9 +230,9 @@ func (e *env) client(change ...func(*holdfast.Config)) *client {
 	return &client{c, seen}
 }
 
-// timed tells whether the case judges how long something took, for what has no other sign. In real
-// time it may take longer where much else is to do.
-func (e *env) timed() bool {
+// judgesTimes reports whether the case judges how long something took, for what has no other sign.
+// In real time it may take longer where much else is to do.
+func (e *env) judgesTimes() bool {
 	return e.backend.Around != nil || os.Getenv("HOLDFAST_PROOF") == "1" && !testing.Short()
 }
 
@@ -243,7 +243,7 @@ func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config)
 // are taken back in the background.
 func (e *env) nothingLeft() {
 	var left []string
-	if !within(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
+	if !holdsWithin(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
 		slices.Sort(left)
 		e.Errorf("left at the server: %q", left)
 	}
@@ -264,10 +264,10 @@ func (e *env) ctx() context.Context {
 	return ctx
 }
 
-// soon tells whether a condition comes to hold.
-func soon(holds func() bool) bool { return within(patience, holds) }
+// eventually reports whether a condition comes to hold.
+func eventually(holds func() bool) bool { return holdsWithin(patience, holds) }
 
-func within(d time.Duration, holds func() bool) bool {
+func holdsWithin(d time.Duration, holds func() bool) bool {
 	late := time.After(d)
 	for pause := 2 * time.Millisecond; !holds(); pause = min(2*pause, 20*time.Millisecond) {
 		select {

@@ -33,33 +33,33 @@ func tickets() []test {
 func (e *env) detach(lease *holdfast.Lease) holdfast.Ticket {
 	e.Helper()
 	ticket, err := lease.Detach()
-	e.ok(err)
-	e.is(lease.Err(), holdfast.ErrNotHeld)
+	e.must(err)
+	e.checkIs(lease.Err(), holdfast.ErrNotHeld)
 	if cause := context.Cause(leased.Context(lease)); !errors.Is(cause, context.Canceled) {
 		e.Errorf("the context ended with %v", cause)
 	}
 	return ticket
 }
 
-// attaching returns the method that takes a ticket up.
-func attaching(c *client, ticket holdfast.Ticket) locks {
+// attachFunc returns the method that takes a ticket up.
+func attachFunc(c *client, ticket holdfast.Ticket) locks {
 	return func(ctx context.Context) (*holdfast.Lease, error) { return c.Attach(ctx, ticket) }
 }
 
 // attach takes a ticket up, whose hold must be there.
 func (e *env) attach(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.had(attaching(c, ticket))
+	lease, err := e.lockWhenFree(attachFunc(c, ticket))
 	if err != nil {
 		e.Fatalf("Attach: %v", err)
 	}
 	return lease
 }
 
-// unattachable tries a ticket that is of no use.
-func (e *env) unattachable(c *client, ticket holdfast.Ticket, reason holdfast.Reason) *holdfast.TicketError {
+// checkUnattachable tries a ticket that is of no use.
+func (e *env) checkUnattachable(c *client, ticket holdfast.Ticket, reason holdfast.Reason) *holdfast.TicketError {
 	e.Helper()
-	lease, err := e.reach(attaching(c, ticket))
+	lease, err := e.lockUntilAnswered(attachFunc(c, ticket))
 	var refused *holdfast.TicketError
 	if lease != nil || !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {
 		e.Fatalf("Attach: %v, %v, want the reason %q", lease, err, reason)
@@ -67,20 +67,20 @@ func (e *env) unattachable(c *client, ticket holdfast.Ticket, reason holdfast.Re
 	return refused
 }
 
-// moved lets a lease leave one client for another, whose renewals keep it from then on.
-func (e *env) moved(lease *holdfast.Lease, to *client) *holdfast.Lease {
+// moveLease lets a lease leave one client for another, whose renewals keep it from then on.
+func (e *env) moveLease(lease *holdfast.Lease, to *client) *holdfast.Lease {
 	e.Helper()
 	again := e.attach(to, e.detach(lease))
 	if again.Token() != lease.Token() || again.Name() != lease.Name() || again.Owner() != lease.Owner() {
 		e.Errorf("token %d, name %q, owner %q, want %d, %q, %q", again.Token(), again.Name(), again.Owner(),
 			lease.Token(), lease.Name(), lease.Owner())
 	}
-	e.checkHeld(again)
+	e.checkHolds(again)
 	return again
 }
 
-// outlives waits until a lease of this TTL would be over without renewal. It must not be.
-func (e *env) outlives(lease *holdfast.Lease, ttl time.Duration) {
+// checkOutlives waits until a lease of this TTL would be over without renewal. It must not be.
+func (e *env) checkOutlives(lease *holdfast.Lease, ttl time.Duration) {
 	e.Helper()
 	<-time.After(ttl + ttl/2)
 	if err := e.check(lease); err != nil {
@@ -90,62 +90,62 @@ func (e *env) outlives(lease *holdfast.Lease, ttl time.Duration) {
 
 func ticketMoves(e *env) {
 	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
-	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))), b)
-	if held := e.held(other.Mutex(name)); held.Holder != "A" || held.Holders != 1 {
+	lease := e.moveLease(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))), b)
+	if held := e.busyError(other.Mutex(name)); held.Holder != "A" || held.Holders != 1 {
 		e.Errorf("got %+v", held)
 	}
-	e.outlives(lease, 2*time.Second)
+	e.checkOutlives(lease, 2*time.Second)
 	e.release(lease)
-	e.free(other.Mutex(name))
+	e.checkFree(other.Mutex(name))
 }
 
 func ticketStays(e *env) {
 	a := e.client()
-	lease := e.moved(e.lock(a.Mutex(name)), a)
-	w := e.wait(e.ctx(), a, a.Mutex(name))
+	lease := e.moveLease(e.lock(a.Mutex(name)), a)
+	w := e.startLock(e.ctx(), a, a.Mutex(name))
 	e.release(lease)
-	e.release(w.in())
+	e.release(w.await())
 }
 
 func ticketOwner(e *env) {
 	a, b := e.client(), e.client()
 	m := a.Mutex(name, holdfast.WithOwner("o"), holdfast.WithLabel("l"))
 	beside := e.lock(m)
-	lease := e.moved(e.lock(m), b)
-	if held := e.held(b.Mutex(name)); held.Holder != "l" || held.Holders != 2 {
+	lease := e.moveLease(e.lock(m), b)
+	if held := e.busyError(b.Mutex(name)); held.Holder != "l" || held.Holders != 2 {
 		e.Errorf("got %+v", held)
 	}
 	e.release(beside)
-	e.held(b.Mutex(name))
+	e.busyError(b.Mutex(name))
 	e.release(lease)
-	e.free(b.Mutex(name))
+	e.checkFree(b.Mutex(name))
 }
 
 func ticketReader(e *env) {
 	a, b := e.client(), e.client()
 	write, read := a.RWMutex(name), a.RWMutex(name, holdfast.WithStrictOrder())
-	lease := e.moved(e.take(write.Lock), b)
-	e.is(e.tried(read.TryRLock), holdfast.ErrHeld)
+	lease := e.moveLease(e.take(write.Lock), b)
+	e.checkIs(e.lockError(read.TryRLock), holdfast.ErrHeld)
 	e.downgrade(lease)
 	beside := e.take(read.TryRLock)
-	again := e.moved(lease, a)
+	again := e.moveLease(lease, a)
 	e.release(beside)
-	e.is(e.tried(write.TryLock), holdfast.ErrHeld)
-	third := e.moved(e.take(read.TryRLock), b)
+	e.checkIs(e.lockError(write.TryLock), holdfast.ErrHeld)
+	third := e.moveLease(e.take(read.TryRLock), b)
 	e.release(again)
-	e.is(e.tried(write.TryLock), holdfast.ErrHeld)
+	e.checkIs(e.lockError(write.TryLock), holdfast.ErrHeld)
 	e.release(third)
 	e.release(e.take(write.TryLock))
 }
 
 func ticketLeader(e *env) {
 	a, b := e.client(label("A")), e.client()
-	lease := e.moved(e.take(a.Election(name).Campaign), b)
+	lease := e.moveLease(e.take(a.Election(name).Campaign), b)
 	if leader, err := e.leader(b.Election(name)); err != nil || leader.Label != "A" || leader.Token != lease.Token() {
 		e.Errorf("%+v, %v", leader, err)
 	}
 	e.release(lease)
-	e.soonLeaderless(b.Election(name))
+	e.awaitNoLeader(b.Election(name))
 }
 
 func ticketGroup(e *env) {
@@ -158,9 +158,9 @@ func ticketGroup(e *env) {
 			e.Errorf("the token of %q is %d, want %d", n, again.Tokens()[n], token)
 		}
 	}
-	e.outlives(again, 2*time.Second)
+	e.checkOutlives(again, 2*time.Second)
 	for _, n := range names {
-		e.held(a.Mutex(n))
+		e.busyError(a.Mutex(n))
 	}
 	e.release(again)
 	e.release(e.take(a.All(names).Lock))
@@ -170,19 +170,19 @@ func ticketTimes(e *env) {
 	const least, most = 3 * time.Second, 6 * time.Second
 	a, b := e.client(), e.client()
 	began := time.Now()
-	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least),
+	lease := e.moveLease(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least),
 		holdfast.WithMaxHold(most))), b)
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
-	if took := time.Since(began); took < 2*time.Second || e.timed() && took > most {
+	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
+	if took := time.Since(began); took < 2*time.Second || e.judgesTimes() && took > most {
 		e.Errorf("lost %v after the lock, want less than %v", took, most)
 	}
 	_ = lease.Release()
 	e.release(e.lock(a.Mutex(name)))
-	min := e.moved(e.lock(a.Mutex(name, holdfast.WithMinHold(least))), b)
+	min := e.moveLease(e.lock(a.Mutex(name, holdfast.WithMinHold(least))), b)
 	e.release(min)
 	began = time.Now()
 	e.release(e.lock(a.Mutex(name)))
-	if took := time.Since(began); e.timed() && took < least/2 {
+	if took := time.Since(began); e.judgesTimes() && took < least/2 {
 		e.Errorf("free %v after its release, want some %v", took, least)
 	}
 }
@@ -194,23 +194,23 @@ func ticketFixed(e *env) {
 	lease := e.lock(m)
 	granted, until := time.Now(), lease.Until()
 	<-time.After(ttl / 10)
-	again := e.moved(lease, b)
+	again := e.moveLease(lease, b)
 	if late := again.Until().Sub(until); late > 0 {
 		e.Errorf("prolonged by %v", late)
 	}
 	passed := time.Since(granted)
-	left := e.held(b.Mutex(name)).Remaining
+	left := e.busyError(b.Mutex(name)).Remaining
 	if again.Until().After(time.Now().Add(left)) {
 		e.Errorf("trusted for %v, and held at the server for %v", time.Until(again.Until()), left)
 	}
 	if left > ttl-passed+slack {
 		e.Errorf("held at the server for %v more, %v after the grant", left, passed)
 	}
-	if early := until.Sub(again.Until()); e.timed() && early > ttl/4 {
+	if early := until.Sub(again.Until()); e.judgesTimes() && early > ttl/4 {
 		e.Errorf("trusted for %v less than before", early)
 	}
-	e.lost(e.ended(leased.Context(again)), holdfast.LossExpired)
-	e.lost(again.Release(), holdfast.LossExpired)
+	e.checkLost(e.awaitEnd(leased.Context(again)), holdfast.LossExpired)
+	e.checkLost(again.Release(), holdfast.LossExpired)
 	e.release(e.lock(a.Mutex(name)))
 }
 
@@ -218,16 +218,16 @@ func ticketFixed(e *env) {
 func ticketPassed(e *env) {
 	a, b := e.client(), e.client()
 	before := e.lock(a.Mutex(name))
-	one, two := e.wait(e.ctx(), a, a.Mutex(name)), e.wait(e.ctx(), a, a.Mutex(name))
+	one, two := e.startLock(e.ctx(), a, a.Mutex(name)), e.startLock(e.ctx(), a, a.Mutex(name))
 	e.release(before)
-	first := one.in() // granted while another waits, so that the hold may be passed on
+	first := one.await() // granted while another waits, so that the hold may be passed on
 	e.release(first)
-	lease := e.moved(two.in(), b)
+	lease := e.moveLease(two.await(), b)
 	if lease.Token() <= first.Token() {
 		e.Errorf("token %d after %d", lease.Token(), first.Token())
 	}
 	e.release(lease)
-	e.free(a.Mutex(name))
+	e.checkFree(a.Mutex(name))
 }
 
 func ticketTwice(e *env) {
@@ -238,8 +238,8 @@ func ticketTwice(e *env) {
 		e.Errorf("tokens %d and %d", here.Token(), there.Token())
 	}
 	e.release(there)
-	e.lost(e.ended(leased.Context(here)), holdfast.LossGone)
-	e.free(b.Mutex(name))
+	e.checkLost(e.awaitEnd(leased.Context(here)), holdfast.LossGone)
+	e.checkFree(b.Mutex(name))
 }
 
 func ticketReleased(e *env) {
@@ -247,7 +247,7 @@ func ticketReleased(e *env) {
 	ticket := e.detach(e.lock(a.Mutex(name)))
 	e.release(e.attach(b, ticket))
 	next := e.lock(a.Mutex(name))
-	if refused := e.unattachable(b, ticket, holdfast.TicketGone); refused.Name != name {
+	if refused := e.checkUnattachable(b, ticket, holdfast.TicketGone); refused.Name != name {
 		e.Errorf("got %+v", refused)
 	}
 	if err := e.check(next); err != nil {
@@ -260,14 +260,14 @@ func ticketExpired(e *env) {
 	a := e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(200*time.Millisecond))))
 	e.release(e.lock(e.client().Mutex(name))) // nobody renews it
-	e.unattachable(a, ticket, holdfast.TicketGone)
+	e.checkUnattachable(a, ticket, holdfast.TicketGone)
 }
 
 func ticketPrefix(e *env) {
 	a := e.client()
 	other := e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
 	ticket := e.detach(e.lock(a.Mutex(name)))
-	e.unattachable(other, ticket, holdfast.TicketPrefix)
+	e.checkUnattachable(other, ticket, holdfast.TicketPrefix)
 	e.release(e.attach(a, ticket))
 }
 
@@ -276,11 +276,11 @@ func ticketNone(e *env) {
 	ticket := e.detach(e.lock(a.Mutex(name)))
 	cut := ticket[:len(ticket)-1]
 	_, err := a.Attach(e.ctx(), cut)
-	e.refused(err, "ticket")
+	e.checkRefused(err, "ticket")
 	_, err = a.Attach(nil, "") //nolint:staticcheck // a nil context is what is tested
-	e.refused(err, "ctx", "ticket")
+	e.checkRefused(err, "ctx", "ticket")
 	for _, other := range []string{"1", "9"} { // the format before, and a later one
-		e.unattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):],
+		e.checkUnattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):],
 			holdfast.TicketFormat)
 	}
 	e.release(e.attach(a, ticket))
@@ -290,14 +290,14 @@ func ticketNone(e *env) {
 func ticketPermits(e *env) {
 	a, b := e.client(), e.client()
 	s := a.Semaphore(name, 3)
-	two := e.moved(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 2) }), b)
+	two := e.moveLease(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 2) }), b)
 	one := func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 1) }
 	beside := e.take(one)
-	e.is(e.tried(one), holdfast.ErrHeld)
+	e.checkIs(e.lockError(one), holdfast.ErrHeld)
 	if err := e.resize(s, 4); err != nil {
 		e.Errorf("Resize: %v", err)
 	}
-	again := e.moved(two, a) // its payload has the old number
+	again := e.moveLease(two, a) // its payload has the old number
 	e.release(beside)
 	e.release(again)
 	s = a.Semaphore(name, 3)
@@ -307,18 +307,18 @@ func ticketPermits(e *env) {
 func ticketChecked(e *env) {
 	a, b := e.client(), e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(time.Second))))
-	check := func() error { return e.answer(func() error { return b.CheckTicket(e.ctx(), ticket) }) }
+	check := func() error { return e.askUntilAnswered(func() error { return b.CheckTicket(e.ctx(), ticket) }) }
 	if err := check(); err != nil {
 		e.Errorf("held: %v", err)
 	}
 	// It ends as if nobody had asked.
-	if !soon(func() bool { return check() != nil }) {
+	if !eventually(func() bool { return check() != nil }) {
 		e.Errorf("it is prolonged by asking")
 	}
-	e.useless(check(), holdfast.TicketGone)
+	e.checkTicketError(check(), holdfast.TicketGone)
 	again := e.detach(e.lock(a.Mutex(name)))
 	e.release(e.attach(b, again))
-	e.useless(e.answer(func() error { return b.CheckTicket(e.ctx(), again) }), holdfast.TicketGone)
+	e.checkTicketError(e.askUntilAnswered(func() error { return b.CheckTicket(e.ctx(), again) }), holdfast.TicketGone)
 	var bad *holdfast.ArgumentError
 	if err := b.CheckTicket(e.ctx(), "no ticket"); !errors.As(err, &bad) {
 		e.Errorf("no ticket: %v", err)

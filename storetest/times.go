@@ -33,10 +33,10 @@ func minHoldKeeps(e *env) {
 		name := fmt.Sprint("name ", i)
 		before := time.Now()
 		lease := e.take(use.try(a, name, holdfast.WithMinHold(least)))
-		w := e.waitIn(e.ctx(), b, use.rival(b, name))
+		w := e.startWait(e.ctx(), b, use.rival(b, name))
 		e.release(lease)
-		e.is(lease.Err(), holdfast.ErrNotHeld)
-		next := w.in()
+		e.checkIs(lease.Err(), holdfast.ErrNotHeld)
+		next := w.await()
 		if took := w.at.Sub(before); took < least-slack {
 			e.Errorf("%s: another was in after %v of %v", use.kind, took, least)
 		}
@@ -54,8 +54,8 @@ func minHoldCrash(e *env) {
 	before := time.Now()
 	e.lock(a.Mutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(100*time.Millisecond),
 		holdfast.WithoutRenewal()))
-	w := e.enter(e.ctx(), b.Mutex(name))
-	next := w.in()
+	w := e.beginLock(e.ctx(), b.Mutex(name))
+	next := w.await()
 	if took := w.at.Sub(before); took < least-slack {
 		e.Errorf("another was in after %v of %v", took, least)
 	}
@@ -65,11 +65,11 @@ func minHoldCrash(e *env) {
 func minHoldOver(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(20*time.Millisecond)))
-	w := e.wait(e.ctx(), b, b.Mutex(name))
+	w := e.startLock(e.ctx(), b, b.Mutex(name))
 	<-time.After(30 * time.Millisecond)
 	e.release(lease)
-	e.release(w.in())
-	e.free(a.Mutex(name))
+	e.release(w.await())
+	e.checkFree(a.Mutex(name))
 }
 
 // A renewal for a short TTL must not bring the end of a longer min hold forward.
@@ -77,7 +77,7 @@ func minHoldRenewed(e *env) {
 	a, b := e.client(), e.client()
 	e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(3*time.Second)))
 	a.await(holdfast.EventRenewed, 1)
-	if held := e.held(b.Mutex(name)); held.Remaining < 30*time.Second {
+	if held := e.busyError(b.Mutex(name)); held.Remaining < 30*time.Second {
 		e.Errorf("%v remain of a minute", held.Remaining)
 	}
 }
@@ -88,7 +88,7 @@ func minHoldOfOwner(e *env) {
 	short := e.lock(b.Mutex(name, holdfast.WithOwner("o"), holdfast.WithMinHold(200*time.Millisecond)))
 	e.release(long)
 	e.release(short)
-	if !soon(func() bool { return e.held(other.Mutex(name)).Remaining > 30*time.Second }) {
+	if !eventually(func() bool { return e.busyError(other.Mutex(name)).Remaining > 30*time.Second }) {
 		e.Error("the longer of the two is not what remains")
 	}
 }
@@ -99,7 +99,7 @@ func minHoldSelf(e *env) {
 	a := e.client()
 	owner := holdfast.WithOwner("o")
 	e.release(e.lock(a.Mutex(name, owner, holdfast.WithMinHold(time.Minute))))
-	if held := e.held(a.Mutex(name, owner)); held.Remaining < 30*time.Second || held.Remaining > time.Minute {
+	if held := e.busyError(a.Mutex(name, owner)); held.Remaining < 30*time.Second || held.Remaining > time.Minute {
 		e.Errorf("%v remain of a minute", held.Remaining)
 	}
 }
@@ -123,10 +123,10 @@ func maxHoldEnds(e *env) {
 	}
 	after := time.Now()
 	for i, use := range uses {
-		waiters[i] = e.enterIn(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
+		waiters[i] = e.begin(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
 	}
 	for i, lease := range leases {
-		e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
+		e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
 		if took := time.Since(before); took < most-100*time.Millisecond {
 			e.Errorf("%s: ended after %v of %v", uses[i].kind, took, most)
 		}
@@ -134,9 +134,9 @@ func maxHoldEnds(e *env) {
 			e.Errorf("%s: trusted until %v after the grant, although %v is the most", uses[i].kind, until.Sub(after),
 				most)
 		}
-		e.lost(lease.Err(), holdfast.LossMaxHold)
-		next := waiters[i].in() // although the holder does not release
-		e.lost(lease.Release(), holdfast.LossMaxHold)
+		e.checkLost(lease.Err(), holdfast.LossMaxHold)
+		next := waiters[i].await() // although the holder does not release
+		e.checkLost(lease.Release(), holdfast.LossMaxHold)
 		e.release(next)
 	}
 }
@@ -144,7 +144,7 @@ func maxHoldEnds(e *env) {
 func maxHoldLowers(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(5*time.Second), holdfast.WithTTL(time.Minute)))
-	if held := e.held(b.Mutex(name)); held.Remaining > 5*time.Second {
+	if held := e.busyError(b.Mutex(name)); held.Remaining > 5*time.Second {
 		e.Errorf("%v remain of 5s", held.Remaining)
 	}
 	if until := time.Until(lease.Until()); until > 5*time.Second {
@@ -161,7 +161,7 @@ func maxHoldAtServer(e *env) {
 	a.await(holdfast.EventRenewed, 1) // for a full TTL it would have passed it
 	past := time.Since(after)
 	var held *holdfast.HeldError
-	if next, err := e.reach(b.Mutex(name).TryLock); err == nil {
+	if next, err := e.lockUntilAnswered(b.Mutex(name).TryLock); err == nil {
 		e.release(next)
 	} else if !errors.As(err, &held) || held.Remaining > most-past+slack {
 		e.Errorf("%v after the grant, more than the rest of %v remains: %v", past, most, err)
@@ -174,8 +174,8 @@ func maxHoldReleased(e *env) {
 	m := a.Mutex(name, holdfast.WithMaxHold(10*time.Second))
 	lease := e.lock(m)
 	e.release(lease)
-	e.free(a.Mutex(name))
-	e.is(lease.Err(), holdfast.ErrNotHeld)
+	e.checkFree(a.Mutex(name))
+	e.checkIs(lease.Err(), holdfast.ErrNotHeld)
 	if lost := a.of(holdfast.EventLost); len(lost) > 0 {
 		e.Errorf("lost after the release: %v", lost)
 	}
@@ -204,7 +204,7 @@ func renewed(e *env) {
 	if err := lease.Err(); err != nil || leased.Context(lease).Err() != nil || !lease.Until().After(first) {
 		e.Errorf("%v, trusted until %v after the first end", err, lease.Until().Sub(first))
 	}
-	if held := e.held(b.Mutex(name)); held.Remaining > ttl {
+	if held := e.busyError(b.Mutex(name)); held.Remaining > ttl {
 		e.Errorf("%v remain of %v", held.Remaining, ttl)
 	}
 	e.release(lease)
@@ -220,7 +220,7 @@ func renewedKinds(e *env) {
 	e.downgrade(downgraded)
 	leases = append(leases, downgraded)
 	a.await(holdfast.EventRenewed, 3*len(leases))
-	e.checkHeld(leases...)
+	e.checkHolds(leases...)
 	e.release(leases...)
 }
 
@@ -248,11 +248,11 @@ func notRenewedAfterRelease(e *env) {
 		lease := e.take(m.Lock)
 		<-time.After(30 * time.Millisecond) // about when a renewal is sent
 		if err := lease.Release(); err == nil {
-			e.free(b.Mutex(name))
+			e.checkFree(b.Mutex(name))
 		} // otherwise the machine took 100 ms
 	}
-	if !soon(func() bool {
-		lease, err := e.reach(b.Mutex(name).TryLock)
+	if !eventually(func() bool {
+		lease, err := e.lockUntilAnswered(b.Mutex(name).TryLock)
 		return err == nil && lease.Release() == nil
 	}) {
 		e.Error("held for ever")
@@ -263,11 +263,11 @@ func notRenewed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
 	first := lease.Until()
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
+	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
 	if until := lease.Until(); until.After(first) || len(a.of(holdfast.EventRenewed)) > 0 {
 		e.Errorf("it was renewed for %v", until.Sub(first))
 	}
-	e.lost(lease.Err(), holdfast.LossExpired)
+	e.checkLost(lease.Err(), holdfast.LossExpired)
 	if lost := a.await(holdfast.EventLost, 1)[0]; lost.Name != name || lost.Token != lease.Token() {
 		e.Errorf("got %+v", lost)
 	}

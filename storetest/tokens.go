@@ -15,8 +15,9 @@ func tokens() []test {
 	}
 }
 
-// above fails unless a lease has a token above the last one, which storage can read as a number.
-func (e *env) above(last *int64, lease *holdfast.Lease) {
+// checkAbove fails unless a lease has a token above the last one, which storage can read as a
+// number.
+func (e *env) checkAbove(last *int64, lease *holdfast.Lease) {
 	e.Helper()
 	token := lease.Token()
 	if token <= *last || token >= 1<<53 || lease.Tokens()[name] != token {
@@ -35,7 +36,7 @@ func tokensGrow(e *env) {
 			c = b
 		}
 		lease := e.lock(c.Mutex(name))
-		e.above(&last, lease)
+		e.checkAbove(&last, lease)
 		e.release(lease)
 		if got := lease.Token(); got != last {
 			e.Errorf("the token was %d, and is %d after the release", last, got)
@@ -48,9 +49,9 @@ func tokensExpiry(e *env) {
 	var last int64
 	for range 2 {
 		lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-		e.above(&last, lease)
+		e.checkAbove(&last, lease)
 		next := e.lock(b.Mutex(name))
-		e.above(&last, next)
+		e.checkAbove(&last, next)
 		e.release(next)
 	}
 }
@@ -61,14 +62,14 @@ func tokensHandedOn(e *env) {
 	var waiters []*waiter
 	for range 5 {
 		c := e.client()
-		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
+		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
 	}
 	for _, w := range waiters {
-		e.above(&last, lease)
+		e.checkAbove(&last, lease)
 		e.release(lease)
-		lease = w.in()
+		lease = w.await()
 	}
-	e.above(&last, lease)
+	e.checkAbove(&last, lease)
 	e.release(lease)
 }
 
@@ -78,9 +79,9 @@ func tokensPassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	var waiters []*waiter
 	for range 20 {
-		waiters = append(waiters, e.wait(e.ctx(), a, a.Mutex(name)))
+		waiters = append(waiters, e.startLock(e.ctx(), a, a.Mutex(name)))
 	}
-	elsewhere := e.wait(e.ctx(), b, b.Mutex(name))
+	elsewhere := e.startLock(e.ctx(), b, b.Mutex(name))
 	gone := make(chan struct{})
 	go func() { // when the waiter is in, somewhere between the others, it releases
 		defer close(gone)
@@ -92,14 +93,14 @@ func tokensPassed(e *env) {
 		e.release(elsewhere.lease)
 	}()
 	for _, w := range waiters {
-		e.above(&last, lease)
+		e.checkAbove(&last, lease)
 		e.release(lease)
-		lease = w.in()
+		lease = w.await()
 	}
-	e.above(&last, lease)
+	e.checkAbove(&last, lease)
 	e.release(lease)
 	<-gone
 	after := e.lock(b.Mutex(name))
-	e.above(&last, after)
+	e.checkAbove(&last, after)
 	e.release(after)
 }

@@ -30,8 +30,8 @@ func (tracer) Trace(ctx context.Context) string {
 // traced is a change of a client's configuration: it traces its callers.
 func traced(c *holdfast.Config) { c.Observer = tracer{c.Observer} }
 
-// traced returns a context of a caller that belongs somewhere.
-func (e *env) traced(where string) context.Context {
+// traceContext returns a context of a caller that belongs somewhere.
+func (e *env) traceContext(where string) context.Context {
 	return context.WithValue(e.ctx(), traceKey{}, where)
 }
 
@@ -40,7 +40,7 @@ const someTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 func traceOfAHolder(e *env) {
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} {
 		a, b, plain := e.client(traced, label("A")), e.client(), e.client(label("plain"))
-		lease := e.take(with(e.traced(someTrace), a.Mutex(name, options...).Lock))
+		lease := e.take(inContext(e.traceContext(someTrace), a.Mutex(name, options...).Lock))
 		want := func(events []holdfast.Event) {
 			e.Helper()
 			if len(events) != 1 || events[0].Holder != "A" || events[0].HolderTrace != someTrace ||
@@ -49,23 +49,23 @@ func traceOfAHolder(e *env) {
 				e.Errorf("got %+v, want the holder A with token %d, in %s", events, lease.Token(), someTrace)
 			}
 		}
-		e.is(second(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.checkIs(errorOf(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
 		want(b.of(holdfast.EventRefused))
 		ctx, cancel := context.WithCancel(e.ctx())
-		w := e.wait(ctx, b, b.Mutex(name))
+		w := e.startLock(ctx, b, b.Mutex(name))
 		cancel()
-		w.gaveUp(context.Canceled)
+		w.awaitGiveUp(context.Canceled)
 		want(b.of(holdfast.EventGaveUp))
-		w = e.wait(e.ctx(), b, b.Mutex(name))
+		w = e.startLock(e.ctx(), b, b.Mutex(name))
 		e.release(lease)
-		next := w.in()
+		next := w.await()
 		want(b.of(holdfast.EventGranted))
 		e.release(next)
 
 		lease = e.lock(plain.Mutex(name))
-		w = e.wait(e.ctx(), b, b.Mutex(name))
+		w = e.startLock(e.ctx(), b, b.Mutex(name))
 		e.release(lease)
-		e.release(w.in())
+		e.release(w.await())
 		if granted := b.of(holdfast.EventGranted); len(granted) != 2 || granted[1].Holder != "plain" ||
 			granted[1].HolderTrace != "" {
 			e.Errorf("got %+v, want a holder that is not traced", granted)
@@ -77,14 +77,14 @@ func traceOfAHolder(e *env) {
 // the second, without a request.
 func tracePassed(e *env) {
 	c, callers := e.client(traced), []string{"first", "second", "third"}
-	lease := e.take(with(e.traced(callers[0]), c.Mutex(name).Lock))
+	lease := e.take(inContext(e.traceContext(callers[0]), c.Mutex(name).Lock))
 	var waiters []*waiter
 	for _, caller := range callers[1:] {
-		waiters = append(waiters, e.wait(e.traced(caller), c, c.Mutex(name)))
+		waiters = append(waiters, e.startLock(e.traceContext(caller), c, c.Mutex(name)))
 	}
 	for _, w := range waiters {
 		e.release(lease)
-		lease = w.in()
+		lease = w.await()
 	}
 	e.release(lease)
 	told := map[any]string{}
@@ -99,16 +99,16 @@ func tracePassed(e *env) {
 // The trace is a part of what names a hold. So all that is done with a hold must name it alike.
 func traceKept(e *env) {
 	a, b := e.client(traced), e.client()
-	lease := e.take(with(e.traced(someTrace), a.RWMutex(name).Lock))
+	lease := e.take(inContext(e.traceContext(someTrace), a.RWMutex(name).Lock))
 	e.downgrade(lease)
 	ticket := e.detach(lease)
 	lease = e.attach(b, ticket)
-	e.ok(lease.Check(e.ctx()))
+	e.must(lease.Check(e.ctx()))
 	e.release(lease)
 	again := e.take(b.RWMutex(name).TryLock)
 	e.release(again)
 
-	group := e.take(with(e.traced(someTrace), a.All([]string{"1", "2"}).TryLock))
+	group := e.take(inContext(e.traceContext(someTrace), a.All([]string{"1", "2"}).TryLock))
 	if _, err := b.Mutex("2").TryLock(e.ctx()); err == nil {
 		e.Error("b got a name of the group")
 	} else if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != someTrace {
@@ -120,8 +120,8 @@ func traceKept(e *env) {
 func traceRefused(e *env) {
 	for _, text := range []string{strings.Repeat("x", 65), "a b", "a\n", "\x7f", "tra\u00e7age", "\xff"} {
 		a, b := e.client(traced), e.client()
-		lease := e.take(with(e.traced(text), a.Mutex(name).Lock))
-		e.is(second(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		lease := e.take(inContext(e.traceContext(text), a.Mutex(name).Lock))
+		e.checkIs(errorOf(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
 		if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != "" {
 			e.Errorf("%q: got %+v", text, refused)
 		}

@@ -24,8 +24,9 @@ func noEvictions() []test {
 	return []test{{"is refused", evictRefused, 0}, {"bad arguments", evictArguments, 0}}
 }
 
-// unsupported fails unless err is the refusal of a feature that the backend lacks, and says why.
-func (e *env) unsupported(method string, err error) {
+// checkUnsupported fails unless err is the refusal of a feature that the backend lacks, and says
+// why.
+func (e *env) checkUnsupported(method string, err error) {
 	e.Helper()
 	var refused *holdfast.StoreError
 	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreUnsupported || refused.MayHaveApplied ||
@@ -45,16 +46,17 @@ func (e *env) unsupported(method string, err error) {
 func semaphoreRefused(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 3)
-	e.allUnsupported(c, append(e.semaphoreCalls(s, 2), func(ctx context.Context) error { return s.Resize(ctx, 5) }))
+	e.checkAllUnsupported(c, append(e.semaphoreCalls(s, 2),
+		func(ctx context.Context) error { return s.Resize(ctx, 5) }))
 }
 
 func latchRefused(e *env) {
 	c := e.client()
-	e.allUnsupported(c, e.latchCalls(c.Latch(name)))
+	e.checkAllUnsupported(c, e.latchCalls(c.Latch(name)))
 }
 
-// allUnsupported fails unless calls are refused at once, whether the name is free or not.
-func (e *env) allUnsupported(c *client, all calls) {
+// checkAllUnsupported fails unless calls are refused at once, whether the name is free or not.
+func (e *env) checkAllUnsupported(c *client, all calls) {
 	e.Helper()
 	for _, held := range []bool{false, true} {
 		if held {
@@ -63,33 +65,34 @@ func (e *env) allUnsupported(c *client, all calls) {
 		}
 		began := time.Now()
 		for i, call := range all {
-			e.unsupported(fmt.Sprint("call ", i), call(e.ctx()))
+			e.checkUnsupported(fmt.Sprint("call ", i), call(e.ctx()))
 		}
-		e.atOnce(c, began)
+		e.checkAtOnce(c, began)
 	}
 }
 
 func forceRefused(e *env) {
 	a, b := e.client(), e.client()
-	e.unsupported("ForceBreak", e.answer(func() error { return b.ForceBreak(e.ctx(), name, 1) }))
+	e.checkUnsupported("ForceBreak", e.askUntilAnswered(func() error { return b.ForceBreak(e.ctx(), name, 1) }))
 	lease := e.lock(a.Mutex(name))
-	e.unsupported("ForceBreak", e.answer(func() error { return b.ForceBreak(e.ctx(), name, lease.Token()) }))
-	e.held(b.Mutex(name))
+	e.checkUnsupported("ForceBreak",
+		e.askUntilAnswered(func() error { return b.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.busyError(b.Mutex(name))
 	e.release(lease)
 }
 
 func evictRefused(e *env) {
 	a, b := e.client(), e.client()
-	e.unsupported("Evict", e.answer(func() error { return b.Evict(e.ctx(), name, "x") }))
+	e.checkUnsupported("Evict", e.askUntilAnswered(func() error { return b.Evict(e.ctx(), name, "x") }))
 	lease := e.lock(a.Mutex(name))
-	e.unsupported("Evict", e.answer(func() error { return b.Evict(e.ctx(), name, "x") }))
+	e.checkUnsupported("Evict", e.askUntilAnswered(func() error { return b.Evict(e.ctx(), name, "x") }))
 	e.release(lease)
 }
 
-// atOnce fails if a call waited, or asked again, which takes as long as a release may.
-func (e *env) atOnce(c *client, began time.Time) {
+// checkAtOnce fails if a call waited, or asked again, which takes as long as a release may.
+func (e *env) checkAtOnce(c *client, began time.Time) {
 	e.Helper()
-	if late := append(c.of(holdfast.EventWaiting), c.of(holdfast.EventRetried)...); len(late) > 0 || e.timed() &&
+	if late := append(c.of(holdfast.EventWaiting), c.of(holdfast.EventRetried)...); len(late) > 0 || e.judgesTimes() &&
 		time.Since(began) > 4*time.Second {
 		e.Errorf("not refused at once, but after %v: %+v", time.Since(began), late)
 	}

@@ -33,24 +33,24 @@ func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	w := e.enter(e.ctx(), b.Mutex(name)) // the caller waits, unless it comes too late for that
-	next := w.in()
+	w := e.beginLock(e.ctx(), b.Mutex(name)) // the caller waits, unless it comes too late for that
+	next := w.await()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
 		e.Errorf("let in %v after a grant for %v", took, ttl)
 	}
-	e.lost(lease.Err(), holdfast.LossExpired)
+	e.checkLost(lease.Err(), holdfast.LossExpired)
 	if until := lease.Until(); until.After(w.at) {
 		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
 	}
-	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
-	e.lost(lease.Release(), holdfast.LossExpired)
-	e.held(a.Mutex(name)) // the release did not touch the next holder
+	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.checkLost(lease.Release(), holdfast.LossExpired)
+	e.busyError(a.Mutex(name)) // the release did not touch the next holder
 	e.release(next)
 }
 
-// names tells whether an error has the token of the holder's lease. Several masters may not agree
-// on it yet, and tell none.
-func (e *env) names(token int64, lease *holdfast.Lease) bool {
+// namesToken reports whether an error has the token of the holder's lease. Several masters may not
+// agree on it yet, and tell none.
+func (e *env) namesToken(token int64, lease *holdfast.Lease) bool {
 	return token == lease.Token() || token == 0 && e.backend.NoQueue
 }
 
@@ -72,18 +72,18 @@ func untilWaitOver(e *env) {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		e.Errorf("answered %v: %v", answered, err)
 	}
-	if answered && (waited.Holder != "A" || waited.Owner != "night job" || !e.names(waited.Token, lease)) {
+	if answered && (waited.Holder != "A" || waited.Owner != "night job" || !e.namesToken(waited.Token, lease)) {
 		e.Errorf("got %+v with token %d, want %d", waited, waited.Token, lease.Token())
 	}
 	var held *holdfast.HeldError
-	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" ||
-		held.Owner != "night job" || !e.names(held.Token, lease) {
+	if err := e.lockError(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" ||
+		held.Owner != "night job" || !e.namesToken(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
 	lease = e.lock(a.Mutex(name)) // nothing of the wait is left, and a hold without an owner shows no id
-	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" ||
-		!e.names(held.Token, lease) {
+	if err := e.lockError(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" ||
+		!e.namesToken(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
@@ -94,18 +94,18 @@ func untilContextEnds(e *env) {
 	lease := e.lock(a.Mutex(name))
 	shutdown := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := e.wait(ctx, b, b.Mutex(name))
+	w := e.startLock(ctx, b, b.Mutex(name))
 	cancel(shutdown)
-	ended := w.gaveUp(context.Canceled)
-	e.is(ended, shutdown)
+	ended := w.awaitGiveUp(context.Canceled)
+	e.checkIs(ended, shutdown)
 	if ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
 		e.Errorf("got %v", ended)
 	}
 	late, stop := context.WithTimeoutCause(context.Background(), 300*time.Millisecond, shutdown)
 	defer stop()
 	before := len(b.of(holdfast.EventWaiting))
-	ended = e.enter(late, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
-	e.is(ended, shutdown)
+	ended = e.beginLock(late, b.Mutex(name)).awaitGiveUp(context.DeadlineExceeded)
+	e.checkIs(ended, shutdown)
 	answered := len(b.of(holdfast.EventWaiting)) > before // otherwise the time was over before
 	if ended.Name != name || answered && (ended.Holder != "A" || ended.Waited <= 0) {
 		e.Errorf("got %+v", ended)
@@ -125,29 +125,29 @@ func overBefore(e *env) {
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0),
 		holdfast.WithOwner("o")} {
 		m := c.Mutex(name, option)
-		e.enter(cancelled, m).gaveUp(context.Canceled)
-		e.enter(late, m).gaveUp(context.DeadlineExceeded)
+		e.beginLock(cancelled, m).awaitGiveUp(context.Canceled)
+		e.beginLock(late, m).awaitGiveUp(context.DeadlineExceeded)
 		if lease, err := m.TryLock(cancelled); lease != nil || !errors.Is(err, context.Canceled) ||
 			errors.Is(err, holdfast.ErrHeld) {
 			e.Errorf("TryLock: %v, %v", lease, err)
 		}
 	}
-	e.free(c.Mutex(name))
+	e.checkFree(c.Mutex(name))
 }
 
 // A goroutine that waits behind another of its process gets the same error.
 func behindAnother(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
-	first := e.wait(e.ctx(), b, b.Mutex(name))
+	first := e.startLock(e.ctx(), b, b.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	second := e.wait(ctx, b, b.Mutex(name))
+	second := e.startLock(ctx, b, b.Mutex(name))
 	cancel()
-	if ended := second.gaveUp(context.Canceled); ended.Holder != "A" || ended.Name != name {
+	if ended := second.awaitGiveUp(context.Canceled); ended.Holder != "A" || ended.Name != name {
 		e.Errorf("got %+v", ended)
 	}
 	e.release(lease)
-	e.release(first.in())
+	e.release(first.await())
 }
 
 // Trap 20: the server forgets a waiter that gave up, and no other waiter waits for its place to run
@@ -157,14 +157,14 @@ func givenUp(e *env) {
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
 		lease := e.lock(a.Mutex(name))
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.wait(ctx, b, b.Mutex(name, option))
+		w := e.startLock(ctx, b, b.Mutex(name, option))
 		cancel()
-		w.gaveUp(context.Canceled)
-		if !soon(func() bool { return e.held(c.Mutex(name)).Waiters == 0 }) {
+		w.awaitGiveUp(context.Canceled)
+		if !eventually(func() bool { return e.busyError(c.Mutex(name)).Waiters == 0 }) {
 			e.Error("its place in the queue stays")
 		}
 		e.release(lease)
-		e.free(c.Mutex(name))
+		e.checkFree(c.Mutex(name))
 	}
 }
 
@@ -176,17 +176,17 @@ func givenUpAtGrant(e *env) {
 	for range rounds {
 		lease := e.lock(a.Mutex(name))
 		ctx, cancel := context.WithCancel(context.Background())
-		first := e.wait(ctx, b, b.Mutex(name))
-		second := e.wait(e.ctx(), c, c.Mutex(name))
+		first := e.startLock(ctx, b, b.Mutex(name))
+		second := e.startLock(e.ctx(), c, c.Mutex(name))
 		go cancel()
 		e.release(lease)
-		if lease, err := first.result(); err == nil {
+		if lease, err := first.awaitResult(); err == nil {
 			e.release(lease)
 		}
-		e.release(second.in())
+		e.release(second.await())
 	}
 	// If each waiter went on only after the claim of the former one, that alone would take so long.
-	if took := time.Since(began); e.timed() && took > rounds*claim {
+	if took := time.Since(began); e.judgesTimes() && took > rounds*claim {
 		e.Errorf("%d rounds took %v", rounds, took)
 	}
 }

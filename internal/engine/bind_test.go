@@ -30,8 +30,8 @@ func (e *Engine) mutex(name string, fixed bool) *Lock {
 	return e.Lock(protocol.Spec{Name: name, Kind: protocol.Mutex}, Options{TTL: 15 * time.Second, Fixed: fixed})
 }
 
-// takes takes a mutex, which is free or entered.
-func takes(ctx context.Context, t *testing.T, e *Engine, name string) *Lease {
+// lockMutex takes a mutex, which is free or entered.
+func lockMutex(ctx context.Context, t *testing.T, e *Engine, name string) *Lease {
 	t.Helper()
 	lease, err := e.mutex(name, false).Try(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestLeaseBindLeavesNothingAtContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		long := &counted{Context: ctx}
-		lease := takes(t.Context(), t, inMemory(t), "n")
+		lease := lockMutex(t.Context(), t, inMemory(t), "n")
 		for range 100 {
 			lease.Bind(long) // cancel is never called
 		}
@@ -97,7 +97,7 @@ func TestLeaseBindLeavesNothingAtLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lease := takes(t.Context(), t, inMemory(t), "n")
+				lease := lockMutex(t.Context(), t, inMemory(t), "n")
 				var values []weak.Pointer[value]
 				for range 100 {
 					v := new(value)
@@ -157,10 +157,10 @@ func TestLeaseBindEntersFirstThatLives(t *testing.T) {
 func TestLeaseBindDeepIsWalkedOnce(t *testing.T) {
 	const depth, enough = 30, 1000
 	e := inMemory(t)
-	outermost := takes(t.Context(), t, e, "outermost")
+	outermost := lockMutex(t.Context(), t, e, "outermost")
 	ctx := outermost.Context()
 	for range depth {
-		lease := takes(ctx, t, e, string(protocol.NewID()))
+		lease := lockMutex(ctx, t, e, string(protocol.NewID()))
 		bound, unbind := lease.Bind(ctx)
 		defer unbind()
 		ctx = bound
@@ -170,7 +170,7 @@ func TestLeaseBindDeepIsWalkedOnce(t *testing.T) {
 	if visits < depth+1 || visits > 2*depth+2 {
 		t.Errorf("%d visits of %d leases", visits, depth+1)
 	}
-	if lease := takes(ctx, t, e, "outermost"); lease.tenure != outermost.tenure {
+	if lease := lockMutex(ctx, t, e, "outermost"); lease.tenure != outermost.tenure {
 		t.Error("the outermost was not entered")
 	}
 }
@@ -180,7 +180,7 @@ func TestFindLeaseWithoutBindingAllocatesNothing(t *testing.T) {
 	e := inMemory(t)
 	ctx := t.Context()
 	for range 10 {
-		ctx = takes(ctx, t, e, string(protocol.NewID())).Context()
+		ctx = lockMutex(ctx, t, e, string(protocol.NewID())).Context()
 	}
 	visits := 0
 	if n := testing.AllocsPerRun(100, func() { findLease(ctx, func(*Lease) bool { visits++; return false }) }); n > 0 {

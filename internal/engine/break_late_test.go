@@ -36,26 +36,26 @@ func TestBreakAsHandedOver(t *testing.T) {
 			most: 3 * late},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		waits := b.waits(t.Context(), engine.Options{})
-		next := c.waits(t.Context(), engine.Options{})
-		b.goes(test.grant)
-		a.releases(lease)
+		lease := a.lock(engine.Options{})
+		waits := b.startLock(t.Context(), engine.Options{})
+		next := c.startLock(t.Context(), engine.Options{})
+		b.setWay(test.grant)
+		a.release(lease)
 		if test.leased && test.grant == (way{}) {
-			waits.in()
+			waits.await()
 		}
-		hold := op.seen().Holds[0]
+		hold := op.inspect().Holds[0]
 		if hold.State != protocol.HoldOffered && !test.leased {
 			t.Fatalf("the hold is %v", hold.State)
 		}
 		at := time.Now()
-		b.goes(test.broken)
-		if !op.breaks(protocol.Mutex, hold.Token, false) {
+		b.setWay(test.broken)
+		if !op.breakHold(protocol.Mutex, hold.Token, false) {
 			t.Fatal("not broken")
 		}
 		sleep(late / 4)
 		if test.leased {
-			former := waits.in()
+			former := waits.await()
 			broke := make(chan struct{})
 			go func() {
 				defer close(broke)
@@ -67,25 +67,25 @@ func TestBreakAsHandedOver(t *testing.T) {
 			}()
 			defer func() { <-broke }()
 		}
-		second := next.in()
+		second := next.await()
 		if took := next.at.Sub(at); took > test.most {
 			t.Errorf("the next got in after %v, want %v at most", took, test.most)
 		}
 		if test.leased && waits.lease.Err() == nil {
 			t.Error("two leases are trusted")
 		}
-		b.goes(way{})
+		b.setWay(way{})
 		sleep(6 * time.Second)
 		if err := second.Err(); err != nil {
 			t.Errorf("the next lost it: %v", err)
 		}
-		c.releases(second)
+		c.release(second)
 		if !test.leased {
-			third := waits.in()
+			third := waits.await()
 			if third.Token() <= second.Token() {
 				t.Errorf("token %d after %d", third.Token(), second.Token())
 			}
-			b.releases(third)
+			b.release(third)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestBreakBeforeAnswer(t *testing.T) {
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, op := newHost(t, server), newHost(t, server)
 		if test.listens {
-			kept := a.takes(a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+			kept := a.try(a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
 				engine.Options{TTL: 15 * time.Second}))
 			waits := make(chan *engine.Lease)
 			go func() {
@@ -118,31 +118,31 @@ func TestBreakBeforeAnswer(t *testing.T) {
 			}()
 			synctest.Wait()
 			defer func() {
-				a.releases(kept)
-				a.releases(<-waits)
+				a.release(kept)
+				a.release(<-waits)
 			}()
 		}
-		a.goes(way{back: 100 * time.Millisecond, noAnswers: test.lost})
-		waits := a.waits(t.Context(), engine.Options{})
-		token := op.seen().Holds[0].Token
-		if !op.breaks(protocol.Mutex, token, false) {
+		a.setWay(way{back: 100 * time.Millisecond, noAnswers: test.lost})
+		waits := a.startLock(t.Context(), engine.Options{})
+		token := op.inspect().Holds[0].Token
+		if !op.breakHold(protocol.Mutex, token, false) {
 			t.Fatal("not broken")
 		}
 		sleep(time.Second)
-		a.goes(way{})
+		a.setWay(way{})
 		began := time.Now()
-		lease := waits.in()
+		lease := waits.await()
 		if test.lost { // with a new ticket
 			if lease.Token() <= token {
 				t.Errorf("token %d after %d", lease.Token(), token)
 			}
-			a.releases(lease)
+			a.release(lease)
 			return
 		}
-		if took := broken(t, lease).Sub(began); took > test.most {
+		if took := awaitBreak(t, lease).Sub(began); took > test.most {
 			t.Errorf("told after %v", took)
 		}
-		a.stops(lease)
+		a.releaseBroken(lease)
 	})
 }
 
@@ -150,20 +150,20 @@ func TestBreakBeforeAnswer(t *testing.T) {
 func TestBreakOfOfferToKeptPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		waits := b.waitsAt(t.Context(), place)
-		next := c.waits(t.Context(), engine.Options{})
-		b.goes(way{noMessages: true})
-		a.releases(lease)
-		b.goes(way{})
-		op.breaks(protocol.Mutex, op.seen().Holds[0].Token, false)
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
+		waits := b.startAttach(t.Context(), place)
+		next := c.startLock(t.Context(), engine.Options{})
+		b.setWay(way{noMessages: true})
+		a.release(lease)
+		b.setWay(way{})
+		op.breakHold(protocol.Mutex, op.inspect().Holds[0].Token, false)
 		<-waits.done
 		var refused *engine.AttachError
 		if !errors.As(waits.err, &refused) || refused.Why != engine.Broken || refused.By != operator {
 			t.Errorf("AttachWait: %v", waits.err)
 		}
-		c.releases(next.in())
-		b.gone(place)
+		c.release(next.await())
+		b.checkGone(place)
 	})
 }

@@ -15,8 +15,8 @@ import (
 // operator is the label of those that break holds and evict waiters here.
 const operator = "op"
 
-// breaks ends the hold of the name that has a token, and reports whether there was one.
-func (h *host) breaks(kind protocol.Kind, token int64, force bool) bool {
+// breakHold ends the hold of the name that has a token, and reports whether there was one.
+func (h *host) breakHold(kind protocol.Kind, token int64, force bool) bool {
 	h.t.Helper()
 	done, err := h.Break(h.t.Context(), "n", protocol.Break{Kind: kind, Token: token, By: operator, Force: force})
 	if err != nil {
@@ -25,8 +25,8 @@ func (h *host) breaks(kind protocol.Kind, token int64, force bool) bool {
 	return done
 }
 
-// seen is the state of the name.
-func (h *host) seen() protocol.Inspection {
+// inspect returns the state of the name.
+func (h *host) inspect() protocol.Inspection {
 	h.t.Helper()
 	in, err := h.Inspect(h.t.Context(), "n", protocol.Page{Holds: 100, Queue: 100})
 	if err != nil {
@@ -35,10 +35,10 @@ func (h *host) seen() protocol.Inspection {
 	return in
 }
 
-// broken waits until a lease is lost because an operator broke its hold, and returns when.
-func broken(t *testing.T, lease *engine.Lease) time.Time {
+// awaitBreak waits until a lease is lost because an operator broke its hold, and returns when.
+func awaitBreak(t *testing.T, lease *engine.Lease) time.Time {
 	t.Helper()
-	at := lost(t, lease, engine.Broken)
+	at := awaitLoss(t, lease, engine.Broken)
 	var cause *loss
 	if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.By != operator ||
 		cause.Token != lease.Token() {
@@ -47,8 +47,8 @@ func broken(t *testing.T, lease *engine.Lease) time.Time {
 	return at
 }
 
-// stops releases a lease that is lost, which says so.
-func (h *host) stops(lease interface{ Release() error }) {
+// releaseBroken releases a lease that is lost, which says so.
+func (h *host) releaseBroken(lease interface{ Release() error }) {
 	h.t.Helper()
 	var cause *loss
 	if err := lease.Release(); !errors.As(err, &cause) || cause.Why != engine.Broken || cause.By != operator {
@@ -72,44 +72,44 @@ func TestBreakLetsNextInAfterRelease(t *testing.T) {
 		"no listener":     {most: 5 * time.Second},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		if test.listens {
 			ctx, cancel := context.WithCancel(t.Context())
-			own := a.waits(ctx, engine.Options{Strict: true})
+			own := a.startLock(ctx, engine.Options{Strict: true})
 			defer func() { <-own.done }()
 			defer cancel()
 		}
-		a.goes(test.way)
+		a.setWay(test.way)
 		began := time.Now()
-		if !op.breaks(protocol.Mutex, lease.Token(), false) {
+		if !op.breakHold(protocol.Mutex, lease.Token(), false) {
 			t.Fatal("not broken")
 		}
-		if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken ||
+		if in := op.inspect(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken ||
 			in.Holds[0].By != operator {
 			t.Errorf("Inspect: %+v", in)
 		}
-		if told := broken(t, lease).Sub(began); told > test.most {
+		if told := awaitBreak(t, lease).Sub(began); told > test.most {
 			t.Errorf("told after %v", told)
 		}
 		sleep(9 * time.Second)
-		if !next.out() { // its code may still run: being told confirms nothing
+		if !next.isWaiting() { // its code may still run: being told confirms nothing
 			t.Fatal("the next got in before the release")
 		}
-		if !op.breaks(protocol.Mutex, lease.Token(), false) {
+		if !op.breakHold(protocol.Mutex, lease.Token(), false) {
 			t.Error("a replay says that there is no such hold")
 		}
 		at := time.Now()
-		a.stops(lease)
-		second := next.in()
+		a.releaseBroken(lease)
+		second := next.await()
 		if took := next.at.Sub(at); took > 0 {
 			t.Errorf("the next got in %v after the release", took)
 		}
-		if op.breaks(protocol.Mutex, lease.Token(), false) || second.Err() != nil {
+		if op.breakHold(protocol.Mutex, lease.Token(), false) || second.Err() != nil {
 			t.Error("a later break ended the next hold")
 		}
-		a.goes(way{})
-		b.releases(second)
+		a.setWay(way{})
+		b.release(second)
 	})
 }
 
@@ -118,19 +118,19 @@ func TestBreakForgedMessage(t *testing.T) {
 	for _, fixed := range []bool{false, true} {
 		bubble(t, func(t *testing.T, server *memory.Server) {
 			a := newHost(t, server)
-			lease := a.holds(engine.Options{Fixed: fixed})
+			lease := a.lock(engine.Options{Fixed: fixed})
 			began := time.Now()
 			for range 3 {
 				a.Engine.Broken(protocol.ID(lease.Owner()))
 			}
 			synctest.Wait()
-			if asked := len(a.since(began, "renew")); asked == 0 || asked > 3 {
+			if asked := len(a.requests(began, "renew")); asked == 0 || asked > 3 {
 				t.Errorf("the server was asked %d times", asked)
 			}
-			if freed := len(a.since(began, "free")); lease.Err() != nil || freed > 0 {
+			if freed := len(a.requests(began, "free")); lease.Err() != nil || freed > 0 {
 				t.Errorf("%v, %d given back", lease.Err(), freed)
 			}
-			a.releases(lease)
+			a.release(lease)
 		})
 	}
 }
@@ -149,8 +149,8 @@ func TestBreakReachesOwnClient(t *testing.T) {
 		"the answer is too late": {way: way{back: 500 * time.Millisecond}, most: 600 * time.Millisecond},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
-		a.goes(test.way)
+		lease := a.lock(engine.Options{})
+		a.setWay(test.way)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -160,8 +160,8 @@ func TestBreakReachesOwnClient(t *testing.T) {
 			t.Fatalf("Break: %v, %v; the lease: %v", done, err, lease.Err())
 		}
 		if test.force {
-			lost(t, lease, engine.Gone)
-		} else if told := broken(t, lease).Sub(began); told > test.most {
+			awaitLoss(t, lease, engine.Gone)
+		} else if told := awaitBreak(t, lease).Sub(began); told > test.most {
 			t.Errorf("told after %v", told)
 		}
 		_ = lease.Release()
@@ -173,21 +173,21 @@ func TestBreakReachesOwnClient(t *testing.T) {
 func TestBreakOfPoolsHoldIsNotPassedOn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, op := newHost(t, server), newHost(t, server)
-		first := a.waits(t.Context(), engine.Options{})
-		lease := first.in()
-		second, third := a.waits(t.Context(), engine.Options{}), a.waits(t.Context(), engine.Options{})
-		op.breaks(protocol.Mutex, lease.Token(), false)
-		broken(t, lease)
+		first := a.startLock(t.Context(), engine.Options{})
+		lease := first.await()
+		second, third := a.startLock(t.Context(), engine.Options{}), a.startLock(t.Context(), engine.Options{})
+		op.breakHold(protocol.Mutex, lease.Token(), false)
+		awaitBreak(t, lease)
 		sleep(time.Second)
-		if !second.out() || !third.out() {
+		if !second.isWaiting() || !third.isWaiting() {
 			t.Fatal("a waiter got the broken hold")
 		}
-		a.stops(lease)
-		next := second.in()
+		a.releaseBroken(lease)
+		next := second.await()
 		if next.Token() <= lease.Token() {
 			t.Errorf("token %d after %d", next.Token(), lease.Token())
 		}
-		a.releases(next)
-		a.releases(third.in())
+		a.release(next)
+		a.release(third.await())
 	})
 }

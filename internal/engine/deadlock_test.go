@@ -21,24 +21,24 @@ const (
 	reads  = true
 )
 
-// wants is a lock of a name that readers and writers use, with the check for deadlocks.
-func (h *host) wants(name string, shared bool) *engine.Lock {
+// checkedLock is a lock of a name that readers and writers use, with the check for deadlocks.
+func (h *host) checkedLock(name string, shared bool) *engine.Lock {
 	return h.Lock(protocol.Spec{Name: name, Kind: protocol.ReadWrite, Shared: shared, Label: "caller of " + name},
 		engine.Options{TTL: 15 * time.Second, DeadlockCheck: true})
 }
 
-// has takes a name that is free.
-func (h *host) has(ctx context.Context, name string, shared bool) *engine.Lease {
+// lockName takes a name that is free.
+func (h *host) lockName(ctx context.Context, name string, shared bool) *engine.Lease {
 	h.t.Helper()
-	lease, err := h.wants(name, shared).Acquire(ctx)
+	lease, err := h.checkedLock(name, shared).Acquire(ctx)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return lease
 }
 
-// waitsFor starts a goroutine that waits for a lock, and returns when it waits or is done.
-func (h *host) waitsFor(ctx context.Context, lock interface {
+// startAcquire starts a goroutine that waits for a lock, and returns when it waits or is done.
+func (h *host) startAcquire(ctx context.Context, lock interface {
 	Acquire(context.Context) (*engine.Lease, error)
 }) *waiter {
 	w := &waiter{t: h.t, done: make(chan struct{})}
@@ -56,7 +56,8 @@ func (h *host) waitsFor(ctx context.Context, lock interface {
 func (w *waiter) deadlock() *deadlock.Cycle {
 	var ended *engine.WaitEnded
 	var cycle *deadlock.Cycle
-	if w.out() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &cycle) || errors.Is(w.err, context.Canceled) {
+	if w.isWaiting() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &cycle) ||
+		errors.Is(w.err, context.Canceled) {
 		return nil
 	}
 	return cycle
@@ -66,10 +67,10 @@ func (w *waiter) deadlock() *deadlock.Cycle {
 func cycleOf(t *testing.T, server *memory.Server, n int) (hosts []*host, held []*engine.Lease, waiters []*waiter) {
 	for i := range n {
 		hosts = append(hosts, newHost(t, server))
-		held = append(held, hosts[i].has(t.Context(), name(i), writes))
+		held = append(held, hosts[i].lockName(t.Context(), name(i), writes))
 	}
 	for i := range n {
-		waiters = append(waiters, hosts[i].waitsFor(held[i].Context(), hosts[i].wants(name((i+1)%n), writes)))
+		waiters = append(waiters, hosts[i].startAcquire(held[i].Context(), hosts[i].checkedLock(name((i+1)%n), writes)))
 	}
 	return hosts, held, waiters
 }
@@ -85,7 +86,7 @@ func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
 				hosts, held, waiters := cycleOf(t, server, n)
 				sleep(10 * time.Second)
 				for i, w := range waiters {
-					if !w.out() || len(hosts[i].since(time.Time{}, "inspect")) > 0 {
+					if !w.isWaiting() || len(hosts[i].requests(time.Time{}, "inspect")) > 0 {
 						t.Errorf("waiter %d did something before a TTL", i)
 					}
 				}
@@ -96,17 +97,17 @@ func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
 					t.Fatalf("the last waiter: %v", waiters[last].err)
 				}
 				for i, w := range waiters[:last] {
-					if !w.out() {
+					if !w.isWaiting() {
 						t.Errorf("waiter %d ended with %v", i, w.err)
 					}
 				}
 				checkCycle(t, found, n)
 				for i := range n { // the victim first, then the one that waits for it
 					at := (last - i + n) % n
-					hosts[at].releases(held[at])
+					hosts[at].release(held[at])
 					if i < last {
 						next := (at - 1 + n) % n
-						hosts[next].releases(waiters[next].in())
+						hosts[next].release(waiters[next].await())
 					}
 				}
 				nothingLeft(t, server)
@@ -135,18 +136,18 @@ func checkCycle(t *testing.T, found *deadlock.Cycle, n int) {
 func TestDeadlockBehindAWaiterInFront(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", reads)
-		between := c.waitsFor(t.Context(), c.wants("n1", writes)) // holds nothing
-		first := b.waitsFor(ofB.Context(), b.wants("n0", reads))
-		second := a.waitsFor(ofA.Context(), a.wants("n1", reads))
+		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", reads)
+		between := c.startAcquire(t.Context(), c.checkedLock("n1", writes)) // holds nothing
+		first := b.startAcquire(ofB.Context(), b.checkedLock("n0", reads))
+		second := a.startAcquire(ofA.Context(), a.checkedLock("n1", reads))
 		sleep(time.Minute)
-		if second.deadlock() == nil || !first.out() || !between.out() {
+		if second.deadlock() == nil || !first.isWaiting() || !between.isWaiting() {
 			t.Fatalf("ended: %v; %v; %v", second.err, first.err, between.err)
 		}
-		a.releases(ofA)
-		b.releases(first.in())
-		b.releases(ofB)
-		c.releases(between.in())
+		a.release(ofA)
+		b.release(first.await())
+		b.release(ofB)
+		c.release(between.await())
 	})
 }
 
@@ -157,31 +158,31 @@ func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {
 		t.Run(fmt.Sprint(leases), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b := newHost(t, server), newHost(t, server)
-				ofA := a.has(t.Context(), "n0", writes)
-				ofB := b.has(t.Context(), "n1", writes)
-				lock, inner := b.wants("n0", writes), ofB
+				ofA := a.lockName(t.Context(), "n0", writes)
+				ofB := b.lockName(t.Context(), "n1", writes)
+				lock, inner := b.checkedLock("n0", writes), ofB
 				if leases == 0 {
 					lock = b.Lock(lock.Spec(), engine.Options{TTL: 15 * time.Second})
 				}
 				more := []*engine.Lease{ofB}
 				for i := 1; i < leases; i++ {
-					inner = b.has(inner.Context(), fmt.Sprint("more", i), writes)
+					inner = b.lockName(inner.Context(), fmt.Sprint("more", i), writes)
 					more = append(more, inner)
 				}
-				first := b.waitsFor(inner.Context(), lock)
-				second := a.waitsFor(ofA.Context(), a.wants("n1", writes))
+				first := b.startAcquire(inner.Context(), lock)
+				second := a.startAcquire(ofA.Context(), a.checkedLock("n1", writes))
 				places := inspect(t, server, "n0").Queue
 				if len(places[0].Under) != min(leases, 8) || places[0].More != (leases > 8) {
 					t.Errorf("evidence: %+v", places[0])
 				}
 				sleep(5 * time.Minute)
-				if (second.deadlock() != nil) != (leases == 8) || !first.out() {
+				if (second.deadlock() != nil) != (leases == 8) || !first.isWaiting() {
 					t.Errorf("%d leases: ended: %v; %v", leases, second.err, first.err)
 				}
-				a.releases(ofA)
-				b.releases(first.in())
+				a.release(ofA)
+				b.release(first.await())
 				for _, lease := range more {
-					b.releases(lease)
+					b.release(lease)
 				}
 			})
 		})
@@ -204,9 +205,9 @@ func TestDeadlockWalkIsBounded(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				h := newHost(t, server)
-				last := h.has(t.Context(), name(n-1), writes)
+				last := h.lockName(t.Context(), name(n-1), writes)
 				others := chain(t, server, n-1, name(n-1))
-				w := h.waitsFor(last.Context(), h.wants(name(0), writes))
+				w := h.startAcquire(last.Context(), h.checkedLock(name(0), writes))
 				for range 12 {
 					sleep(5 * time.Second)
 					others()
@@ -216,10 +217,10 @@ func TestDeadlockWalkIsBounded(t *testing.T) {
 				}
 				start := time.Now()
 				sleep(8 * time.Minute)
-				if asked := len(h.since(start, "inspect")); asked > 100*11 {
+				if asked := len(h.requests(start, "inspect")); asked > 100*11 {
 					t.Errorf("%d requests in 8 minutes", asked)
 				}
-				h.releases(last)
+				h.release(last)
 			})
 		})
 	}
@@ -270,14 +271,14 @@ func TestDeadlockLeaseReleasedBetweenTheWalks(t *testing.T) {
 		t.Run(fmt.Sprint(released), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				hosts, held, waiters := cycleOf(t, server, 2)
-				for len(hosts[1].since(time.Time{}, "inspect")) < 2 { // it has seen the cycle
+				for len(hosts[1].requests(time.Time{}, "inspect")) < 2 { // it has seen the cycle
 					sleep(100 * time.Millisecond)
 				}
-				hosts[released].releases(held[released])
+				hosts[released].release(held[released])
 				other := 1 - released
-				hosts[other].releases(waiters[other].in())
-				hosts[other].releases(held[other])
-				if w := waiters[released]; w.out() || !errors.Is(w.err, context.Canceled) { // with its lease
+				hosts[other].release(waiters[other].await())
+				hosts[other].release(held[other])
+				if w := waiters[released]; w.isWaiting() || !errors.Is(w.err, context.Canceled) { // with its lease
 					t.Errorf("ended with %v", w.err)
 				}
 				nothingLeft(t, server)
@@ -291,17 +292,17 @@ func TestDeadlockLeaseReleasedBetweenTheWalks(t *testing.T) {
 func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
-		first := a.waitsFor(ofA.Context(), a.wants("n1", writes))
-		a.goes(silent)
+		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
+		first := a.startAcquire(ofA.Context(), a.checkedLock("n1", writes))
+		a.setWay(silent)
 		soon := engine.Options{TTL: time.Second, DeadlockCheck: true} // it looks twice while the hold lasts
-		second := b.waitsFor(ofB.Context(), b.Lock(b.wants("n0", writes).Spec(), soon))
+		second := b.startAcquire(ofB.Context(), b.Lock(b.checkedLock("n0", writes).Spec(), soon))
 		sleep(12 * time.Second)
-		if looked := len(b.since(time.Time{}, "inspect")); !second.out() || looked < 4 {
+		if looked := len(b.requests(time.Time{}, "inspect")); !second.isWaiting() || looked < 4 {
 			t.Fatalf("after %d requests it ended with %v", looked, second.err)
 		}
-		b.releases(second.in())
-		b.releases(ofB)
+		b.release(second.await())
+		b.release(ofB)
 		if <-first.done; first.err == nil {
 			t.Error("it holds, although its lease was lost")
 		}
@@ -313,7 +314,7 @@ func TestDeadlockOfAGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second, DeadlockCheck: true}
-		ofA := a.takes(a.Lock(protocol.Spec{Name: "n1", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
+		ofA := a.try(a.Lock(protocol.Spec{Name: "n1", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
 		group := b.Group([]string{"n0", "n1", "n2"}, protocol.Spec{Kind: protocol.Mutex}, options)
 		done := make(chan error, 1)
 		go func() {
@@ -324,12 +325,12 @@ func TestDeadlockOfAGroup(t *testing.T) {
 			done <- err
 		}()
 		sleep(time.Millisecond)
-		first := a.waitsFor(ofA.Context(), a.Lock(protocol.Spec{Name: "n0", Kind: protocol.Mutex}, options))
+		first := a.startAcquire(ofA.Context(), a.Lock(protocol.Spec{Name: "n0", Kind: protocol.Mutex}, options))
 		sleep(time.Minute)
 		if found := first.deadlock(); found == nil || len(found.Members) != 2 {
 			t.Fatalf("ended with %v", first.err)
 		}
-		a.releases(ofA)
+		a.release(ofA)
 		if err := <-done; err != nil {
 			t.Errorf("the group: %v", err)
 		}
@@ -342,25 +343,25 @@ func TestDeadlockOfAGroup(t *testing.T) {
 func TestDeadlockCheckCostsNothingWithoutLeases(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
 		var waiters []*waiter
 		for range 3 {
-			waiters = append(waiters, b.waitsFor(t.Context(), b.wants("n0", writes)))
-			waiters = append(waiters, b.waitsFor(ofB.Context(),
-				b.Lock(b.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
+			waiters = append(waiters, b.startAcquire(t.Context(), b.checkedLock("n0", writes)))
+			waiters = append(waiters, b.startAcquire(ofB.Context(),
+				b.Lock(b.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
 		}
 		if places := len(inspect(t, server, "n0").Queue); places != 1 {
 			t.Errorf("%d places for one pool", places)
 		}
 		sleep(5 * time.Minute)
-		if asked := b.since(time.Time{}, "inspect"); len(asked) > 0 {
+		if asked := b.requests(time.Time{}, "inspect"); len(asked) > 0 {
 			t.Errorf("%d inspections", len(asked))
 		}
-		a.releases(ofA)
+		a.release(ofA)
 		for _, w := range waiters {
-			b.releases(w.in())
+			b.release(w.await())
 		}
-		b.releases(ofB)
+		b.release(ofB)
 	})
 }
 
@@ -371,15 +372,15 @@ func TestDeadlocksTellsWhatIsThere(t *testing.T) {
 		_, _, waiters := cycleOf(t, server, 3)
 		operator := newHost(t, server)
 		other := newHost(t, server)
-		lease := other.has(t.Context(), "alone", writes)
-		waits := other.waitsFor(lease.Context(), other.wants("n1", writes)) // part of no cycle
+		lease := other.lockName(t.Context(), "alone", writes)
+		waits := other.startAcquire(lease.Context(), other.checkedLock("n1", writes)) // part of no cycle
 		found, err := operator.Deadlocks(t.Context())
 		if err != nil || len(found) != 1 {
 			t.Fatalf("found %v, %v", found, err)
 		}
 		checkCycle(t, found[0], 3)
 		for i, w := range append(waiters, waits) {
-			if !w.out() {
+			if !w.isWaiting() {
 				t.Errorf("waiter %d ended with %v", i, w.err)
 			}
 		}
@@ -397,7 +398,7 @@ func TestDeadlocksTellsWhatIsThere(t *testing.T) {
 func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
 		var warnings strings.Builder
 		denied := engine.New(blind{server.Connect("test")}, engine.Config{
 			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.NewTextHandler(&warnings, nil)), Closed: errClosed,
@@ -405,19 +406,19 @@ func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 		})
 		defer denied.Close()
 		c := &host{Engine: denied, t: t}
-		ofC := c.has(t.Context(), "n2", writes)
-		w := c.waitsFor(ofC.Context(), c.wants("n0", writes))
+		ofC := c.lockName(t.Context(), "n2", writes)
+		w := c.startAcquire(ofC.Context(), c.checkedLock("n0", writes))
 		sleep(5 * time.Minute)
-		if !w.out() {
+		if !w.isWaiting() {
 			t.Errorf("it ended with %v", w.err)
 		}
 		if _, err := denied.Deadlocks(t.Context()); err == nil {
 			t.Error("Deadlocks was not refused")
 		}
-		a.releases(ofA)
-		c.releases(w.in())
-		c.releases(ofC)
-		b.releases(ofB)
+		a.release(ofA)
+		c.release(w.await())
+		c.release(ofC)
+		b.release(ofB)
 		if n := strings.Count(warnings.String(), "looking for a deadlock"); n < 3 || n > 9 {
 			t.Errorf("%d warnings in 5 minutes", n)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// detaches lets a lease leave the process.
-func (h *host) detaches(lease *engine.Lease) engine.Detached {
+// detach lets a lease leave the process.
+func (h *host) detach(lease *engine.Lease) engine.Detached {
 	h.t.Helper()
 	all, err := lease.Detach()
 	if err != nil {
@@ -22,8 +22,8 @@ func (h *host) detaches(lease *engine.Lease) engine.Detached {
 	return all[0]
 }
 
-// attaches takes a lease up.
-func (h *host) attaches(d engine.Detached) *engine.Lease {
+// attach takes a lease up.
+func (h *host) attach(d engine.Detached) *engine.Lease {
 	h.t.Helper()
 	lease, err := h.Attach(h.t.Context(), d)
 	if err != nil {
@@ -32,18 +32,18 @@ func (h *host) attaches(d engine.Detached) *engine.Lease {
 	return lease
 }
 
-// free reports whether another process could take the mutex now. It leaves it free.
-func (h *host) free() bool {
+// isFree reports whether another process could take the mutex now. It leaves it free.
+func (h *host) isFree() bool {
 	lease, err := h.mutex(engine.Options{}).Try(h.t.Context())
 	if err != nil {
 		return false
 	}
-	h.releases(lease)
+	h.release(lease)
 	return true
 }
 
-// cannot fails unless an error says why a hold cannot be attached.
-func cannot(t *testing.T, err error, why engine.Why, by string) {
+// checkAttachError fails unless an error says why a hold cannot be attached.
+func checkAttachError(t *testing.T, err error, why engine.Why, by string) {
 	t.Helper()
 	var refused *engine.AttachError
 	if !errors.As(err, &refused) || refused.Why != why || refused.By != by {
@@ -55,11 +55,11 @@ func cannot(t *testing.T, err error, why engine.Why, by string) {
 func TestDetachedHoldEndsByItself(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		sleep(7 * time.Second) // renewed after 5
 		until := lease.Until()
 		left := time.Now()
-		a.detaches(lease)
+		a.detach(lease)
 		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
 			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
 		}
@@ -70,14 +70,14 @@ func TestDetachedHoldEndsByItself(t *testing.T) {
 			t.Errorf("Check: %v", err)
 		}
 		sleep(time.Until(until))
-		if b.free() {
+		if b.isFree() {
 			t.Error("free before its end")
 		}
 		sleep(margin(15*time.Second) + time.Millisecond)
-		if !b.free() {
+		if !b.isFree() {
 			t.Error("held after its end")
 		}
-		if n := len(a.since(left, "")); n > 0 {
+		if n := len(a.requests(left, "")); n > 0 {
 			t.Errorf("%d requests after Detach", n)
 		}
 	})
@@ -88,22 +88,22 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const ttl = 15 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
-		d := a.detaches(a.holds(engine.Options{}))
+		d := a.detach(a.lock(engine.Options{}))
 		sleep(10 * time.Second)
-		b.goes(way{there: 100 * time.Millisecond, back: 700 * time.Millisecond})
+		b.setWay(way{there: 100 * time.Millisecond, back: 700 * time.Millisecond})
 		sent := time.Now()
-		lease := b.attaches(d)
+		lease := b.attach(d)
 		if got, want := lease.Until(), sent.Add(ttl-margin(ttl)); !got.Equal(want) {
 			t.Errorf("trusted until %v after the sending, want %v", got.Sub(sent), want.Sub(sent))
 		}
-		b.goes(way{})
+		b.setWay(way{})
 		sleep(time.Hour)
 		if err := lease.Err(); err != nil {
 			t.Error(err)
 		}
-		b.goes(silent)
+		b.setWay(silent)
 		silentSince := time.Now()
-		if at := lost(t, lease, engine.Expired); at.Sub(silentSince) > ttl {
+		if at := awaitLoss(t, lease, engine.Expired); at.Sub(silentSince) > ttl {
 			t.Errorf("lost after %v", at.Sub(silentSince))
 		}
 	})
@@ -113,9 +113,9 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 func TestAttachWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		d := a.detaches(a.holds(engine.Options{}))
+		d := a.detach(a.lock(engine.Options{}))
 		for name, bad := range map[string]way{"silent": silent, "answers are lost": {noAnswers: true}} {
-			b.goes(bad)
+			b.setWay(bad)
 			began := time.Now()
 			_, err := b.Attach(t.Context(), d)
 			var failure *protocol.Failure
@@ -125,14 +125,14 @@ func TestAttachWithoutAnswer(t *testing.T) {
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("%s: it took %v", name, took)
 			}
-			b.goes(way{})
+			b.setWay(way{})
 		}
 		left := time.Now().Add(1)
 		sleep(time.Second)
-		if n := len(b.since(left, "")); n > 0 {
+		if n := len(b.requests(left, "")); n > 0 {
 			t.Errorf("%d requests after an Attach that failed", n)
 		}
-		b.releases(b.attaches(d))
+		b.release(b.attach(d))
 	})
 }
 
@@ -144,23 +144,23 @@ func TestDetachPromotesTheNextWaiter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := a.waits(t.Context(), engine.Options{})
+		next := a.startLock(t.Context(), engine.Options{})
 		sleep(1)
 		asked := time.Now()
-		d := a.detaches(lease)
+		d := a.detach(lease)
 		synctest.Wait()
-		if n := len(a.since(asked, "ask")); n == 0 || !next.out() {
+		if n := len(a.requests(asked, "ask")); n == 0 || !next.isWaiting() {
 			t.Errorf("%d asks after Detach", n)
 		}
-		a.releases(a.attaches(d))
-		a.releases(next.in())
+		a.release(a.attach(d))
+		a.release(next.await())
 	})
 }
 
 func TestDetachAndAttachRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		entered, err := a.mutex(engine.Options{}).Acquire(lease.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -168,8 +168,8 @@ func TestDetachAndAttachRefused(t *testing.T) {
 		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil || entered.Err() != nil {
 			t.Errorf("entered: %v, then %v and %v", err, lease.Err(), entered.Err())
 		}
-		a.releases(lease)
-		d := a.detaches(entered) // the last entry
+		a.release(lease)
+		d := a.detach(entered) // the last entry
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var ended *engine.WaitEnded
@@ -187,16 +187,16 @@ func TestDetachAndAttachRefused(t *testing.T) {
 		if _, err := b.Attach(t.Context(), other); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("of another protocol: %v", err)
 		}
-		again := b.attaches(d)
-		b.goes(silent)
-		lost(t, again, engine.Expired)
+		again := b.attach(d)
+		b.setWay(silent)
+		awaitLoss(t, again, engine.Expired)
 		var cause *loss
 		if _, err := again.Detach(); !errors.As(err, &cause) {
 			t.Errorf("lost: %v", err)
 		}
-		b.goes(way{})
+		b.setWay(way{})
 		sleep(time.Minute)
-		closed := b.holds(engine.Options{})
+		closed := b.lock(engine.Options{})
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
@@ -211,12 +211,12 @@ func TestAttachAfterMaxHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const most = 10 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
-		d := a.detaches(a.holds(engine.Options{TTL: most, MaxHold: most}))
+		d := a.detach(a.lock(engine.Options{TTL: most, MaxHold: most}))
 		sleep(most - 10*time.Millisecond)
 		sent := time.Now()
 		_, err := b.Attach(t.Context(), d)
-		cannot(t, err, engine.Gone, "")
-		if n := len(b.since(sent, "renew")); n > 0 {
+		checkAttachError(t, err, engine.Gone, "")
+		if n := len(b.requests(sent, "renew")); n > 0 {
 			t.Errorf("%d renewals", n)
 		}
 	})
@@ -228,7 +228,7 @@ func (h *host) rw(shared bool) *engine.Lock {
 		engine.Options{TTL: 15 * time.Second})
 }
 
-func (h *host) takes(l *engine.Lock) *engine.Lease {
+func (h *host) try(l *engine.Lock) *engine.Lease {
 	h.t.Helper()
 	lease, err := l.Try(h.t.Context())
 	if err != nil {
@@ -241,8 +241,8 @@ func (h *host) takes(l *engine.Lock) *engine.Lease {
 func TestAttachClosedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		d := a.detaches(a.holds(engine.Options{}))
-		b.goes(way{back: 500 * time.Millisecond})
+		d := a.detach(a.lock(engine.Options{}))
+		b.setWay(way{back: 500 * time.Millisecond})
 		done := make(chan error, 1)
 		go func() {
 			_, err := b.Attach(t.Context(), d)
@@ -255,7 +255,7 @@ func TestAttachClosedMeanwhile(t *testing.T) {
 		if err := <-done; !errors.Is(err, errClosed) {
 			t.Errorf("got %v", err)
 		}
-		c.releases(c.attaches(d))
+		c.release(c.attach(d))
 	})
 }
 
@@ -266,23 +266,23 @@ func TestAttachedHoldIsNotPassedOn(t *testing.T) {
 		a, b := newHost(t, server), newHost(t, server)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		outer := a.holds(engine.Options{})
-		w1, w2 := b.waits(ctx, engine.Options{}), b.waits(ctx, engine.Options{})
-		a.releases(outer)
-		first := w1.in() // its grant has a block of tokens, as another goroutine waits
-		d := b.detaches(first)
-		here, there := b.attaches(d), a.attaches(d)
-		if !w2.out() {
+		outer := a.lock(engine.Options{})
+		w1, w2 := b.startLock(ctx, engine.Options{}), b.startLock(ctx, engine.Options{})
+		a.release(outer)
+		first := w1.await() // its grant has a block of tokens, as another goroutine waits
+		d := b.detach(first)
+		here, there := b.attach(d), a.attach(d)
+		if !w2.isWaiting() {
 			t.Fatal("the waiter has the detached hold")
 		}
-		b.releases(here)
-		second := w2.in()
+		b.release(here)
+		second := w2.await()
 		if second.Token() <= first.Token() || second.Owner() == first.Owner() {
 			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(),
 				second.Owner())
 		}
-		lost(t, there, engine.Gone)
-		b.releases(second)
+		awaitLoss(t, there, engine.Gone)
+		b.release(second)
 	})
 }
 
@@ -295,31 +295,31 @@ func TestDetachReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		two := a.takes(a.rw(true)) // joins
+		two := a.try(a.rw(true)) // joins
 		if one.Token() != two.Token() {
 			t.Fatal("they do not share a hold")
 		}
 		if _, err := one.Detach(); !errors.Is(err, engine.ErrShared) || one.Err() != nil || two.Err() != nil {
 			t.Errorf("%v, then %v and %v", err, one.Err(), two.Err())
 		}
-		a.releases(one)
-		d := a.detaches(two)
-		three := a.takes(a.rw(true))
+		a.release(one)
+		d := a.detach(two)
+		three := a.try(a.rw(true))
 		if three.Token() == two.Token() {
 			t.Error("a reader joined a hold that had left")
 		}
-		again := b.attaches(d)
-		if four := b.takes(b.rw(true)); four.Token() == again.Token() {
+		again := b.attach(d)
+		if four := b.try(b.rw(true)); four.Token() == again.Token() {
 			t.Error("a reader joined an attached hold")
 		} else {
-			b.releases(four)
+			b.release(four)
 		}
-		a.releases(three)
+		a.release(three)
 		if _, err := a.rw(false).Try(t.Context()); err == nil {
 			t.Error("a writer is in beside the attached reader")
 		}
-		b.releases(again)
-		a.releases(a.takes(a.rw(false)))
+		b.release(again)
+		a.release(a.try(a.rw(false)))
 	})
 }
 
@@ -329,8 +329,8 @@ func TestDetachWaitsForALateAsk(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		l := a.mutex(engine.Options{Strict: true})
-		a.lead(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
-			a.lead(nil) // for the next ask
+		a.setAsks(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+			a.setAsks(nil) // for the next ask
 			time.AfterFunc(900*time.Millisecond, func() { _, _ = r.Ask(context.Background(), ask) })
 			return protocol.Answer{}, &protocol.Failure{Op: "ask", Reason: protocol.Unreachable, Unknown: true,
 				Err: errors.New("broken")}
@@ -340,7 +340,7 @@ func TestDetachWaitsForALateAsk(t *testing.T) {
 		if err != nil || time.Since(asked) > 500*time.Millisecond {
 			t.Fatalf("%v after %v", err, time.Since(asked))
 		}
-		b.releases(b.attaches(a.detaches(lease)))
+		b.release(b.attach(a.detach(lease)))
 		sleep(2 * time.Second)
 		nothingLeft(t, server)
 	})
@@ -353,17 +353,17 @@ func TestDetachFixedProlonged(t *testing.T) {
 		const ttl, drift = 30 * time.Second, time.Second
 		a, b := newHost(t, server), newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{TTL: ttl, Fixed: true})
+		lease := a.lock(engine.Options{TTL: ttl, Fixed: true})
 		var end time.Time
 		for range 3 {
 			<-time.After(20 * time.Second)
-			a.extends(lease)
+			a.extend(lease)
 			end = time.Now().Add(ttl - margin(ttl))
 			<-time.After(5 * time.Second)
 			for range 2 {
-				d := a.detaches(lease)
+				d := a.detach(lease)
 				a, b = b, a
-				lease = a.attaches(d)
+				lease = a.attach(d)
 				if until := lease.Until(); until.After(end) || until.Before(end.Add(-drift)) {
 					t.Errorf("after %v trusted until %v, want some %v", time.Since(granted), until.Sub(granted),
 						end.Sub(granted))
@@ -371,6 +371,6 @@ func TestDetachFixedProlonged(t *testing.T) {
 				end = lease.Until()
 			}
 		}
-		a.releases(lease)
+		a.release(lease)
 	})
 }

@@ -30,7 +30,7 @@ func TestDetachGroup(t *testing.T) {
 		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil {
 			t.Errorf("entered: %v, then %v", err, lease.Err())
 		}
-		a.releases(entered)
+		a.release(entered)
 		all, err := lease.Detach()
 		if err != nil || len(all) != 2 {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestDetachGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(b.since(sent, "renew")); n != 1 {
+		if n := len(b.requests(sent, "renew")); n != 1 {
 			t.Errorf("%d requests", n)
 		}
 		for name, token := range lease.Tokens() {
@@ -55,14 +55,14 @@ func TestDetachGroup(t *testing.T) {
 		if err != nil || inner.Token() != again.Tokens()["n"] {
 			t.Errorf("under its context: %v", err)
 		}
-		b.releases(inner)
+		b.release(inner)
 		sleep(time.Minute)
 		if err := again.Release(); err != nil {
 			t.Error(err)
 		}
 		var part *engine.PartError
 		_, err = b.AttachGroup(t.Context(), all)
-		if cannot(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
+		if checkAttachError(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
 			t.Errorf("which part: %v", err)
 		}
 	})
@@ -85,7 +85,7 @@ func TestDetachGroupSlowObserver(t *testing.T) {
 		defer e.Close()
 		options := engine.Options{TTL: 15 * time.Second}
 		spec := protocol.Spec{Name: "b", Kind: protocol.Mutex}
-		before := other.takes(other.Lock(spec, options))
+		before := other.try(other.Lock(spec, options))
 		var group *engine.GroupLease
 		grouped, in := make(chan error), make(chan error)
 		go func() {
@@ -94,7 +94,7 @@ func TestDetachGroupSlowObserver(t *testing.T) {
 			grouped <- err
 		}()
 		synctest.Wait() // it has a, and waits for b in a pool
-		other.releases(before)
+		other.release(before)
 		if err := <-grouped; err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// evicts takes a ticket out of the queue, and reports whether it had a place there.
-func (h *host) evicts(kind protocol.Kind, id protocol.ID) bool {
+// evict takes a ticket out of the queue, and reports whether it had a place there.
+func (h *host) evict(kind protocol.Kind, id protocol.ID) bool {
 	h.t.Helper()
 	done, err := h.Evict(h.t.Context(), "n", kind, id, operator)
 	if err != nil {
@@ -22,8 +22,8 @@ func (h *host) evicts(kind protocol.Kind, id protocol.ID) bool {
 	return done
 }
 
-// evicted waits until the goroutine learns that it was taken out of the queue.
-func (w *waiter) evicted() {
+// awaitEviction waits until the goroutine learns that it was taken out of the queue.
+func (w *waiter) awaitEviction() {
 	w.t.Helper()
 	select {
 	case <-w.done:
@@ -49,35 +49,35 @@ func TestEvictEndsWait(t *testing.T) {
 		"no message": {way: way{noMessages: true}, most: 7 * time.Second},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		out, next := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
-		places := op.seen().Queue
-		b.goes(test.way)
+		lease := a.lock(engine.Options{})
+		out, next := b.startLock(t.Context(), engine.Options{}), c.startLock(t.Context(), engine.Options{})
+		places := op.inspect().Queue
+		b.setWay(test.way)
 		at := time.Now()
-		if !op.evicts(protocol.Mutex, places[0].ID) {
+		if !op.evict(protocol.Mutex, places[0].ID) {
 			t.Fatal("not evicted")
 		}
-		if left := op.seen().Queue; len(left) != 1 || left[0].ID != places[1].ID {
+		if left := op.inspect().Queue; len(left) != 1 || left[0].ID != places[1].ID {
 			t.Errorf("the queue is %+v", left)
 		}
 		// Once it is told, its process frees the ticket, and the server forgets it.
-		if test.way.noMessages && !op.evicts(protocol.Mutex, places[0].ID) {
+		if test.way.noMessages && !op.evict(protocol.Mutex, places[0].ID) {
 			t.Error("a replay says that the ticket never waited")
 		}
-		out.evicted()
+		out.awaitEviction()
 		if took := out.at.Sub(at); took > test.most {
 			t.Errorf("told after %v", took)
 		}
-		b.goes(way{})
-		a.releases(lease)
-		second := next.in()
-		if op.evicts(protocol.Mutex, places[1].ID) || second.Err() != nil {
+		b.setWay(way{})
+		a.release(lease)
+		second := next.await()
+		if op.evict(protocol.Mutex, places[1].ID) || second.Err() != nil {
 			t.Error("a holder was evicted")
 		}
-		c.releases(second)
+		c.release(second)
 		sleep(time.Minute)
 		nothingLeft(t, server)
-		if op.evicts(protocol.Mutex, places[0].ID) {
+		if op.evict(protocol.Mutex, places[0].ID) {
 			t.Error("the ticket is remembered for ever")
 		}
 	})
@@ -91,10 +91,10 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 	}
 	for name, test := range map[string]func(t *testing.T, a *host) (done func() bool, call func() error){
 		"Evict": func(t *testing.T, a *host) (func() bool, func() error) {
-			a.holds(engine.Options{})
-			w := a.waits(t.Context(), engine.Options{Strict: true})
-			return func() bool { return !w.out() }, func() error {
-				_, err := a.Evict(t.Context(), "n", protocol.Mutex, a.seen().Queue[0].ID, operator)
+			a.lock(engine.Options{})
+			w := a.startLock(t.Context(), engine.Options{Strict: true})
+			return func() bool { return !w.isWaiting() }, func() error {
+				_, err := a.Evict(t.Context(), "n", protocol.Mutex, a.inspect().Queue[0].ID, operator)
 				return err
 			}
 		},
@@ -111,13 +111,13 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 			return func() bool { return len(in) == 1 }, func() error { return permits(a, 1).Resize(t.Context(), 2) }
 		},
 		"DropPlace": func(t *testing.T, a *host) (func() bool, func() error) {
-			a.holds(engine.Options{})
-			place := a.place(time.Minute)
-			w := a.waitsAt(t.Context(), place)
-			return func() bool { return !w.out() }, func() error { return a.DropPlace(t.Context(), place) }
+			a.lock(engine.Options{})
+			place := a.keepPlace(time.Minute)
+			w := a.startAttach(t.Context(), place)
+			return func() bool { return !w.isWaiting() }, func() error { return a.DropPlace(t.Context(), place) }
 		},
 		"DropDetached": func(t *testing.T, a *host) (func() bool, func() error) {
-			detached, err := a.holds(engine.Options{}).Detach()
+			detached, err := a.lock(engine.Options{}).Detach()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a := newHost(t, server)
 				done, call := test(t, a)
-				a.goes(way{noMessages: true})
+				a.setWay(way{noMessages: true})
 				if err := call(); err != nil {
 					t.Fatal(err)
 				}
@@ -150,16 +150,16 @@ func TestEvictBeforeAnswer(t *testing.T) {
 	for _, w := range []way{{back: 100 * time.Millisecond}, {noAnswers: true}} {
 		bubble(t, func(t *testing.T, server *memory.Server) {
 			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
-			b.goes(w)
-			out := b.waits(t.Context(), engine.Options{})
-			if !op.evicts(protocol.Mutex, op.seen().Queue[0].ID) {
+			lease := a.lock(engine.Options{})
+			b.setWay(w)
+			out := b.startLock(t.Context(), engine.Options{})
+			if !op.evict(protocol.Mutex, op.inspect().Queue[0].ID) {
 				t.Fatal("not evicted")
 			}
 			sleep(50 * time.Millisecond)
-			b.goes(way{})
-			out.evicted()
-			a.releases(lease)
+			b.setWay(way{})
+			out.awaitEviction()
+			a.release(lease)
 		})
 	}
 }
@@ -168,15 +168,15 @@ func TestEvictBeforeAnswer(t *testing.T) {
 func TestEvictAsContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
-		leads, follows := b.waits(ctx, engine.Options{}), b.waits(t.Context(), engine.Options{})
-		b.goes(way{noMessages: true})
-		op.evicts(protocol.Mutex, op.seen().Queue[0].ID)
+		leads, follows := b.startLock(ctx, engine.Options{}), b.startLock(t.Context(), engine.Options{})
+		b.setWay(way{noMessages: true})
+		op.evict(protocol.Mutex, op.inspect().Queue[0].ID)
 		cancel()
 		<-leads.done
-		b.goes(way{})
-		follows.evicted() // it went on with the ticket
-		a.releases(lease)
+		b.setWay(way{})
+		follows.awaitEviction() // it went on with the ticket
+		a.release(lease)
 	})
 }

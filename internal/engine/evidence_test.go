@@ -18,28 +18,28 @@ import (
 func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofB, once := b.has(t.Context(), "n1", writes), a.has(t.Context(), "n0", writes)
-		pooled := a.Lock(a.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
-		last, next := a.waitsFor(t.Context(), pooled), a.waitsFor(t.Context(), pooled)
-		a.releases(once)
-		ofA := last.in() // it may pass on: tokens are reserved
+		ofB, once := b.lockName(t.Context(), "n1", writes), a.lockName(t.Context(), "n0", writes)
+		pooled := a.Lock(a.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
+		last, next := a.startAcquire(t.Context(), pooled), a.startAcquire(t.Context(), pooled)
+		a.release(once)
+		ofA := last.await() // it may pass on: tokens are reserved
 		detached := context.WithoutCancel(ofA.Context())
-		first := a.waitsFor(detached, a.wants("n1", writes))
+		first := a.startAcquire(detached, a.checkedLock("n1", writes))
 		before := inspect(t, server, "n0").Holds[0].ID
-		a.releases(ofA)
-		held := next.in()
+		a.release(ofA)
+		held := next.await()
 		if after := inspect(t, server, "n0").Holds[0].ID; after == before {
 			t.Error("the hold was passed on")
 		}
-		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // waits for next, which waits for nothing
+		second := b.startAcquire(ofB.Context(), b.checkedLock("n0", writes)) // waits for next, which waits for nothing
 		sleep(5 * time.Minute)
-		if !first.out() || !second.out() {
+		if !first.isWaiting() || !second.isWaiting() {
 			t.Errorf("ended: %v, %v", first.err, second.err)
 		}
-		a.releases(held)
-		b.releases(second.in())
-		b.releases(ofB)
-		a.releases(first.in())
+		a.release(held)
+		b.release(second.await())
+		b.release(ofB)
+		a.release(first.await())
 	})
 }
 
@@ -48,26 +48,26 @@ func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
 func TestDeadlockAttemptIsNotPassedOn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
 		bound, cancel := ofA.Bind(t.Context())
-		first := a.waitsFor(bound, a.wants("n1", writes))
-		next := a.waitsFor(t.Context(), a.wants("n1", writes))
+		first := a.startAcquire(bound, a.checkedLock("n1", writes))
+		next := a.startAcquire(t.Context(), a.checkedLock("n1", writes))
 		cancel()
-		if first.out() || !errors.Is(first.err, context.Canceled) {
+		if first.isWaiting() || !errors.Is(first.err, context.Canceled) {
 			t.Errorf("it ended with %v", first.err)
 		}
-		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // for what waits for nobody
+		second := b.startAcquire(ofB.Context(), b.checkedLock("n0", writes)) // for what waits for nobody
 		sleep(5 * time.Minute)
-		if !second.out() || !next.out() {
+		if !second.isWaiting() || !next.isWaiting() {
 			t.Fatalf("ended: %v, %v", second.err, next.err)
 		}
 		if found, err := b.Deadlocks(t.Context()); len(found) > 0 || err != nil {
 			t.Errorf("told %v, %v", found, err)
 		}
-		a.releases(ofA)
-		b.releases(second.in())
-		b.releases(ofB)
-		a.releases(next.in())
+		a.release(ofA)
+		b.release(second.await())
+		b.release(ofB)
+		a.release(next.await())
 	})
 }
 
@@ -76,9 +76,9 @@ func TestDeadlockAttemptIsNotPassedOn(t *testing.T) {
 func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 	for how, end := range map[string]func(*host, *engine.Lease) func(){
 		"entered": func(h *host, lease *engine.Lease) func() {
-			entry := h.has(lease.Context(), "n0", writes)
-			h.releases(lease)
-			return func() { h.releases(entry) }
+			entry := h.lockName(lease.Context(), "n0", writes)
+			h.release(lease)
+			return func() { h.release(entry) }
 		},
 		"detached": func(h *host, lease *engine.Lease) func() {
 			all, err := lease.Detach()
@@ -89,23 +89,24 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			return func() { h.releases(again) }
+			return func() { h.release(again) }
 		},
 		"read by others": func(h *host, lease *engine.Lease) func() {
-			other := h.has(h.t.Context(), "n0", reads) // joins the hold, which is young
+			other := h.lockName(h.t.Context(), "n0", reads) // joins the hold, which is young
 			if other.Token() != lease.Token() {
 				h.t.Error("it is another hold")
 			}
-			h.releases(lease)
-			return func() { h.releases(other) }
+			h.release(lease)
+			return func() { h.release(other) }
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b := newHost(t, server), newHost(t, server)
-				ofA, ofB := a.has(t.Context(), "n0", how == "read by others"), b.has(t.Context(), "n1", writes)
-				first := a.waitsFor(context.WithoutCancel(ofA.Context()), a.wants("n1", writes))
-				second := b.waitsFor(ofB.Context(), b.wants("n0", writes))
+				ofA, ofB := a.lockName(t.Context(), "n0", how == "read by others"), b.lockName(t.Context(), "n1",
+					writes)
+				first := a.startAcquire(context.WithoutCancel(ofA.Context()), a.checkedLock("n1", writes))
+				second := b.startAcquire(ofB.Context(), b.checkedLock("n0", writes))
 				if under := inspect(t, server, "n1").Queue[0].Under; len(under) != 1 || under[0].Name != "n0" {
 					t.Errorf("evidence before: %v", under)
 				}
@@ -115,13 +116,13 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 					t.Errorf("the queue after: %+v", queue)
 				}
 				sleep(5 * time.Minute)
-				if !first.out() || !second.out() {
+				if !first.isWaiting() || !second.isWaiting() {
 					t.Errorf("ended: %v, %v", first.err, second.err)
 				}
 				release()
-				b.releases(second.in())
-				b.releases(ofB)
-				a.releases(first.in())
+				b.release(second.await())
+				b.release(ofB)
+				a.release(first.await())
 			})
 		})
 	}
@@ -132,20 +133,20 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 func TestDeadlockEvidenceNamesWhatKeepsOthersOut(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		outer := a.has(t.Context(), "n0", writes)
-		foreign := b.has(outer.Context(), "n1", writes)
+		outer := a.lockName(t.Context(), "n0", writes)
+		foreign := b.lockName(outer.Context(), "n1", writes)
 		permit, err := a.Lock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2},
 			engine.Options{TTL: time.Minute}).
 			Weigh(1).Acquire(foreign.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		over := a.has(permit.Context(), "n2", writes)
-		inner := a.has(over.Context(), "n3", reads)
-		entered := a.has(inner.Context(), "n3", reads)
+		over := a.lockName(permit.Context(), "n2", writes)
+		inner := a.lockName(over.Context(), "n3", reads)
+		entered := a.lockName(inner.Context(), "n3", reads)
 		under := context.WithoutCancel(entered.Context())
-		a.releases(over)
-		w := a.waitsFor(under, a.wants("n1", writes))
+		a.release(over)
+		w := a.startAcquire(under, a.checkedLock("n1", writes))
 		var names []string
 		for _, lease := range inspect(t, server, "n1").Queue[0].Under {
 			names = append(names, lease.Name)
@@ -153,10 +154,10 @@ func TestDeadlockEvidenceNamesWhatKeepsOthersOut(t *testing.T) {
 		if want := []string{"n3", "n0"}; !slices.Equal(names, want) {
 			t.Errorf("evidence names %q, want %q", names, want)
 		}
-		b.releases(foreign)
-		a.releases(w.in())
+		b.release(foreign)
+		a.release(w.await())
 		for _, lease := range []*engine.Lease{entered, inner, permit, outer} {
-			a.releases(lease)
+			a.release(lease)
 		}
 	})
 }

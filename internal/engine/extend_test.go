@@ -16,24 +16,24 @@ const extendTTL = 15 * time.Second
 
 var fixed = engine.Options{Fixed: true}
 
-// extends extends a lease, which must work.
-func (h *host) extends(lease interface{ Extend(context.Context) error }) {
+// extend extends a lease, which must work.
+func (h *host) extend(lease interface{ Extend(context.Context) error }) {
 	h.t.Helper()
 	if err := lease.Extend(h.t.Context()); err != nil {
 		h.t.Errorf("Extend: %v", err)
 	}
 }
 
-// trusted fails unless a lease is trusted until a moment.
-func trusted(t *testing.T, lease interface{ Until() time.Time }, want time.Time) {
+// checkTrust fails unless a lease is trusted until a moment.
+func checkTrust(t *testing.T, lease interface{ Until() time.Time }, want time.Time) {
 	t.Helper()
 	if got := lease.Until(); !got.Equal(want) {
 		t.Errorf("trusted for %v, want %v", time.Until(got), time.Until(want))
 	}
 }
 
-// noAnswer fails unless err says that no answer came.
-func noAnswer(t *testing.T, err error) {
+// checkNoAnswer fails unless err says that no answer came.
+func checkNoAnswer(t *testing.T, err error) {
 	t.Helper()
 	var failure *protocol.Failure
 	if ended := (*engine.WaitEnded)(nil); errors.As(err, &ended) { // ctx ended before
@@ -48,14 +48,14 @@ func noAnswer(t *testing.T, err error) {
 func TestLeaseExtendTrustsFromItsSending(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
+		lease := a.lock(fixed)
 		sleep(10 * time.Second)
-		a.goes(way{there: 300 * time.Millisecond, back: 600 * time.Millisecond})
+		a.setWay(way{there: 300 * time.Millisecond, back: 600 * time.Millisecond})
 		sent := time.Now()
-		if a.extends(lease); time.Since(sent) != 900*time.Millisecond {
+		if a.extend(lease); time.Since(sent) != 900*time.Millisecond {
 			t.Errorf("Extend took %v", time.Since(sent))
 		}
-		trusted(t, lease, sent.Add(extendTTL-margin(extendTTL)))
+		checkTrust(t, lease, sent.Add(extendTTL-margin(extendTTL)))
 	})
 }
 
@@ -78,17 +78,17 @@ func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
 		"of the shortest": {silent, 120 * time.Millisecond, 0, 20 * time.Millisecond},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
-		lease := a.holds(engine.Options{Fixed: true, TTL: test.ttl})
+		lease := a.lock(engine.Options{Fixed: true, TTL: test.ttl})
 		want := lease.Until()
 		sleep(test.after)
-		a.goes(test.way)
+		a.setWay(test.way)
 		began := time.Now()
-		noAnswer(t, lease.Extend(t.Context()))
+		checkNoAnswer(t, lease.Extend(t.Context()))
 		if took := time.Since(began); took != test.takes {
 			t.Errorf("Extend took %v, want %v", took, test.takes)
 		}
-		trusted(t, lease, want)
-		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+		checkTrust(t, lease, want)
+		if end := awaitLoss(t, lease, engine.Expired); !end.Equal(want) {
 			t.Errorf("ended %v late", end.Sub(want))
 		}
 		var cause *loss
@@ -96,7 +96,7 @@ func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
 			t.Error("the loss does not say why it was not extended")
 		}
 		sleep(time.Minute)
-		if n := len(a.since(began, "renew")); n != 1 {
+		if n := len(a.requests(began, "renew")); n != 1 {
 			t.Errorf("%d requests", n)
 		}
 	})
@@ -107,17 +107,17 @@ func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
 func TestLeaseExtendAnsweredAfterTrustIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
+		lease := a.lock(fixed)
 		want := lease.Until()
 		sleep(time.Until(want) - 100*time.Millisecond)
-		a.goes(way{back: 150 * time.Millisecond})
+		a.setWay(way{back: 150 * time.Millisecond})
 		var cause *loss
 		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Expired ||
 			!time.Now().Equal(want) {
 			t.Errorf("got %v, %v after the end of trust", err, time.Since(want))
 		}
 		sleep(time.Second)
-		lost(t, lease, engine.Expired)
+		awaitLoss(t, lease, engine.Expired)
 	})
 }
 
@@ -131,18 +131,18 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 	bubbles(t, map[string]row{
 		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() },
 			func(err error) bool { return errors.As(err, &cause) }},
-		"released": {func(h *host, l *engine.Lease) { h.releases(l) },
+		"released": {func(h *host, l *engine.Lease) { h.release(l) },
 			func(err error) bool { return errors.Is(err, engine.ErrNotHeld) }},
 		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() },
 			func(err error) bool { return errors.Is(err, errClosed) }},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
+		lease := a.lock(fixed)
 		test.end(a, lease)
 		if err := lease.Extend(t.Context()); !test.want(err) {
 			t.Errorf("got %v", err)
 		}
-		if n := len(a.since(time.Time{}, "renew")); n > 0 {
+		if n := len(a.requests(time.Time{}, "renew")); n > 0 {
 			t.Errorf("%d requests", n)
 		}
 	})
@@ -153,29 +153,29 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 func TestLeaseExtendContextOver(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
+		lease := a.lock(fixed)
 		want := lease.Until()
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var ended *engine.WaitEnded
 		if err := lease.Extend(over); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) ||
-			len(a.since(time.Time{}, "renew")) > 0 {
+			len(a.requests(time.Time{}, "renew")) > 0 {
 			t.Errorf("over before: %v", err)
 		}
-		a.goes(way{back: 900 * time.Millisecond})
+		a.setWay(way{back: 900 * time.Millisecond})
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		noAnswer(t, lease.Extend(short))
+		checkNoAnswer(t, lease.Extend(short))
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("Extend took %v", took)
 		}
-		trusted(t, lease, want)
+		checkTrust(t, lease, want)
 		if trouble := a.mutex(fixed).Trouble(); trouble != nil {
 			t.Errorf("the caller's end is told as trouble: %v", trouble)
 		}
-		a.goes(way{})
-		a.releases(lease)
+		a.setWay(way{})
+		a.release(lease)
 	})
 }
 
@@ -193,27 +193,27 @@ func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 		"extend":    {"renew", func(t *testing.T, l *engine.Lease) error { return l.Extend(t.Context()) }},
 	}, func(t *testing.T, server *memory.Server, then row) {
 		a := newHost(t, server)
-		lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+		lease := a.try(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
 		want := lease.Until()
 		sleep(time.Second)
-		a.goes(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
+		a.setWay(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
 		began := time.Now()
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		noAnswer(t, lease.Extend(short))
-		a.goes(way{})
+		checkNoAnswer(t, lease.Extend(short))
+		a.setWay(way{})
 		left := time.Now()
 		if err := then.call(t, lease); err != nil {
 			t.Error(err)
 		}
-		if sent := a.since(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
+		if sent := a.requests(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
 			t.Errorf("sent %v", sent)
 		}
 		switch then.op {
 		case "downgrade":
-			trusted(t, lease, want)
+			checkTrust(t, lease, want)
 		case "renew":
-			trusted(t, lease, began.Add(500*time.Millisecond+extendTTL-margin(extendTTL)))
+			checkTrust(t, lease, began.Add(500*time.Millisecond+extendTTL-margin(extendTTL)))
 		}
 	})
 }
@@ -223,8 +223,8 @@ func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holds(fixed)
-		a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+		lease := a.lock(fixed)
+		a.setWay(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
 		began := time.Now()
 		done := make(chan error, 3)
 		for range 3 {
@@ -242,7 +242,7 @@ func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 				t.Errorf("Extend: %v", err)
 			}
 		}
-		renewals := a.since(began, "renew")
+		renewals := a.requests(began, "renew")
 		if len(renewals) != 3 {
 			t.Fatalf("%d requests", len(renewals))
 		}
@@ -251,9 +251,9 @@ func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 				t.Errorf("request %d was sent after %v", i+1, r.at.Sub(began))
 			}
 		}
-		trusted(t, lease, began.Add(600*time.Millisecond+extendTTL-margin(extendTTL)))
-		a.goes(way{})
-		a.releases(lease)
+		checkTrust(t, lease, began.Add(600*time.Millisecond+extendTTL-margin(extendTTL)))
+		a.setWay(way{})
+		a.release(lease)
 	})
 }
 
@@ -264,9 +264,9 @@ func TestLeaseExtendBesideDowngrade(t *testing.T) {
 		func(t *testing.T, server *memory.Server, downgradeFirst bool) {
 			a := newHost(t, server)
 			spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-			lease := a.takes(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+			lease := a.try(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
 			sleep(5 * time.Second)
-			a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+			a.setWay(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
 			began := time.Now()
 			calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
 			if downgradeFirst {
@@ -278,16 +278,16 @@ func TestLeaseExtendBesideDowngrade(t *testing.T) {
 			if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
 				t.Error(err)
 			}
-			extended := a.since(began, "renew")
-			if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 ||
+			extended := a.requests(began, "renew")
+			if all := a.requests(began, ""); len(all) != 2 || len(extended) != 1 ||
 				all[1].at.Sub(all[0].at) != 300*time.Millisecond {
 				t.Fatalf("sent %v", all)
 			}
-			trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
-			a.goes(way{})
+			checkTrust(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
+			a.setWay(way{})
 			if err := lease.Check(t.Context()); err != nil {
 				t.Errorf("Check: %v", err)
 			}
-			a.releases(lease)
+			a.release(lease)
 		})
 }

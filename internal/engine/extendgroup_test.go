@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// holdsAll takes names together, which are free or entered.
-func (h *host) holdsAll(ctx context.Context, options engine.Options, names ...string) *engine.GroupLease {
+// lockAll takes names together, which are free or entered.
+func (h *host) lockAll(ctx context.Context, options engine.Options, names ...string) *engine.GroupLease {
 	h.t.Helper()
 	options.TTL = extendTTL
 	lease, err := h.Group(names, protocol.Spec{Kind: protocol.Mutex}, options).Try(ctx)
@@ -30,12 +30,12 @@ func (h *host) holdsAll(ctx context.Context, options engine.Options, names ...st
 func TestGroupExtendIsOneRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holdsAll(t.Context(), fixed, "a", "b", "c")
+		lease := a.lockAll(t.Context(), fixed, "a", "b", "c")
 		sleep(10 * time.Second)
-		a.extends(lease)
+		a.extend(lease)
 		sent := time.Now()
-		trusted(t, lease, sent.Add(extendTTL-margin(extendTTL)))
-		if n := a.since(time.Time{}, "renew"); len(n) != 1 || n[0].size != 3 {
+		checkTrust(t, lease, sent.Add(extendTTL-margin(extendTTL)))
+		if n := a.requests(time.Time{}, "renew"); len(n) != 1 || n[0].size != 3 {
 			t.Errorf("sent %v", n)
 		}
 		<-lease.Context().Done()
@@ -50,20 +50,20 @@ func TestGroupExtendIsOneRequest(t *testing.T) {
 func TestGroupExtendPartlyAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.holdsAll(t.Context(), fixed, "a", "b", "c")
+		lease := a.lockAll(t.Context(), fixed, "a", "b", "c")
 		want := lease.Until()
 		sleep(10 * time.Second)
-		a.goes(way{failing: "b"})
+		a.setWay(way{failing: "b"})
 		err := lease.Extend(t.Context())
-		noAnswer(t, err)
+		checkNoAnswer(t, err)
 		var part *engine.PartError
 		if !errors.As(err, &part) || part.Name != "b" {
 			t.Errorf("the error is about %v", part)
 		}
-		trusted(t, lease, want)
-		a.goes(way{})
-		a.extends(lease)
-		trusted(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
+		checkTrust(t, lease, want)
+		a.setWay(way{})
+		a.extend(lease)
+		checkTrust(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
 		if err := lease.Release(); err != nil {
 			t.Error(err)
 		}
@@ -74,9 +74,9 @@ func TestGroupExtendPartlyAnswered(t *testing.T) {
 func TestGroupExtendOfSharedHolds(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		one := a.holdsAll(t.Context(), fixed, "a", "b", "c")
-		other := a.holdsAll(one.Context(), fixed, "b", "c", "d")
-		a.goes(way{there: 50 * time.Millisecond, back: 50 * time.Millisecond})
+		one := a.lockAll(t.Context(), fixed, "a", "b", "c")
+		other := a.lockAll(one.Context(), fixed, "b", "c", "d")
+		a.setWay(way{there: 50 * time.Millisecond, back: 50 * time.Millisecond})
 		done := make(chan error)
 		for i := range 20 {
 			go func() { done <- []*engine.GroupLease{one, other}[i%2].Extend(t.Context()) }()
@@ -86,7 +86,7 @@ func TestGroupExtendOfSharedHolds(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		a.goes(way{})
+		a.setWay(way{})
 		if err := errors.Join(other.Release(), one.Release()); err != nil {
 			t.Error(err)
 		}
@@ -97,14 +97,14 @@ func TestGroupExtendOfSharedHolds(t *testing.T) {
 func TestGroupExtendLeavesRenewedHolds(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		renewed := a.holds(engine.Options{})
-		lease := a.holdsAll(renewed.Context(), fixed, "m", "n")
+		renewed := a.lock(engine.Options{})
+		lease := a.lockAll(renewed.Context(), fixed, "m", "n")
 		began := time.Now()
-		a.extends(lease)
-		if n := a.since(began, "renew"); len(n) != 1 || n[0].size != 1 {
+		a.extend(lease)
+		if n := a.requests(began, "renew"); len(n) != 1 || n[0].size != 1 {
 			t.Errorf("sent %v", n)
 		}
-		plain := a.holdsAll(renewed.Context(), engine.Options{}, "n", "o")
+		plain := a.lockAll(renewed.Context(), engine.Options{}, "n", "o")
 		if err := plain.Extend(t.Context()); !errors.Is(err, engine.ErrRenewed) {
 			t.Errorf("got %v", err)
 		}
@@ -153,7 +153,7 @@ func (r *extending) run(seed int, server *memory.Server) {
 	}
 	r.ttl = o.TTL
 	lock := r.mutex(o)
-	r.lease, r.seen = r.holds(o), server.Connect("test").Bind(lock.Spec())
+	r.lease, r.seen = r.lock(o), server.Connect("test").Bind(lock.Spec())
 	trace := fmt.Sprintf("seed %d, %+v", seed, o)
 	stop, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
@@ -161,7 +161,7 @@ func (r *extending) run(seed int, server *memory.Server) {
 	last := r.lease.Until()
 	for range 80 {
 		if r.d.IntN(3) == 0 {
-			r.goes(r.anyWay())
+			r.setWay(r.anyWay())
 		}
 		sleep(time.Duration(r.d.Int64N(int64(r.ttl / 8))))
 		until := r.lease.Until()
@@ -178,7 +178,7 @@ func (r *extending) run(seed int, server *memory.Server) {
 	}
 	cancel()
 	<-done
-	r.goes(way{})
+	r.setWay(way{})
 	_ = r.lease.Release()
 }
 

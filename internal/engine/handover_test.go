@@ -15,20 +15,21 @@ import (
 func TestHandOverByMessageNeedsNoRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		a.releases(lease)
+		a.release(lease)
 		released := time.Now()
-		held := next.in()
-		if !next.at.Equal(released) || len(b.since(released, "")) > 0 {
-			t.Errorf("in after %v, with %v", next.at.Sub(released), b.since(released, ""))
+		held := next.await()
+		if !next.at.Equal(released) || len(b.requests(released, "")) > 0 {
+			t.Errorf("in after %v, with %v", next.at.Sub(released), b.requests(released, ""))
 		}
 		if held.Token() <= lease.Token() {
 			t.Errorf("token %d after %d", held.Token(), lease.Token())
 		}
 		sleep(claim)
-		if renewals := b.since(released, "renew"); len(renewals) != 1 || renewals[0].at.After(released.Add(claim/10)) {
+		if renewals := b.requests(released, "renew"); len(renewals) != 1 ||
+			renewals[0].at.After(released.Add(claim/10)) {
 			t.Errorf("renewed %v", renewals)
 		}
 		if left := time.Until(held.Until()); left < 14*time.Second {
@@ -43,19 +44,19 @@ func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"at once": 0, "late message": 200 * time.Millisecond},
 		func(t *testing.T, server *memory.Server, late time.Duration) {
 			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
-			first, second := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
+			lease := a.lock(engine.Options{})
+			first, second := b.startLock(t.Context(), engine.Options{}), c.startLock(t.Context(), engine.Options{})
 			sleep(time.Second)
-			b.goes(way{noRequests: true, messages: late})
-			a.releases(lease)
+			b.setWay(way{noRequests: true, messages: late})
+			a.release(lease)
 			released := time.Now()
-			held := first.in()
+			held := first.await()
 			if until := held.Until(); until.After(released.Add(claim-margin(claim))) ||
 				until.Before(released.Add(claim/2)) {
 				t.Errorf("trusted for %v", until.Sub(released))
 			}
-			end := lost(t, held, engine.Expired)
-			if second.in(); second.at.Before(released.Add(claim)) || second.at.Before(end) {
+			end := awaitLoss(t, held, engine.Expired)
+			if second.await(); second.at.Before(released.Add(claim)) || second.at.Before(end) {
 				t.Errorf("the next got in after %v", second.at.Sub(released))
 			}
 		})
@@ -67,14 +68,14 @@ func TestHandOverLateMessageIsConfirmed(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"late in the claim": 400 * time.Millisecond,
 		"after the claim": 700 * time.Millisecond}, func(t *testing.T, server *memory.Server, late time.Duration) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		b.goes(way{messages: late})
-		a.releases(lease)
+		b.setWay(way{messages: late})
+		a.release(lease)
 		released := time.Now()
-		next.in()
-		if asks := b.since(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 ||
+		next.await()
+		if asks := b.requests(released, "ask"); !next.at.Equal(released.Add(late)) || len(asks) != 1 ||
 			!asks[0].at.Equal(next.at) {
 			t.Errorf("in after %v, with %v", next.at.Sub(released), asks)
 		}
@@ -85,13 +86,13 @@ func TestHandOverLateMessageIsConfirmed(t *testing.T) {
 func TestHandOverMessageLostIsFoundByAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		b.goes(way{noMessages: true})
-		a.releases(lease)
+		b.setWay(way{noMessages: true})
+		a.release(lease)
 		released := time.Now()
-		if next.in(); next.at.Sub(released) > askEvery*6/5 {
+		if next.await(); next.at.Sub(released) > askEvery*6/5 {
 			t.Errorf("in after %v", next.at.Sub(released))
 		}
 	})
@@ -102,22 +103,22 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"at one moment": 0, "before the message": 10 * time.Millisecond},
 		func(t *testing.T, server *memory.Server, late time.Duration) {
 			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
+			lease := a.lock(engine.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
-			first, second := b.waits(ctx, engine.Options{}), c.waits(t.Context(), engine.Options{})
+			first, second := b.startLock(ctx, engine.Options{}), c.startLock(t.Context(), engine.Options{})
 			sleep(time.Second)
-			b.goes(way{messages: late})
+			b.setWay(way{messages: late})
 			released := time.Now()
 			go cancel()
-			a.releases(lease)
+			a.release(lease)
 			if <-first.done; first.err == nil {
-				b.releases(first.lease)
+				b.release(first.lease)
 			}
-			held := second.in()
+			held := second.await()
 			if took := second.at.Sub(released); took > late+claim/2 {
 				t.Errorf("the next got in after %v", took)
 			}
-			c.releases(held)
+			c.release(held)
 			sleep(3 * time.Second)
 			nothingLeft(t, server)
 		})
@@ -128,27 +129,27 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 func TestHandOverToLateAskGoesBack(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		other := a.takes(a.rw(false))
-		reader := b.waitsFor(t.Context(), b.rw(true)) // so that b listens
+		lease := a.lock(engine.Options{})
+		other := a.try(a.rw(false))
+		reader := b.startAcquire(t.Context(), b.rw(true)) // so that b listens
 		sleep(3 * time.Second)
-		b.goes(way{there: 300 * time.Millisecond})
+		b.setWay(way{there: 300 * time.Millisecond})
 		ctx, cancel := context.WithCancel(t.Context())
-		first := b.waits(ctx, engine.Options{})
+		first := b.startLock(ctx, engine.Options{})
 		sleep(100 * time.Millisecond)
-		b.goes(way{})
+		b.setWay(way{})
 		cancel()
 		<-first.done
 		sleep(250 * time.Millisecond)
-		second := c.waits(t.Context(), engine.Options{})
+		second := c.startLock(t.Context(), engine.Options{})
 		sleep(50 * time.Millisecond)
 		released := time.Now()
-		a.releases(lease)
-		if second.in(); !second.at.Equal(released) {
+		a.release(lease)
+		if second.await(); !second.at.Equal(released) {
 			t.Errorf("the next got in after %v", second.at.Sub(released))
 		}
-		a.releases(other)
-		b.releases(reader.in())
+		a.release(other)
+		b.release(reader.await())
 	})
 }
 
@@ -167,29 +168,29 @@ func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
 		"for another":       {func(g *protocol.Grant) { g.ID = protocol.NewID() }, false},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		in := a.seen()
+		in := a.inspect()
 		forged := time.Now()
 		grant := protocol.Grant{ID: in.Queue[0].ID, Token: in.Server, Block: 1, At: in.Server, Claim: claim}
 		test.forge(&grant)
 		b.Granted(grant)
 		sleep(time.Millisecond)
-		if next.out() == test.believed {
+		if next.isWaiting() == test.believed {
 			t.Fatalf("believed: %v, want %v", !test.believed, test.believed)
 		}
 		if test.believed {
-			if end := lost(t, next.lease, engine.Gone); end.Sub(forged) > claim {
+			if end := awaitLoss(t, next.lease, engine.Gone); end.Sub(forged) > claim {
 				t.Errorf("believed for %v", end.Sub(forged))
 			}
 			if err := lease.Err(); err != nil {
 				t.Errorf("the holder: %v", err)
 			}
 		}
-		a.releases(lease)
+		a.release(lease)
 		if !test.believed {
-			b.releases(next.in())
+			b.release(next.await())
 		}
 	})
 }
@@ -199,25 +200,25 @@ func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
 func TestMutexPassedInProcessYieldsAfterSlice(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		waits := func(h *host) *waiter { return h.waits(t.Context(), engine.Options{}) }
-		first := waits(a).in()
+		waits := func(h *host) *waiter { return h.startLock(t.Context(), engine.Options{}) }
+		first := waits(a).await()
 		second, third := waits(a), waits(a)
-		a.releases(first) // in the request that asks for tokens to pass on
-		held := second.in()
-		before := a.since(time.Time{}, "")
-		a.releases(held)
-		held = third.in()
-		if n := len(a.since(time.Time{}, "")) - len(before); n > 0 || held.Token() != second.lease.Token()+1 {
+		a.release(first) // in the request that asks for tokens to pass on
+		held := second.await()
+		before := a.requests(time.Time{}, "")
+		a.release(held)
+		held = third.await()
+		if n := len(a.requests(time.Time{}, "")) - len(before); n > 0 || held.Token() != second.lease.Token()+1 {
 			t.Errorf("passed on with %d requests, token %d after %d", n, held.Token(), second.lease.Token())
 		}
 		fourth, outside := waits(a), waits(b)
 		sleep(5 * time.Millisecond)
-		a.releases(held)
-		held = outside.in()
-		if !fourth.out() {
+		a.release(held)
+		held = outside.await()
+		if !fourth.isWaiting() {
 			t.Error("a goroutine of the process is in before the other process")
 		}
-		b.releases(held)
-		a.releases(fourth.in())
+		b.release(held)
+		a.release(fourth.await())
 	})
 }

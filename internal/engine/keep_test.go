@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// place joins the queue with a ticket whose place is kept.
-func (h *host) place(keep time.Duration) engine.Detached {
+// keepPlace joins the queue with a ticket whose place is kept.
+func (h *host) keepPlace(keep time.Duration) engine.Detached {
 	h.t.Helper()
 	place, err := h.mutex(engine.Options{}).Place(h.t.Context(), keep)
 	if err != nil {
@@ -22,8 +22,8 @@ func (h *host) place(keep time.Duration) engine.Detached {
 	return place
 }
 
-// waitsAt starts a goroutine in AttachWait, and returns when it waits or is done.
-func (h *host) waitsAt(ctx context.Context, place engine.Detached) *waiter {
+// startAttach starts a goroutine in AttachWait, and returns when it waits or is done.
+func (h *host) startAttach(ctx context.Context, place engine.Detached) *waiter {
 	w := &waiter{t: h.t, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -34,8 +34,8 @@ func (h *host) waitsAt(ctx context.Context, place engine.Detached) *waiter {
 	return w
 }
 
-// givesUp waits at a place for so long, in vain.
-func (h *host) givesUp(place engine.Detached, after time.Duration) {
+// waitInVain waits at a place for so long, in vain.
+func (h *host) waitInVain(place engine.Detached, after time.Duration) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), after)
 	defer cancel()
@@ -47,8 +47,8 @@ func (h *host) givesUp(place engine.Detached, after time.Duration) {
 	}
 }
 
-// gone fails unless the server knows neither a place nor a hold of the ticket.
-func (h *host) gone(place engine.Detached) {
+// checkGone fails unless the server knows neither a place nor a hold of the ticket.
+func (h *host) checkGone(place engine.Detached) {
 	h.t.Helper()
 	var gone *engine.AttachError
 	if lease, err := h.AttachWait(h.t.Context(), place); !errors.As(err, &gone) || gone.Why != engine.Gone ||
@@ -68,15 +68,15 @@ func TestPlaceLife(t *testing.T) {
 		t.Run(keep.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-				lease := a.holds(engine.Options{})
-				place := b.place(keep)
+				lease := a.lock(engine.Options{})
+				place := b.keepPlace(keep)
 				sleep(test.alive)
-				b.givesUp(place, 20*time.Second) // asking is a sign of life
+				b.waitInVain(place, 20*time.Second) // asking is a sign of life
 				sleep(test.alive)
-				c.givesUp(place, time.Second)
+				c.waitInVain(place, time.Second)
 				sleep(test.dead)
-				a.releases(lease)
-				b.gone(place)
+				a.release(lease)
+				b.checkGone(place)
 				nothingLeft(t, server)
 			})
 		})
@@ -88,12 +88,12 @@ func TestPlaceLife(t *testing.T) {
 func TestPlaceHoldOfDeadProcess(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		place := a.place(time.Minute)
-		first := a.waitsAt(t.Context(), place).in()
+		place := a.keepPlace(time.Minute)
+		first := a.startAttach(t.Context(), place).await()
 		sleep(time.Minute)
-		a.dies()
+		a.kill()
 		sleep(5 * time.Second)
-		second := b.waitsAt(t.Context(), place).in()
+		second := b.startAttach(t.Context(), place).await()
 		if second.Token() != first.Token() || time.Until(second.Until()) != 15*time.Second-margin(15*time.Second) {
 			t.Errorf("token %d, want %d; trusted for %v", second.Token(), first.Token(), time.Until(second.Until()))
 		}
@@ -101,7 +101,7 @@ func TestPlaceHoldOfDeadProcess(t *testing.T) {
 		if err := second.Err(); err != nil {
 			t.Error(err)
 		}
-		b.releases(second)
+		b.release(second)
 	})
 }
 
@@ -115,20 +115,20 @@ func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
 		"lost and denied": {noMessages: true, denied: true},
 	}, func(t *testing.T, server *memory.Server, w way) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{TTL: time.Minute})
-		place := b.place(time.Minute)
-		b.goes(w)
+		lease := a.lock(engine.Options{TTL: time.Minute})
+		place := b.keepPlace(time.Minute)
+		b.setWay(w)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		kept := b.waitsAt(ctx, place)
+		kept := b.startAttach(ctx, place)
 		sleep(10*time.Second - 10*time.Millisecond)
-		a.releases(lease)
-		lease = kept.in()
+		a.release(lease)
+		lease = kept.await()
 		sleep(time.Minute)
 		if err := lease.Err(); err != nil {
 			t.Error(err)
 		}
-		b.releases(lease)
+		b.release(lease)
 		nothingLeft(t, server)
 	})
 }
@@ -138,23 +138,23 @@ func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
 func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		behind := c.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
+		behind := c.startLock(t.Context(), engine.Options{})
 		stuck, err := server.Connect("test").ListenTicket(t.Context(), place.Ticket.ID, b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer stuck.Close()
-		b.givesUp(place, time.Second)
+		b.waitInVain(place, time.Second)
 		released := time.Now()
-		a.releases(lease)
-		lease = behind.in()
+		a.release(lease)
+		lease = behind.await()
 		if !behind.at.Equal(released) {
 			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
 		}
-		c.releases(lease)
-		b.releases(b.waitsAt(t.Context(), place).in())
+		c.release(lease)
+		b.release(b.startAttach(t.Context(), place).await())
 	})
 }
 
@@ -166,39 +166,39 @@ func TestPlaceProcessGoneWhileItWaits(t *testing.T) {
 		least, most time.Duration // until the waiter behind the place is in
 	}
 	bubbles(t, map[string]row{
-		"killed": {(*host).dies, 0, 0},
-		"silent": {func(h *host) { h.goes(silent) }, claim, claim + askEvery*6/5},
+		"killed": {(*host).kill, 0, 0},
+		"silent": {func(h *host) { h.setWay(silent) }, claim, claim + askEvery*6/5},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
 			server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		b.waitsAt(ctx, place)
-		behind, last := c.waits(t.Context(), engine.Options{}), d.waits(t.Context(), engine.Options{})
+		b.startAttach(ctx, place)
+		behind, last := c.startLock(t.Context(), engine.Options{}), d.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
 		test.end(b)
 		released := time.Now()
-		a.releases(lease)
-		lease = behind.in()
+		a.release(lease)
+		lease = behind.await()
 		if took := behind.at.Sub(released); took < test.least || took > test.most {
 			t.Errorf("the waiter behind the place got in after %v", took)
 		}
 		released = time.Now()
-		c.releases(lease)
-		lease = last.in()
+		c.release(lease)
+		lease = last.await()
 		if !last.at.Equal(released) {
 			t.Errorf("the next was delayed for %v", last.at.Sub(released))
 		}
-		kept, next := other.waitsAt(t.Context(), place), c.waits(t.Context(), engine.Options{})
-		d.releases(lease)
-		lease = kept.in()
-		if !next.out() {
+		kept, next := other.startAttach(t.Context(), place), c.startLock(t.Context(), engine.Options{})
+		d.release(lease)
+		lease = kept.await()
+		if !next.isWaiting() {
 			t.Error("the place was lost")
 		}
-		other.releases(lease)
-		c.releases(next.in())
+		other.release(lease)
+		c.release(next.await())
 	})
 }
 
@@ -206,21 +206,21 @@ func TestPlaceProcessGoneWhileItWaits(t *testing.T) {
 func TestPlaceWithoutMessages(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		b.goes(way{denied: true})
-		kept := b.waitsAt(t.Context(), place)
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
+		b.setWay(way{denied: true})
+		kept := b.startAttach(t.Context(), place)
 		sleep(15 * time.Second)
-		if tries := len(b.since(time.Time{}, "listen")); tries != 2 {
+		if tries := len(b.requests(time.Time{}, "listen")); tries != 2 {
 			t.Errorf("tried to listen %d times, want once in 10 s", tries)
 		}
 		released := time.Now()
-		a.releases(lease)
-		lease = kept.in()
+		a.release(lease)
+		lease = kept.await()
 		if took := kept.at.Sub(released); took > claim {
 			t.Errorf("in after %v", took)
 		}
-		b.releases(lease)
+		b.release(lease)
 	})
 }
 
@@ -228,17 +228,17 @@ func TestPlaceWithoutMessages(t *testing.T) {
 func TestPlaceCloseKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		kept := b.waitsAt(t.Context(), place)
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
+		kept := b.startAttach(t.Context(), place)
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 		if <-kept.done; !errors.Is(kept.err, errClosed) {
 			t.Error(kept.err)
 		}
-		a.releases(lease)
-		c.releases(c.waitsAt(t.Context(), place).in())
+		a.release(lease)
+		c.release(c.startAttach(t.Context(), place).await())
 	})
 }
 
@@ -246,13 +246,13 @@ func TestPlaceCloseKeepsIt(t *testing.T) {
 func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		a.goes(way{noAnswers: true})
+		a.setWay(way{noAnswers: true})
 		var failure *protocol.Failure
 		if _, err := a.mutex(engine.Options{}).Place(t.Context(), time.Minute); !errors.As(err, &failure) ||
 			!failure.Unknown {
 			t.Error(err)
 		}
-		a.goes(way{})
+		a.setWay(way{})
 		sleep(5 * time.Second)
 		nothingLeft(t, server)
 	})
@@ -262,21 +262,21 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 func TestPlaceServerAwayForAWhile(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		place := b.place(time.Minute)
-		kept, behind := b.waitsAt(t.Context(), place), c.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		place := b.keepPlace(time.Minute)
+		kept, behind := b.startAttach(t.Context(), place), c.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		b.goes(way{noAnswers: true})
+		b.setWay(way{noAnswers: true})
 		sleep(20 * time.Second)
-		b.goes(way{})
+		b.setWay(way{})
 		sleep(2 * time.Second)
-		a.releases(lease)
-		lease = kept.in()
-		if !behind.out() {
+		a.release(lease)
+		lease = kept.await()
+		if !behind.isWaiting() {
 			t.Error("the place was lost")
 		}
-		b.releases(lease)
-		c.releases(behind.in())
+		b.release(lease)
+		c.release(behind.await())
 	})
 }
 
@@ -286,14 +286,14 @@ func TestPlaceServerAwayForAWhile(t *testing.T) {
 func TestPlaceOfSilentHostLetsReadersIn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.takes(a.rw(true))
+		lease := a.try(a.rw(true))
 		place, err := b.rw(false).Place(t.Context(), 10*time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		b.waitsAt(ctx, place)
+		b.startAttach(ctx, place)
 		reader := &waiter{t: t, done: make(chan struct{})}
 		go func() {
 			defer close(reader.done)
@@ -301,16 +301,16 @@ func TestPlaceOfSilentHostLetsReadersIn(t *testing.T) {
 			reader.at = time.Now()
 		}()
 		sleep(time.Minute)
-		if !reader.out() {
+		if !reader.isWaiting() {
 			t.Error("a reader passed a writer that waits")
 		}
 		silence := time.Now()
-		b.goes(silent)
-		c.releases(reader.in())
+		b.setWay(silent)
+		c.release(reader.await())
 		if took := reader.at.Sub(silence); took > 18*time.Second+askEvery*6/5 {
 			t.Errorf("the reader behind the place got in after %v", took)
 		}
-		a.releases(lease)
-		other.releases(other.waitsAt(t.Context(), place).in())
+		a.release(lease)
+		other.release(other.startAttach(t.Context(), place).await())
 	})
 }

@@ -28,24 +28,24 @@ func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
 			most: soon},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, op := newHost(t, server), newHost(t, server)
-		lease := a.waits(t.Context(), engine.Options{}).in()
-		next := a.waits(t.Context(), engine.Options{})
-		a.goes(test.way)
+		lease := a.startLock(t.Context(), engine.Options{}).await()
+		next := a.startLock(t.Context(), engine.Options{})
+		a.setWay(test.way)
 		sleep(test.waited)
 		began := time.Now()
-		op.breaks(protocol.Mutex, lease.Token(), false)
+		op.breakHold(protocol.Mutex, lease.Token(), false)
 		if test.gap {
-			a.goes(way{})
+			a.setWay(way{})
 			a.Gap()
 		}
-		if told := broken(t, lease).Sub(began); told > test.most {
+		if told := awaitBreak(t, lease).Sub(began); told > test.most {
 			t.Errorf("told after %v", told)
 		}
-		if !next.out() {
+		if !next.isWaiting() {
 			t.Fatal("the next got in before the release")
 		}
-		a.stops(lease)
-		a.releases(next.in())
+		a.releaseBroken(lease)
+		a.release(next.await())
 	})
 }
 
@@ -53,15 +53,15 @@ func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
 func TestLocalPassingNeedsNoMessages(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.waits(t.Context(), engine.Options{}).in()
+		lease := a.startLock(t.Context(), engine.Options{}).await()
 		for range 300 {
-			next := a.waits(t.Context(), engine.Options{})
+			next := a.startLock(t.Context(), engine.Options{})
 			sleep(4 * time.Millisecond)
-			a.releases(lease)
-			lease = next.in()
+			a.release(lease)
+			lease = next.await()
 		}
-		a.releases(lease)
-		if n := len(a.since(time.Time{}, "listen")); n > 0 {
+		a.release(lease)
+		if n := len(a.requests(time.Time{}, "listen")); n > 0 {
 			t.Errorf("%d subscriptions", n)
 		}
 	})

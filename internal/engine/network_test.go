@@ -66,22 +66,22 @@ type network struct {
 // An asking sends an ask, or does not.
 type asking func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error)
 
-// lead sends asks through f from now on; nil: as they are.
-func (n *network) lead(f asking) {
+// setAsks sends asks through f from now on; nil: as they are.
+func (n *network) setAsks(f asking) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asks = f
 }
 
-// goes changes what becomes of requests, answers and messages from now on.
-func (n *network) goes(w way) {
+// setWay changes what becomes of requests, answers and messages from now on.
+func (n *network) setWay(w way) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.way = w
 }
 
-// since are the requests since a moment, of one kind or of all.
-func (n *network) since(at time.Time, op string) (found []sent) {
+// requests returns those since a moment, of one kind or of all.
+func (n *network) requests(at time.Time, op string) (found []sent) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.log {
@@ -216,10 +216,10 @@ func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protoco
 	return listening, err
 }
 
-// dies is kill -9: nothing leaves the process any more, and the server notices the end of its
+// kill is kill -9: nothing leaves the process any more, and the server notices the end of its
 // connections.
-func (n *network) dies() {
-	n.goes(silent)
+func (n *network) kill() {
+	n.setWay(silent)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.tickets {
@@ -315,7 +315,7 @@ func newHost(t *testing.T, server *memory.Server) *host {
 		Cause: func(l engine.Lost) error { return &loss{l} },
 	})
 	t.Cleanup(func() {
-		h.goes(way{})
+		h.setWay(way{})
 		if err := h.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -331,8 +331,8 @@ func (h *host) mutex(options engine.Options) *engine.Lock {
 	return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, options)
 }
 
-// holds takes the mutex, which is free.
-func (h *host) holds(options engine.Options) *engine.Lease {
+// lock takes the mutex, which is free.
+func (h *host) lock(options engine.Options) *engine.Lease {
 	h.t.Helper()
 	lease, err := h.mutex(options).Try(h.t.Context())
 	if err != nil {
@@ -341,8 +341,8 @@ func (h *host) holds(options engine.Options) *engine.Lease {
 	return lease
 }
 
-// releases gives a lease back.
-func (h *host) releases(lease *engine.Lease) {
+// release gives a lease back.
+func (h *host) release(lease *engine.Lease) {
 	h.t.Helper()
 	if err := lease.Release(); err != nil {
 		h.t.Errorf("Release: %v", err)
@@ -358,8 +358,8 @@ type waiter struct {
 	at    time.Time // when it returned
 }
 
-// waits starts a goroutine in Acquire, and returns when it waits or is done.
-func (h *host) waits(ctx context.Context, options engine.Options) *waiter {
+// startLock starts a goroutine in Acquire, and returns when it waits or is done.
+func (h *host) startLock(ctx context.Context, options engine.Options) *waiter {
 	w := &waiter{t: h.t, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -370,8 +370,8 @@ func (h *host) waits(ctx context.Context, options engine.Options) *waiter {
 	return w
 }
 
-// in waits until the goroutine holds the mutex.
-func (w *waiter) in() *engine.Lease {
+// await waits until the goroutine holds the mutex.
+func (w *waiter) await() *engine.Lease {
 	w.t.Helper()
 	select {
 	case <-w.done:
@@ -384,8 +384,8 @@ func (w *waiter) in() *engine.Lease {
 	return w.lease
 }
 
-// out reports whether the goroutine still waits.
-func (w *waiter) out() bool {
+// isWaiting reports whether the goroutine still waits.
+func (w *waiter) isWaiting() bool {
 	synctest.Wait()
 	select {
 	case <-w.done:
@@ -395,8 +395,8 @@ func (w *waiter) out() bool {
 	}
 }
 
-// lost waits until a lease is lost, and returns when.
-func lost(t *testing.T, lease *engine.Lease, why engine.Why) time.Time {
+// awaitLoss waits until a lease is lost, and returns when.
+func awaitLoss(t *testing.T, lease *engine.Lease, why engine.Why) time.Time {
 	t.Helper()
 	<-lease.Context().Done()
 	var cause *loss

@@ -16,25 +16,25 @@ func TestReaderBehindLeaderThatJoinsLateLeads(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const slice = 5 * time.Millisecond
 		p := newHost(t, server)
-		writes := p.takes(p.rw(false))
+		writes := p.try(p.rw(false))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		silent := make(chan struct{})
-		p.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+		p.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 			<-silent
 			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Unreachable,
 				Err: errors.New("gone")}
 		})
-		first := p.waitsFor(ctx, p.rw(true))
+		first := p.startAcquire(ctx, p.rw(true))
 		if err := writes.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		sleep(2 * slice)
-		second := p.waitsFor(ctx, p.rw(true))
-		p.lead(nil)
+		second := p.startAcquire(ctx, p.rw(true))
+		p.setAsks(nil)
 		close(silent)
-		p.releases(first.in())
-		p.releases(second.in())
-		p.releases(writes)
+		p.release(first.await())
+		p.release(second.await())
+		p.release(writes)
 	})
 }

@@ -29,15 +29,15 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 		"broken, and Close's answer is lost": {way: way{noAnswers: true}, broken: true, close: true},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		if test.broken {
-			b.breaks(protocol.Mutex, lease.Token(), true)
-			b.holds(engine.Options{})
+			b.breakHold(protocol.Mutex, lease.Token(), true)
+			b.lock(engine.Options{})
 		}
-		a.goes(test.way)
+		a.setWay(test.way)
 		go func() {
 			<-time.After(500 * time.Millisecond)
-			a.goes(way{})
+			a.setWay(way{})
 		}()
 		release := lease.Release
 		if test.close {
@@ -49,7 +49,7 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 			(!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
 			t.Errorf("got %v", err)
 		}
-		if n := len(a.since(time.Time{}, "free")); n != 2 {
+		if n := len(a.requests(time.Time{}, "free")); n != 2 {
 			t.Errorf("%d requests gave it back", n)
 		}
 		if names := server.Names("test"); !test.broken && len(names) > 0 {
@@ -69,16 +69,16 @@ func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 		"much of trust gone":  {15 * time.Second, time.Second, 14 * time.Second, time.Second - margin(15*time.Second)},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
-		lease := a.holds(engine.Options{TTL: test.ttl})
+		lease := a.lock(engine.Options{TTL: test.ttl})
 		sleep(test.silent)
-		a.goes(silent)
+		a.setWay(silent)
 		sleep(test.held - test.silent)
 		began := time.Now()
 		var uncertain *engine.Uncertain
 		if err := lease.Release(); !errors.As(err, &uncertain) || time.Since(began) != test.takes {
 			t.Errorf("%v after %v, want after %v", err, time.Since(began), test.takes)
 		}
-		a.goes(way{})
+		a.setWay(way{})
 		sleep(3 * time.Second)
 		nothingLeft(t, server)
 	})
@@ -104,15 +104,15 @@ func TestLeaseReleasedAfterLossLetsNextIn(t *testing.T) {
 		a, b := newHost(t, server), newHost(t, server)
 		test.options.TTL = ttl
 		granted := time.Now()
-		lease := a.holds(test.options)
-		next := b.waits(t.Context(), engine.Options{})
-		lost(t, lease, test.why)
+		lease := a.lock(test.options)
+		next := b.startLock(t.Context(), engine.Options{})
+		awaitLoss(t, lease, test.why)
 		sleep(test.released - time.Since(granted))
 		var cause *loss
 		if err := lease.Release(); !errors.As(err, &cause) {
 			t.Errorf("got %v", err)
 		}
-		if next.in(); next.at.Sub(granted) < test.next || next.at.Sub(granted) > test.next+2*time.Millisecond {
+		if next.await(); next.at.Sub(granted) < test.next || next.at.Sub(granted) > test.next+2*time.Millisecond {
 			t.Errorf("the next got in after %v, want %v", next.at.Sub(granted), test.next)
 		}
 	})

@@ -23,7 +23,7 @@ func TestLeaseRenewedEveryThirdOfTTL(t *testing.T) {
 			}
 		}
 		sleep(time.Minute)
-		renewals := a.since(began, "renew")
+		renewals := a.requests(began, "renew")
 		if len(renewals) != 12 {
 			t.Errorf("%d renewals in a minute, want 12", len(renewals))
 		}
@@ -40,10 +40,10 @@ func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
 	bubbles(t, map[string]way{"silent": silent, "answers are lost": {noAnswers: true}},
 		func(t *testing.T, server *memory.Server, bad way) {
 			a := newHost(t, server)
-			lease := a.holds(engine.Options{})
-			a.goes(bad)
+			lease := a.lock(engine.Options{})
+			a.setWay(bad)
 			sleep(12 * time.Second)
-			a.goes(way{})
+			a.setWay(way{})
 			sleep(time.Minute)
 			if err := lease.Err(); err != nil {
 				t.Error(err)
@@ -51,7 +51,7 @@ func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
 			if left := time.Until(lease.Until()); left < 9*time.Second {
 				t.Errorf("trusted for %v", left)
 			}
-			a.releases(lease)
+			a.release(lease)
 		})
 }
 
@@ -61,15 +61,15 @@ func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"before the release": 500 * time.Millisecond,
 		"after its time": 3 * time.Second}, func(t *testing.T, server *memory.Server, after time.Duration) {
 		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		sleep(4 * time.Second)
-		a.goes(way{there: after})
+		a.setWay(way{there: after})
 		sleep(time.Second + 100*time.Millisecond)
-		a.goes(way{})
-		a.releases(lease)
+		a.setWay(way{})
+		a.release(lease)
 		released := time.Now()
 		sleep(30 * time.Second)
-		if n := len(a.since(released.Add(1), "")); n > 0 {
+		if n := len(a.requests(released.Add(1), "")); n > 0 {
 			t.Errorf("%d requests after the release", n)
 		}
 		nothingLeft(t, server)
@@ -80,10 +80,10 @@ func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 func TestEngineIdleSendsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		a.releases(a.holds(engine.Options{}))
+		a.release(a.lock(engine.Options{}))
 		idle := time.Now().Add(1)
 		sleep(time.Hour)
-		if n := len(a.since(idle, "")); n > 0 {
+		if n := len(a.requests(idle, "")); n > 0 {
 			t.Errorf("%d requests in an idle hour", n)
 		}
 	})

@@ -28,8 +28,10 @@ func pooled(*engine.Options)   {}
 func strict(o *engine.Options) { o.Strict = true }
 func polls(o *engine.Options)  { o.Interval = 20 * time.Millisecond }
 
-// waitsForPermit starts a goroutine that waits for one permit.
-func (h *host) waitsForPermit(s *engine.Lock) *waiter { return h.waitsFor(h.t.Context(), s.Weigh(1)) }
+// startAcquirePermit starts a goroutine that waits for one permit.
+func (h *host) startAcquirePermit(s *engine.Lock) *waiter {
+	return h.startAcquire(h.t.Context(), s.Weigh(1))
+}
 
 func (h *host) resize(permits int64) {
 	h.t.Helper()
@@ -41,7 +43,7 @@ func (h *host) resize(permits int64) {
 // mustWait fails if the goroutine does not wait.
 func (w *waiter) mustWait() {
 	w.t.Helper()
-	if !w.out() {
+	if !w.isWaiting() {
 		w.t.Fatalf("does not wait: %v, %v", w.lease, w.err)
 	}
 }
@@ -56,15 +58,15 @@ func unreachable() error {
 func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		a.takes(a.semaphore(4).Weigh(4))
+		a.try(a.semaphore(4).Weigh(4))
 		var callers []*waiter
 		gate := make(chan struct{})
-		b.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+		b.setAsks(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			<-gate
 			return r.Ask(ctx, ask)
 		})
 		for range 3 {
-			callers = append(callers, b.waitsForPermit(b.semaphore(2)))
+			callers = append(callers, b.startAcquirePermit(b.semaphore(2)))
 		}
 		close(gate)
 		synctest.Wait()
@@ -84,15 +86,15 @@ func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
 func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.takes(a.semaphore(2).Weigh(2))
+		lease := a.try(a.semaphore(2).Weigh(2))
 		var callers []*waiter
 		for range 4 {
-			callers = append(callers, b.waitsForPermit(b.semaphore(2)))
+			callers = append(callers, b.startAcquirePermit(b.semaphore(2)))
 		}
 		fails := func(c *waiter) {
 			t.Helper()
-			b.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
-				b.lead(nil)
+			b.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+				b.setAsks(nil)
 				return protocol.Answer{}, &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Denied,
 					Err: errors.New("not yours")}
 			})
@@ -107,8 +109,8 @@ func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 		callers[1].mustWait() // it has no place of the one before it
 		fails(callers[1])
 		callers[2].mustWait()
-		a.releases(lease)
-		callers[2].in()
+		a.release(lease)
+		callers[2].await()
 		callers[3].mustWait()
 		if n := b.mismatches.Load(); n != 1 {
 			t.Errorf("%d requests were refused because of the number", n)
@@ -122,26 +124,26 @@ func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b := newHost(t, server), newHost(t, server)
-				lease := a.takes(a.semaphore(2).Weigh(2))
-				one, two := b.waitsForPermit(b.semaphore(2, change)), b.waitsForPermit(b.semaphore(2, change))
-				b.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+				lease := a.try(a.semaphore(2).Weigh(2))
+				one, two := b.startAcquirePermit(b.semaphore(2, change)), b.startAcquirePermit(b.semaphore(2, change))
+				b.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 					return protocol.Answer{}, unreachable()
 				})
 				sleep(protocol.PlaceLife + 5*time.Second)
 				a.resize(3)
-				if n := a.seen().QueueCount; n != 0 {
+				if n := a.inspect().QueueCount; n != 0 {
 					t.Fatalf("%d stand in the queue", n)
 				}
-				all := a.takes(a.semaphore(3).Weigh(1))
-				b.lead(nil)
+				all := a.try(a.semaphore(3).Weigh(1))
+				b.setAsks(nil)
 				sleep(2 * time.Second)
 				one.mustWait()
 				two.mustWait()
-				a.releases(all)
-				a.releases(lease)
+				a.release(all)
+				a.release(lease)
 				sleep(time.Second) // polling, and a release that is told to a subscription anew
-				one.in()
-				two.in()
+				one.await()
+				two.await()
 				if n := b.mismatches.Load(); n == 0 {
 					t.Error("nobody was told of the number")
 				}
@@ -154,11 +156,11 @@ func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
 func TestSemaphoreResizedLateAskGoesBack(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.takes(a.semaphore(2).Weigh(2))
-		one, two := b.waitsForPermit(b.semaphore(2)), b.waitsForPermit(b.semaphore(2))
+		lease := a.try(a.semaphore(2).Weigh(2))
+		one, two := b.startAcquirePermit(b.semaphore(2)), b.startAcquirePermit(b.semaphore(2))
 		var late func()
-		b.lead(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
-			b.lead(nil)
+		b.setAsks(func(_ context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+			b.setAsks(nil)
 			late = func() {
 				if answer, err := r.Ask(context.Background(), ask); err != nil || answer.Status != protocol.Queued {
 					t.Errorf("the late request: %v, %v", answer, err)
@@ -168,22 +170,22 @@ func TestSemaphoreResizedLateAskGoesBack(t *testing.T) {
 				Err: errors.New("lost")}
 		})
 		a.resize(3)
-		one.in()
+		one.await()
 		sleep(300 * time.Millisecond)
 		if two.mustWait(); late == nil || b.mismatches.Load() != 1 {
 			t.Fatalf("%d requests were refused", b.mismatches.Load())
 		}
 		a.resize(2)
 		late()
-		if n := a.seen().QueueCount; n != 2 {
+		if n := a.inspect().QueueCount; n != 2 {
 			t.Fatalf("%d stand in the queue, want the new ticket and the old one", n)
 		}
 		sleep(2 * time.Second) // no request of the old one can come any more
-		if n := a.seen().QueueCount; n != 1 {
+		if n := a.inspect().QueueCount; n != 1 {
 			t.Errorf("%d stand in the queue", n)
 		}
-		a.releases(lease)
-		two.in()
+		a.release(lease)
+		two.await()
 	})
 }
 
@@ -191,25 +193,25 @@ func TestSemaphoreResizedLateAskGoesBack(t *testing.T) {
 func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.takes(a.semaphore(2).Weigh(2))
-		one, two := b.waitsForPermit(b.semaphore(2)), b.waitsForPermit(b.semaphore(2))
-		b.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+		lease := a.try(a.semaphore(2).Weigh(2))
+		one, two := b.startAcquirePermit(b.semaphore(2)), b.startAcquirePermit(b.semaphore(2))
+		b.setAsks(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 			answer, err := r.Ask(ctx, ask)
 			if err != nil {
-				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.seen().Server,
+				b.Granted(protocol.Grant{ID: ask.Ticket.ID, Token: 1 << 52, Block: 1, At: a.inspect().Server,
 					Claim: 500 * time.Millisecond})
 			}
 			return answer, err
 		})
 		a.resize(3)
-		one.in()
+		one.await()
 		synctest.Wait()
 		if b.mismatches.Load() != 1 {
 			t.Fatalf("%d requests were refused", b.mismatches.Load())
 		}
 		two.mustWait()
-		a.releases(lease)
-		if token := two.in().Token(); token == 1<<52 {
+		a.release(lease)
+		if token := two.await().Token(); token == 1<<52 {
 			t.Error("it holds what it was not given")
 		}
 	})
@@ -221,10 +223,10 @@ func TestSemaphoreRefusedWithItsOwnNumber(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, b := newHost(t, server), newHost(t, server)
-				a.takes(a.semaphore(2).Weigh(2))
-				c := b.waitsForPermit(b.semaphore(2, change))
+				a.try(a.semaphore(2).Weigh(2))
+				c := b.startAcquirePermit(b.semaphore(2, change))
 				c.mustWait()
-				b.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+				b.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 					return protocol.Answer{}, &protocol.Mismatch{Name: "n", Have: 2, Want: 2}
 				})
 				sleep(10 * time.Second)
@@ -242,12 +244,12 @@ func TestSemaphoreRefusedWithItsOwnNumber(t *testing.T) {
 func TestSemaphoreResizedThenGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		a.takes(a.semaphore(2).Weigh(2))
-		one := b.waitsForPermit(b.semaphore(2))
+		a.try(a.semaphore(2).Weigh(2))
+		one := b.startAcquirePermit(b.semaphore(2))
 		ctx, cancel := context.WithCancel(t.Context())
-		two := b.waitsFor(ctx, b.semaphore(2).Weigh(1))
-		b.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
-			b.lead(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
+		two := b.startAcquire(ctx, b.semaphore(2).Weigh(1))
+		b.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+			b.setAsks(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
 				answer, err := r.Ask(ctx, ask)
 				cancel()
 				return answer, err
@@ -255,12 +257,12 @@ func TestSemaphoreResizedThenGivenUp(t *testing.T) {
 			return protocol.Answer{}, unreachable()
 		})
 		a.resize(3)
-		one.in()
+		one.await()
 		var ended *engine.WaitEnded
 		if <-two.done; !errors.As(two.err, &ended) || !ended.Answered || ended.Failure != nil {
 			t.Errorf("got %v: %+v", two.err, ended)
 		}
-		if in := a.seen(); in.QueueCount != 0 || in.Taken != 3 {
+		if in := a.inspect(); in.QueueCount != 0 || in.Taken != 3 {
 			t.Errorf("%d stand in the queue, %d are taken", in.QueueCount, in.Taken)
 		}
 	})
@@ -316,7 +318,7 @@ func resizeAtRandom(t *testing.T, server *memory.Server, seed uint64) {
 					}
 					<-time.After(time.Duration(dice.IntN(20)) * time.Millisecond)
 					taken.Add(-n)
-					p.releases(lease)
+					p.release(lease)
 				}
 			})
 		}
@@ -337,7 +339,7 @@ func resizeAtRandom(t *testing.T, server *memory.Server, seed uint64) {
 	resizer.Wait()
 	sleep(2 * protocol.PlaceLife)
 	if names := server.Names("test"); len(names) > 0 {
-		t.Errorf("left at the server: %q: %+v", names, p.seen())
+		t.Errorf("left at the server: %q: %+v", names, p.inspect())
 	}
 	refused := int64(0)
 	for _, p := range hosts {

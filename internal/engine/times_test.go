@@ -85,7 +85,7 @@ func TestLeaseAfterSleep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := inMemory(t)
-			l := takes(t.Context(), t, e, "n")
+			l := lockMutex(t.Context(), t, e, "n")
 			e.mu.Lock()
 			l.tenure.hold.trustEnd = asleep(t, l.tenure.hold.trustEnd, time.Hour)
 			e.mu.Unlock()

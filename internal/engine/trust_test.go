@@ -30,10 +30,10 @@ func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b := newHost(t, server), newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{TTL: test.ttl})
-		next := b.waits(t.Context(), engine.Options{TTL: test.ttl})
+		lease := a.lock(engine.Options{TTL: test.ttl})
+		next := b.startLock(t.Context(), engine.Options{TTL: test.ttl})
 		sleep(test.after)
-		a.goes(test.way)
+		a.setWay(test.way)
 		want := granted.Add(test.sent + test.ttl - margin(test.ttl))
 		if got := lease.Until(); !got.Equal(want) {
 			t.Errorf("trusted for %v, want %v", got.Sub(granted), want.Sub(granted))
@@ -42,11 +42,11 @@ func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 		if err := lease.Err(); err != nil {
 			t.Errorf("a nanosecond too early: %v", err)
 		}
-		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+		if end := awaitLoss(t, lease, engine.Expired); !end.Equal(want) {
 			t.Errorf("ended after %v, want %v", end.Sub(granted), want.Sub(granted))
 		}
 		over := want.Add(margin(test.ttl))
-		if next.in(); next.at.Before(over) || next.at.After(over.Add(200*time.Millisecond)) {
+		if next.await(); next.at.Before(over) || next.at.After(over.Add(200*time.Millisecond)) {
 			t.Errorf("the next got in %v after the end", next.at.Sub(want))
 		}
 		var cause *loss
@@ -75,18 +75,18 @@ func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 		"when another holds":        {way{stopped: 20 * time.Second}, 21 * time.Second, true, 2},
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, b := newHost(t, server), newHost(t, server)
-		a.goes(test.way)
+		a.setWay(test.way)
 		began := time.Now()
-		next := a.waits(context.Background(), engine.Options{Fixed: true}) // without an end: the caller itself asks
-		a.goes(way{})
+		next := a.startLock(context.Background(), engine.Options{Fixed: true}) // without an end: the caller itself asks
+		a.setWay(way{})
 		if test.another {
 			sleep(16 * time.Second)
-			other := b.holds(engine.Options{})
+			other := b.lock(engine.Options{})
 			sleep(5 * time.Second)
-			b.releases(other)
+			b.release(other)
 		}
-		lease := next.in()
-		sent := a.since(began, "ask")
+		lease := next.await()
+		sent := a.requests(began, "ask")
 		if took := next.at.Sub(began); took != test.takes || len(sent) < test.asks {
 			t.Errorf("took %v, with %v", took, sent)
 		}
@@ -94,7 +94,7 @@ func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 		if test.another { // handed over
 			want = next.at.Add(whole)
 		}
-		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+		if end := awaitLoss(t, lease, engine.Expired); !end.Equal(want) {
 			t.Errorf("ended after %v, want %v", end.Sub(began), want.Sub(began))
 		}
 	})
@@ -116,15 +116,15 @@ func TestLeaseSlowRenewalTrustsFromItsSending(t *testing.T) {
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a := newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{})
-		a.goes(test.way)
+		lease := a.lock(engine.Options{})
+		a.setWay(test.way)
 		sleep(5 * time.Second)
-		a.goes(silent)
-		if end := lost(t, lease, engine.Expired); end.Sub(granted) != test.end {
+		a.setWay(silent)
+		if end := awaitLoss(t, lease, engine.Expired); end.Sub(granted) != test.end {
 			t.Errorf("ended after %v, want %v", end.Sub(granted), test.end)
 		}
 		sleep(6 * time.Hour)
-		lost(t, lease, engine.Expired)
+		awaitLoss(t, lease, engine.Expired)
 	})
 }
 
@@ -133,11 +133,11 @@ func TestLeaseFixedIsNotRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{Fixed: true})
-		if end := lost(t, lease, engine.Expired); end.Sub(granted) != 15*time.Second-margin(15*time.Second) {
+		lease := a.lock(engine.Options{Fixed: true})
+		if end := awaitLoss(t, lease, engine.Expired); end.Sub(granted) != 15*time.Second-margin(15*time.Second) {
 			t.Errorf("ended after %v", end.Sub(granted))
 		}
-		if n := len(a.since(granted, "renew")); n > 0 {
+		if n := len(a.requests(granted, "renew")); n > 0 {
 			t.Errorf("%d renewals", n)
 		}
 	})
@@ -150,12 +150,12 @@ func TestLeaseMaxHoldEndsIt(t *testing.T) {
 		const most = 40 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{MaxHold: most})
-		next := b.waits(t.Context(), engine.Options{})
-		if end := lost(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
+		lease := a.lock(engine.Options{MaxHold: most})
+		next := b.startLock(t.Context(), engine.Options{})
+		if end := awaitLoss(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
 			t.Errorf("ended after %v", end.Sub(granted))
 		}
-		if next.in(); next.at.Before(granted.Add(most)) || next.at.After(granted.Add(most+2*askEvery)) {
+		if next.await(); next.at.Before(granted.Add(most)) || next.at.After(granted.Add(most+2*askEvery)) {
 			t.Errorf("the next got in after %v", next.at.Sub(granted))
 		}
 	})
@@ -165,10 +165,10 @@ func TestLeaseMaxHoldEndsIt(t *testing.T) {
 func TestEngineCloseSilentEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{TTL: time.Minute})
-		waiter := a.waits(t.Context(), engine.Options{TTL: time.Minute})
-		other := b.waits(t.Context(), engine.Options{})
-		a.goes(silent)
+		lease := a.lock(engine.Options{TTL: time.Minute})
+		waiter := a.startLock(t.Context(), engine.Options{TTL: time.Minute})
+		other := b.startLock(t.Context(), engine.Options{})
+		a.setWay(silent)
 		began := time.Now()
 		closed := make(chan error, 1)
 		go func() { closed <- a.Close() }()
@@ -185,7 +185,7 @@ func TestEngineCloseSilentEndsInTime(t *testing.T) {
 		if _, err := a.mutex(engine.Options{}).Try(t.Context()); !errors.Is(err, errClosed) {
 			t.Errorf("after Close: %v", err)
 		}
-		other.in()
+		other.await()
 	})
 }
 
@@ -195,17 +195,17 @@ func TestLeaseGoneIsLostAtNextRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
 		granted := time.Now()
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		operator := server.Connect("test").Bind(a.mutex(engine.Options{}).Spec())
 		if _, err := operator.Free(t.Context(),
 			protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
 			t.Fatal(err)
 		}
-		if end := lost(t, lease, engine.Gone); end.Sub(granted) != 5*time.Second {
+		if end := awaitLoss(t, lease, engine.Gone); end.Sub(granted) != 5*time.Second {
 			t.Errorf("lost after %v", end.Sub(granted))
 		}
 		sleep(time.Minute)
-		if n := len(a.since(granted.Add(5*time.Second), "")); n != 1 {
+		if n := len(a.requests(granted.Add(5*time.Second), "")); n != 1 {
 			t.Errorf("%d requests, want the renewal alone", n)
 		}
 	})

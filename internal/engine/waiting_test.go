@@ -16,19 +16,19 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 	bubbles(t, map[string]way{"all is well": {}, "silent": silent, "slow": {there: 900 * time.Millisecond}},
 		func(t *testing.T, server *memory.Server, w way) {
 			a, b := newHost(t, server), newHost(t, server)
-			lease := a.holds(engine.Options{})
-			b.goes(w)
+			lease := a.lock(engine.Options{})
+			b.setWay(w)
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 1234567891)
 			defer cancel()
-			next := b.waits(ctx, engine.Options{})
+			next := b.startLock(ctx, engine.Options{})
 			var ended *engine.WaitEnded
 			if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) ||
 				next.at.Sub(began) != 1234567891 {
 				t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
 			}
-			b.goes(way{})
-			a.releases(lease)
+			b.setWay(way{})
+			a.release(lease)
 			sleep(5 * time.Second)
 			nothingLeft(t, server)
 		})
@@ -39,13 +39,13 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 func TestMutexWaitEndsBeforeLeadIsAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease := a.waits(t.Context(), engine.Options{}).in()
+		lease := a.startLock(t.Context(), engine.Options{}).await()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		next := a.waits(ctx, engine.Options{})
+		next := a.startLock(ctx, engine.Options{})
 		sleep(time.Second) // the slice is over, so the hold is given back
-		a.goes(way{there: 100 * time.Millisecond})
-		go a.releases(lease)
+		a.setWay(way{there: 100 * time.Millisecond})
+		go a.release(lease)
 		sleep(time.Millisecond)
 		cancel()
 		var ended *engine.WaitEnded
@@ -61,7 +61,7 @@ func TestMutexTrySilentEndsInTime(t *testing.T) {
 		for ttl, most := range map[time.Duration]time.Duration{15 * time.Second: time.Second,
 			600 * time.Millisecond: 100 * time.Millisecond} {
 			a := newHost(t, server)
-			a.goes(silent)
+			a.setWay(silent)
 			began := time.Now()
 			if _, err := a.mutex(engine.Options{TTL: ttl}).Try(t.Context()); err == nil || time.Since(began) != most {
 				t.Errorf("%v after %v, want after %v", err, time.Since(began), most)
@@ -74,16 +74,16 @@ func TestMutexTrySilentEndsInTime(t *testing.T) {
 func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		b.goes(way{noAnswers: true})
-		first := b.waits(t.Context(), engine.Options{})
-		b.goes(way{})
-		second := c.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		b.setWay(way{noAnswers: true})
+		first := b.startLock(t.Context(), engine.Options{})
+		b.setWay(way{})
+		second := c.startLock(t.Context(), engine.Options{})
 		sleep(3 * time.Second)
 		released := time.Now()
-		a.releases(lease)
-		b.releases(first.in())
-		c.releases(second.in())
+		a.release(lease)
+		b.release(first.await())
+		c.release(second.await())
 		if !first.at.Equal(released) || !second.at.Equal(released) {
 			t.Errorf("the first is in after %v, the second after %v", first.at.Sub(released), second.at.Sub(released))
 		}
@@ -94,16 +94,16 @@ func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
 func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		a.goes(way{noAnswers: true})
-		next := a.waits(t.Context(), engine.Options{})
+		a.setWay(way{noAnswers: true})
+		next := a.startLock(t.Context(), engine.Options{})
 		sleep(500 * time.Millisecond)
-		a.goes(way{})
-		lease := next.in()
-		asks := a.since(time.Time{}, "ask")
+		a.setWay(way{})
+		lease := next.await()
+		asks := a.requests(time.Time{}, "ask")
 		if len(asks) != 2 || !lease.Until().Equal(asks[1].at.Add(15*time.Second-margin(15*time.Second))) {
 			t.Errorf("asked %v, trusted until %v", asks, lease.Until())
 		}
-		a.releases(lease)
+		a.release(lease)
 		nothingLeft(t, server)
 	})
 }
@@ -113,13 +113,13 @@ func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
 	bubbles(t, map[string]way{"answers are lost": {noAnswers: true},
 		"requests are late": {there: 950 * time.Millisecond}}, func(t *testing.T, server *memory.Server, w way) {
 		a := newHost(t, server)
-		a.goes(w)
+		a.setWay(w)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if next := a.waits(ctx, engine.Options{TTL: time.Minute}); next.out() {
+		if next := a.startLock(ctx, engine.Options{TTL: time.Minute}); next.isWaiting() {
 			<-next.done
 		}
-		a.goes(way{})
+		a.setWay(way{})
 		sleep(5 * time.Second)
 		nothingLeft(t, server)
 	})
@@ -129,12 +129,12 @@ func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
 func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{TTL: 10 * time.Minute})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{TTL: 10 * time.Minute})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second) // it asks again once it listens
 		before := time.Now()
 		sleep(time.Minute)
-		asks := b.since(before, "")
+		asks := b.requests(before, "")
 		if len(asks) < 10 || len(asks) > 15 {
 			t.Errorf("%d requests in a minute", len(asks))
 		}
@@ -144,8 +144,8 @@ func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 				t.Errorf("%v after a pause of %v", asks[i+1].op, pause)
 			}
 		}
-		a.releases(lease)
-		b.releases(next.in())
+		a.release(lease)
+		b.release(next.await())
 	})
 }
 
@@ -153,18 +153,18 @@ func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 func TestWaiterGapAsksAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		next := b.waits(t.Context(), engine.Options{})
+		lease := a.lock(engine.Options{})
+		next := b.startLock(t.Context(), engine.Options{})
 		sleep(time.Second)
-		b.goes(way{noMessages: true})
-		a.releases(lease)
+		b.setWay(way{noMessages: true})
+		a.release(lease)
 		sleep(100 * time.Millisecond)
-		if !next.out() {
+		if !next.isWaiting() {
 			t.Fatal("in without a message")
 		}
 		at := time.Now()
 		b.Gap()
-		if next.in(); !next.at.Equal(at) {
+		if next.await(); !next.at.Equal(at) {
 			t.Errorf("in %v after the gap", next.at.Sub(at))
 		}
 	})
@@ -177,28 +177,28 @@ func TestWaiterSilentIsPassedOver(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
 				a, c := newHost(t, server), newHost(t, server)
-				lease := a.holds(engine.Options{})
+				lease := a.lock(engine.Options{})
 				ctx, cancel := context.WithCancel(t.Context())
 				var heads []*host
 				for range n {
 					heads = append(heads, newHost(t, server))
-					heads[len(heads)-1].waits(ctx, engine.Options{})
+					heads[len(heads)-1].startLock(ctx, engine.Options{})
 				}
-				next := c.waits(t.Context(), engine.Options{})
+				next := c.startLock(t.Context(), engine.Options{})
 				sleep(time.Second)
 				for _, head := range heads {
-					head.goes(silent)
+					head.setWay(silent)
 				}
-				a.releases(lease)
+				a.release(lease)
 				released := time.Now()
-				held := next.in()
+				held := next.await()
 				const place = 20 * time.Millisecond // later, for each place in the queue
 				most := askEvery*6/5 + time.Duration(n)*(claim+time.Duration(n)*place)
 				if took := next.at.Sub(released); took < claim || took > most {
 					t.Errorf("the next got in after %v, want %v to %v", took, claim, most)
 				}
 				cancel()
-				c.releases(held)
+				c.release(held)
 			})
 		})
 	}
@@ -208,14 +208,14 @@ func TestWaiterSilentIsPassedOver(t *testing.T) {
 func TestMutexPollingAsksEveryInterval(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		a.holds(engine.Options{})
+		a.lock(engine.Options{})
 		began := time.Now()
-		next := b.waits(t.Context(), engine.Options{Interval: 70 * time.Millisecond, Attempts: 4})
+		next := b.startLock(t.Context(), engine.Options{Interval: 70 * time.Millisecond, Attempts: 4})
 		var busy *engine.Busy
 		if <-next.done; !errors.As(next.err, &busy) || busy.Answer.Holders != 1 {
 			t.Errorf("got %v", next.err)
 		}
-		asks := b.since(began, "")
+		asks := b.requests(began, "")
 		for i, ask := range asks {
 			if ask.op != "ask" || ask.at.Sub(began) != time.Duration(i)*70*time.Millisecond {
 				t.Errorf("%s after %v", ask.op, ask.at.Sub(began))
@@ -232,12 +232,12 @@ func TestMutexPollingAsksEveryInterval(t *testing.T) {
 func TestPoolGivesUpTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
+		lease := a.lock(engine.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		var all []*waiter
 		for range 50 {
-			all = append(all, b.waits(ctx, engine.Options{}))
+			all = append(all, b.startLock(ctx, engine.Options{}))
 		}
 		for _, w := range all {
 			<-w.done
@@ -249,6 +249,6 @@ func TestPoolGivesUpTogether(t *testing.T) {
 				t.Errorf("waited %v for token %d of %d", ended.Waited, ended.Answer.Token, lease.Token())
 			}
 		}
-		a.releases(lease)
+		a.release(lease)
 	})
 }
