@@ -30,10 +30,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	p.mu.Lock()
-	target := p.target
-	p.mu.Unlock()
-	server, err := net.Dial("tcp", target)
+	server, err := net.Dial("tcp", p.target)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -76,7 +73,7 @@ func (l *link) requests() {
 			l.p.sent = append(l.p.sent, text)
 		}
 		l.p.mu.Unlock()
-		if h := l.p.held(text, false); h != nil {
+		if h := l.p.held(text); h != nil {
 			<-h.passed // also when the client is gone
 		}
 		if d := l.p.wait(text); d > 0 {
@@ -117,13 +114,6 @@ func (l *link) answers() {
 			close(r.happen)
 			continue
 		}
-		if h := l.p.held(text, true); h != nil {
-			select {
-			case <-h.passed:
-			case <-l.over:
-				return
-			}
-		}
 		l.p.mu.Lock()
 		delay := l.p.delay
 		l.p.mu.Unlock()
@@ -162,9 +152,9 @@ func (l *link) speech() bool {
 // dropped is the first rule to lose an answer that matches; it is used up.
 func (p *Proxy) dropped(text string, answers bool) *rule { return p.take(&p.drops, text, answers) }
 
-// held is what becomes of something that is to be kept back; nil: nothing.
-func (p *Proxy) held(text string, answers bool) *Held {
-	r := p.take(&p.holds, text, answers)
+// held is what becomes of a request that is to be kept back; nil: nothing.
+func (p *Proxy) held(text string) *Held {
+	r := p.take(&p.holds, text, false)
 	if r == nil {
 		return nil
 	}

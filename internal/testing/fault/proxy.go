@@ -1,7 +1,7 @@
 // Package fault is a TCP proxy on the loopback that does to requests and answers what networks do.
-// It loses an answer, holds requests and answers back and lets them through later, goes silent,
-// cuts connections, delays, and breaks up what it carries. It is for tests, and needs nothing but
-// the standard library.
+// It loses an answer, holds requests back and lets them through later, goes silent, cuts
+// connections, delays, and breaks up what it carries. It is for tests, and needs nothing but the
+// standard library.
 //
 //	p := fault.Start(t, srv.Addr())
 //	lost := p.DropAnswer("EVALSHA")   // of the next request that has EVALSHA in it
@@ -28,8 +28,9 @@ type Proxy struct {
 	listener net.Listener
 	all      sync.WaitGroup
 
+	target string
+
 	mu       sync.Mutex
-	target   string // of new connections
 	closed   bool
 	links    map[*link]struct{}
 	silences int           // under way
@@ -108,22 +109,16 @@ func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 
 // HoldRequest keeps back the next request that contains match, and all requests behind it on its
 // connection.
-func (p *Proxy) HoldRequest(match string) *Held { return p.hold(match, false) }
-
-// HoldAnswer keeps back the next bytes of the server that contain match, and all bytes behind them
-// on their connection.
-func (p *Proxy) HoldAnswer(match string) *Held { return p.hold(match, true) }
-
-func (p *Proxy) hold(match string, answers bool) *Held {
+func (p *Proxy) HoldRequest(match string) *Held {
 	h := &Held{arrived: make(chan struct{}), passed: make(chan struct{})}
 	p.mu.Lock()
-	p.holds = append(p.holds, &rule{match: match, answers: answers, happen: h.arrived, held: h})
+	p.holds = append(p.holds, &rule{match: match, happen: h.arrived, held: h})
 	p.kept = append(p.kept, h)
 	p.mu.Unlock()
 	return h
 }
 
-// A Held is a request or an answer that is kept back.
+// A Held is a request that is kept back.
 type Held struct {
 	arrived chan struct{}
 	passed  chan struct{}
@@ -133,8 +128,7 @@ type Held struct {
 // Arrived returns a channel that is closed when there is something to keep back.
 func (h *Held) Arrived() <-chan struct{} { return h.arrived }
 
-// Pass lets the request or the answer through. A request passes even if its sender has closed the
-// connection meanwhile.
+// Pass lets the request through, even if its sender has closed the connection meanwhile.
 func (h *Held) Pass() { h.once.Do(func() { close(h.passed) }) }
 
 // Silence makes all connections half-open: they stay, the proxy accepts new ones, and nothing comes
@@ -173,13 +167,6 @@ func (p *Proxy) Strand() {
 	for l := range p.links {
 		l.stranded = true
 	}
-}
-
-// Lead makes new connections lead to another server. The present ones stay where they are.
-func (p *Proxy) Lead(target string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.target = target
 }
 
 // Delay makes every answer come later by d.

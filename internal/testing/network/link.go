@@ -35,7 +35,7 @@ func newLink(n *Network) *link {
 // send puts what an end wrote on its way; nil: it has closed.
 func (l *link) send(way Way, data []byte) {
 	n, f := l.n, &l.flows[way]
-	due := time.Now().Add(n.config.Latency + n.slow[way])
+	due := time.Now().Add(n.config.Latency + n.slow)
 	if data != nil {
 		late, lost := l.struck(way, data)
 		if lost {

@@ -40,9 +40,9 @@ type Network struct {
 
 	mu      sync.Mutex
 	closed  bool
-	refused bool             // as if nobody were there
-	quiet   [2]int           // by way: how many silences
-	slow    [2]time.Duration // by way: more latency
+	refused bool          // as if nobody were there
+	quiet   [2]int        // by way: how many silences
+	slow    time.Duration // more latency
 	rules   []*Rule
 	links   map[*link]bool
 	awake   chan struct{} // closed and renewed when something above has changed
@@ -124,24 +124,13 @@ func (n *Network) hush(by int, ways []Way) {
 	})
 }
 
-// Delay makes all that the server sends from now on arrive so much later; 0 ends that.
-func (n *Network) Delay(d time.Duration) { n.change(func() { n.slow[Back] = d }) }
-
 // Slow adds to the latency of both ways; a negative time takes it back.
-func (n *Network) Slow(d time.Duration) {
-	n.change(func() { n.slow[There] += d; n.slow[Back] += d })
-}
+func (n *Network) Slow(d time.Duration) { n.change(func() { n.slow += d }) }
 
 // DropAnswer loses the answer to the next request in which the word occurs, in any case of letters:
 // the request is carried out, and its connection is silent from then on.
 func (n *Network) DropAnswer(word string) {
 	n.Strike(Rule{Match: Contains(word), Times: 1, Do: Mute})
-}
-
-// DropRequest loses the next request in which the word occurs: it is not carried out, and its
-// connection is silent from then on.
-func (n *Network) DropRequest(word string) {
-	n.Strike(Rule{Match: Contains(word), Times: 1, Do: Deafen})
 }
 
 // Strike sets a rule, until end is called.
