@@ -18,7 +18,7 @@ import (
 )
 
 // populate makes some of everything: a chain of waits, a semaphore, an election and a latch.
-func populate(b *bed) {
+func populate(b *viewer) {
 	b.Helper()
 	billing, reports, backup := b.client("billing"), b.client("reports"), b.client("backup")
 	b.lock(billing, "invoice:1001")
@@ -62,7 +62,7 @@ func populate(b *bed) {
 }
 
 func TestListSearchAndDetail(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	b.open("")
 	b.shows("No name is held or waited for.")
 	populate(b)
@@ -113,7 +113,7 @@ func TestListSearchAndDetail(t *testing.T) {
 // On a phone the list names the holders, nothing is wider than the screen, and tables stay tables
 // for a screen reader.
 func TestPhoneHasRoomForAll(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	populate(b)
 	b.run(chromedp.EmulateViewport(390, 800, chromedp.EmulateMobile))
 	for _, hash := range []string{"", "#lock=ledger%3A7", "#lock=downloads", "#changes", "#servers", "#deadlocks"} {
@@ -144,7 +144,7 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 
 // A change is shown within a second of the next look, and its kind is told.
 func TestLiveChange(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	worker := b.client("worker")
 	b.open("")
 	var worst time.Duration
@@ -170,7 +170,7 @@ func TestLiveChange(t *testing.T) {
 }
 
 func TestBreakWithTypedName(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	lease := b.lock(b.client("stuck"), "order:1")
 	b.open("#lock=order%3A1")
 	b.shows("Break…")
@@ -202,7 +202,7 @@ func TestBreakWithTypedName(t *testing.T) {
 
 // The page tells why a waiter waits: what it wants, and what remains of a hold that ended.
 func TestDetailSaysWhy(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	ctx, cancel := context.WithCancel(b.Context())
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
@@ -233,7 +233,7 @@ func TestDetailSaysWhy(t *testing.T) {
 
 // A page of another origin of the same browser cannot break.
 func TestCrossSiteRequestIsRefused(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	lease := b.lock(b.client("worker"), "order:1")
 	evil := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -264,7 +264,7 @@ func TestCrossSiteRequestIsRefused(t *testing.T) {
 const evilText = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
 
 func TestMarkupIsShownAsText(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	evil := b.client(evilText + "\u202egpj")
 	b.lock(evil, evilText)
 	b.lock(evil, "a\u202etxt.exe\u0007\u200b")
@@ -281,7 +281,7 @@ func TestMarkupIsShownAsText(t *testing.T) {
 }
 
 func TestTenThousandNames(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	worker := b.client("worker")
 	var work sync.WaitGroup
 	todo := make(chan int)
@@ -324,7 +324,7 @@ func TestTenThousandNames(t *testing.T) {
 }
 
 func TestServerAwayAndBack(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	b.lock(b.client("worker"), "order:1")
 	b.open("")
 	b.shows("order:1")
@@ -342,7 +342,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 // Ten pages cost the server as much as one. The two runs count the commands of 10 s.
 func TestTenViewersCostAsOne(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	worker := b.client("worker")
 	for i := range 20 {
 		b.lock(worker, fmt.Sprintf("order:%d", i))
@@ -370,7 +370,7 @@ func TestTenViewersCostAsOne(t *testing.T) {
 }
 
 func TestPhoneAndDark(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	populate(b)
 	b.run(chromedp.EmulateViewport(390, 760), dark())
 	b.open("")

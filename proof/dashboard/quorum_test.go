@@ -14,7 +14,7 @@ import (
 )
 
 // quorum returns a client of independent masters.
-func (b *bed) quorum(label string, trust bool, masters []*redisserver.Server) *holdfast.Client {
+func (b *viewer) quorum(label string, trust bool, masters []*redisserver.Server) *holdfast.Client {
 	b.Helper()
 	var stores []store.Store
 	for _, m := range masters {
@@ -33,7 +33,7 @@ func (b *bed) quorum(label string, trust bool, masters []*redisserver.Server) *h
 // The page tells which masters of a quorum count, and why the others do not: without a name too,
 // with one master down, and without a majority.
 func TestMastersOfQuorum(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	var masters []*redisserver.Server
 	for range 5 {
 		masters = append(masters, redisserver.Start(t))

@@ -20,21 +20,21 @@ import (
 )
 
 // frozen returns an embedded server whose clock stands still.
-func (b *bed) frozen() *miniredis.Miniredis {
+func (b *viewer) frozen() *miniredis.Miniredis {
 	mini := miniredis.RunT(b.T)
 	mini.SetTime(time.Now())
 	return mini
 }
 
 // store connects to a server until the test is over.
-func (b *bed) store(mini *miniredis.Miniredis, dial states.Dial) store.Store {
+func (b *viewer) store(mini *miniredis.Miniredis, dial states.Dial) store.Store {
 	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
 	b.Cleanup(func() { _ = rdb.Close() })
 	return redisstore.New(rdb)
 }
 
 // closed closes a client when the test is over.
-func (b *bed) closed(client *holdfast.Client, err error) *holdfast.Client {
+func (b *viewer) closed(client *holdfast.Client, err error) *holdfast.Client {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -44,7 +44,7 @@ func (b *bed) closed(client *holdfast.Client, err error) *holdfast.Client {
 }
 
 // command sends commands of an operator.
-func (b *bed) command(mini *miniredis.Miniredis) func(args ...any) {
+func (b *viewer) command(mini *miniredis.Miniredis) func(args ...any) {
 	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr()})
 	b.Cleanup(func() { _ = rdb.Close() })
 	return func(args ...any) {
@@ -56,7 +56,7 @@ func (b *bed) command(mini *miniredis.Miniredis) func(args ...any) {
 }
 
 // whole fails the test if the page shows a value that is not there.
-func (b *bed) whole(where string) {
+func (b *viewer) whole(where string) {
 	b.Helper()
 	const bad = `(document.body.innerText.match(/.*(undefined|\bNaN\b|\bnull\b|\[object|Invalid Date).*/g) ?? []).join("; ")`
 	if got := b.text(b.browser, bad); got != "" {
@@ -65,7 +65,7 @@ func (b *bed) whole(where string) {
 }
 
 // each opens each name, the process of each holder, and all other panels.
-func (b *bed) each(made map[string]lockinfo.State) {
+func (b *viewer) each(made map[string]lockinfo.State) {
 	b.Helper()
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "lock="+url.PathEscape(name)), nil))
@@ -82,7 +82,7 @@ func (b *bed) each(made map[string]lockinfo.State) {
 
 // Of names in every state, and of every change, the page shows nothing that is not there.
 func TestEveryStateIsShownWhole(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	mini := b.frozen()
 	client := func(config *holdfast.Config, dial states.Dial) *holdfast.Client {
 		return b.closed(holdfast.New(b.store(mini, dial), config))
@@ -109,7 +109,7 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 }
 
 func TestEveryStateOfAQuorumIsShownWhole(t *testing.T) {
-	b := newBed(t)
+	b := newViewer(t)
 	masters := []*miniredis.Miniredis{b.frozen(), b.frozen(), b.frozen()}
 	client := func(label string) *holdfast.Client {
 		var stores []store.Store

@@ -17,7 +17,8 @@ type Plan struct {
 	Ops     []Op            // in the order of time
 	Faults  []Fault         // in the order of time
 
-	Operators []Operation // in the order of time
+	Operators []Operation   // in the order of time
+	Length    time.Duration // when clients are closed
 }
 
 // A Server is one, with what makes it differ from others.
@@ -119,7 +120,7 @@ func class(name string) string {
 // Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
 	d := dice{rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
-	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1)}
+	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: length}
 	switch roll := d.IntN(100); {
 	case roll < 15:
 	case roll < 60:
@@ -142,6 +143,15 @@ func Draw(seed uint64) Plan {
 	}
 	p.drawClock(clocks(seed))
 	p.drawOperators(operators(seed))
+	return p
+}
+
+// Until returns what a plan has until some time, in which all must have come right.
+func (p Plan) Until(end time.Duration) Plan {
+	p.Length = end
+	p.Ops = slices.DeleteFunc(p.Ops, func(op Op) bool { return op.At > end-(length-workEnd) })
+	p.Operators = slices.DeleteFunc(p.Operators, func(o Operation) bool { return o.At > end-(length-workEnd) })
+	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return f.At > end-(length-workEnd)-recoveryTime })
 	return p
 }
 

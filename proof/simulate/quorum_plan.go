@@ -11,7 +11,7 @@ import (
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
 func DrawQuorum(seed uint64) Plan {
 	d := dice{rand.New(rand.NewPCG(seed, 0x71756f72756d))}
-	p := Plan{Seed: seed, Mode: Quorum}
+	p := Plan{Seed: seed, Mode: Quorum, Length: length}
 	for range 3 + d.IntN(2) {
 		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
 	}

@@ -149,7 +149,7 @@ func (w *world) schedule() {
 		w.sleepUntil(f.At)
 		w.works.Go(func() { w.strike(f) })
 	}
-	w.sleepUntil(length)
+	w.sleepUntil(w.plan.Length)
 }
 
 func (w *world) sleepUntil(at time.Duration) { sleep(time.Until(w.zero.Add(at))) }

@@ -23,8 +23,8 @@ import (
 // patience is how long a test waits for what must come at some time.
 const patience = 30 * time.Second
 
-// A bed is a browser that looks at the dashboard of a server.
-type bed struct {
+// A viewer is a browser that looks at the dashboard of a server.
+type viewer struct {
 	*testing.T
 	server  *redisserver.Server
 	url     string
@@ -32,12 +32,12 @@ type bed struct {
 	browser context.Context
 }
 
-func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
+func newViewer(t *testing.T, flags ...chromedp.ExecAllocatorOption) *viewer {
 	t.Helper()
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("it needs a browser, and judges times: HOLDFAST_PROOF=1, as in make proof, runs it")
 	}
-	b := &bed{T: t, server: redisserver.Start(t), allow: true}
+	b := &viewer{T: t, server: redisserver.Start(t), allow: true}
 	b.serve(b.client("operator"))
 	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)),
 		flags...)
@@ -48,7 +48,7 @@ func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
 }
 
 // serve serves the dashboard of a client, which the next page opens.
-func (b *bed) serve(client *holdfast.Client) {
+func (b *viewer) serve(client *holdfast.Client) {
 	b.Helper()
 	mux := http.NewServeMux()
 	handler := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return b.allow }})
@@ -59,7 +59,7 @@ func (b *bed) serve(client *holdfast.Client) {
 }
 
 // tab opens a tab; the first one starts the browser.
-func (b *bed) tab(parent context.Context) context.Context {
+func (b *viewer) tab(parent context.Context) context.Context {
 	b.Helper()
 	tab, end := chromedp.NewContext(parent)
 	b.Cleanup(end)
@@ -70,7 +70,7 @@ func (b *bed) tab(parent context.Context) context.Context {
 }
 
 // client is one of a process with a label.
-func (b *bed) client(label string) *holdfast.Client {
+func (b *viewer) client(label string) *holdfast.Client {
 	b.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
 	b.Cleanup(func() { _ = rdb.Close() })
@@ -83,7 +83,7 @@ func (b *bed) client(label string) *holdfast.Client {
 }
 
 // lock takes a name until the end of the test.
-func (b *bed) lock(client *holdfast.Client, name string) *holdfast.Lease {
+func (b *viewer) lock(client *holdfast.Client, name string) *holdfast.Lease {
 	b.Helper()
 	lease, err := client.Mutex(name).Lock(b.Context())
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *bed) lock(client *holdfast.Client, name string) *holdfast.Lease {
 	return lease
 }
 
-func (b *bed) run(actions ...chromedp.Action) {
+func (b *viewer) run(actions ...chromedp.Action) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.browser, patience)
 	defer cancel()
@@ -102,7 +102,7 @@ func (b *bed) run(actions ...chromedp.Action) {
 }
 
 // text returns the value of an expression in the page.
-func (b *bed) text(tab context.Context, expression string) string {
+func (b *viewer) text(tab context.Context, expression string) string {
 	b.Helper()
 	var out string
 	ctx, cancel := context.WithTimeout(tab, patience)
@@ -114,7 +114,7 @@ func (b *bed) text(tab context.Context, expression string) string {
 }
 
 // until waits until an expression in the page is true, and returns how long that took.
-func (b *bed) until(tab context.Context, expression string) time.Duration {
+func (b *viewer) until(tab context.Context, expression string) time.Duration {
 	b.Helper()
 	for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
 		if b.text(tab, expression) == "true" {
@@ -127,7 +127,7 @@ func (b *bed) until(tab context.Context, expression string) time.Duration {
 }
 
 // shows waits until the page shows a text.
-func (b *bed) shows(text string) time.Duration {
+func (b *viewer) shows(text string) time.Duration {
 	b.Helper()
 	return b.until(b.browser, fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
@@ -136,7 +136,7 @@ func (b *bed) shows(text string) time.Duration {
 const listen = `window.wrong = []; addEventListener("error", e => wrong.push(e.message)); addEventListener("unhandledrejection", e => wrong.push(String(e.reason)));
 	addEventListener("securitypolicyviolation", e => wrong.push(e.violatedDirective)); window.alert = t => wrong.push("alert " + t)`
 
-func (b *bed) open(hash string) {
+func (b *viewer) open(hash string) {
 	b.Helper()
 	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+hash), chromedp.WaitReady("#locks"),
 		chromedp.Evaluate(listen, nil))
@@ -144,7 +144,7 @@ func (b *bed) open(hash string) {
 }
 
 // right fails the test if the page had an error.
-func (b *bed) right() {
+func (b *viewer) right() {
 	b.Helper()
 	if wrong := b.text(b.browser, `window.wrong.join("; ")`); wrong != "" {
 		b.Errorf("errors of the page: %s", wrong)
@@ -152,7 +152,7 @@ func (b *bed) right() {
 }
 
 // picture keeps a picture of the page.
-func (b *bed) picture(name string) {
+func (b *viewer) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("HOLDFAST_SCREENSHOTS")
 	if dir == "" {
@@ -169,7 +169,7 @@ func (b *bed) picture(name string) {
 const rows = `document.querySelectorAll("tr.row").length`
 
 // names returns those that the list shows, in order.
-func (b *bed) names() string {
+func (b *viewer) names() string {
 	b.Helper()
 	return strings.TrimSpace(b.text(b.browser,
 		`[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
