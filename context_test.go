@@ -335,8 +335,8 @@ func checkEnding(t *testing.T, err error, is, isNone []error) {
 	}
 }
 
-// beSilent is the hook of a server that does not answer. A request fails as with a client library
-// that watches its own timer: later than its deadline, or earlier.
+// beSilent returns the hook of a server that does not answer. A request fails as with a client
+// library that watches its own timer: later than its deadline, or earlier.
 func beSilent(late time.Duration, failure error) hook {
 	return func(ctx context.Context, _ int64, _ func() error) error {
 		end := time.Now().Add(time.Second) // of a request without a deadline

@@ -74,7 +74,7 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// heldByText says who holds, and since when, in the zone of this process.
+// heldByText returns who holds, and since when, in the zone of this process.
 func heldByText(holder string, since time.Time) string {
 	text := fmt.Sprintf("held by %q since ", shorten(holder))
 	if since.IsZero() {
@@ -433,7 +433,8 @@ func heldError(name string, kind protocol.Kind, a protocol.Answer) error {
 		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 }
 
-// namedOwner is the owner of WithOwner. The id of a hold without one is told only to its holder.
+// namedOwner returns the owner of WithOwner. The id of a hold without one is told only to its
+// holder.
 func namedOwner(p protocol.Party) string {
 	if p.Unnamed {
 		return ""
@@ -441,7 +442,7 @@ func namedOwner(p protocol.Party) string {
 	return p.Owner
 }
 
-// grantTime is when the holder of an answer was granted; zero if it does not say.
+// grantTime returns when the holder of an answer was granted; zero if it does not say.
 func grantTime(a protocol.Answer) time.Time {
 	if a.Since == 0 {
 		return time.Time{}

@@ -99,7 +99,7 @@ func newInfo(name string, in protocol.Inspection) lockinfo.Info {
 	return out
 }
 
-// foreignText says what stands at a key that is none of ours.
+// foreignText returns what stands at a key that is none of ours.
 func foreignText(in protocol.Inspection) string {
 	if in.Foreign == nil {
 		return ""

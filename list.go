@@ -144,8 +144,8 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 	}
 }
 
-// inspectFound is what Inspect tells of a name that was found. If the key is none of ours, it says
-// so.
+// inspectFound returns what Inspect does of a name that was found. If the key is none of ours, it
+// says so.
 func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (lockinfo.Info, error) {
 	if found.Foreign != "" {
 		return lockinfo.Info{Name: found.Foreign, Foreign: "the key of no lock"}, nil

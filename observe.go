@@ -278,7 +278,7 @@ func isOwnFrame(function string) bool {
 	return strings.HasPrefix(function, root+".") || strings.HasPrefix(function, root+"/internal/engine.")
 }
 
-// stackText is a stack in one line: the innermost call first.
+// stackText returns a stack in one line: the innermost call first.
 func stackText(stack []uintptr) string {
 	var out []string
 	for frames := runtime.CallersFrames(trimStack(stack)); ; {

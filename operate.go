@@ -65,8 +65,8 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	return nil
 }
 
-// foreignError is the error of a call about a name whose key is none of ours; nil: it is no such
-// key.
+// foreignError returns the error of a call about a name whose key is none of ours; nil: it is no
+// such key.
 func foreignError(op string, in protocol.Inspection) error {
 	if in.Foreign == nil {
 		return nil

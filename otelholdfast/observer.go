@@ -63,5 +63,5 @@ func lossReason(err error) string {
 	return lost.Reason.Code()
 }
 
-// seconds is the unit of all times.
+// seconds returns a time in the unit of all times.
 func seconds(d time.Duration) float64 { return d.Seconds() }

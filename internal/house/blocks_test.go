@@ -43,8 +43,8 @@ type docsBlock struct {
 	line                 int
 }
 
-// docsBlocks are the fenced blocks of all pages. A translated page has the blocks of the page that
-// it translates, so it is left out.
+// docsBlocks returns the fenced blocks of all pages. A translated page has the blocks of the page
+// that it translates, so it is left out.
 func docsBlocks(t *testing.T) (blocks []docsBlock) {
 	t.Helper()
 	fence := regexp.MustCompile("(?ms)^[ \t]*```([^\n]*)\n(.*?)^[ \t]*```[ \t]*$")

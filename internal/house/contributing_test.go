@@ -47,7 +47,7 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// declaredNames has the names of the repository, each behind a dot and its type, or else its
+// declaredNames returns the names of the repository, each behind a dot and its type, or else its
 // package.
 func declaredNames() map[string]bool {
 	names := map[string]bool{}

@@ -98,7 +98,8 @@ func TestDocsVersionsAreThoseOfTheModules(t *testing.T) {
 	}
 }
 
-// versionIn is the last version behind a library's path in the first of some files that has one.
+// versionIn returns the last version behind a library's path in the first of some files that has
+// one.
 func versionIn(t *testing.T, library string, files ...string) string {
 	t.Helper()
 	version := regexp.MustCompile(regexp.QuoteMeta(library) + ` (v\S+)`)
@@ -118,7 +119,7 @@ var (
 	aHeading   = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
 )
 
-// linksOf has the targets of a page's links, except those in blocks of code.
+// linksOf returns the targets of a page's links, except those in blocks of code.
 func linksOf(t *testing.T, page string) (links []string) {
 	t.Helper()
 	for _, link := range inlineLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
@@ -127,8 +128,8 @@ func linksOf(t *testing.T, page string) (links []string) {
 	return links
 }
 
-// anchorsOf has the names by which links reach a page's headings: in small letters, a hyphen for
-// each space, and without punctuation. A second heading of the same name gets -1.
+// anchorsOf returns the names by which links reach a page's headings: in small letters, a hyphen
+// for each space, and without punctuation. A second heading of the same name gets -1.
 func anchorsOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	anchors := map[string]bool{}
