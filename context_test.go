@@ -74,114 +74,97 @@ const (
 // A ctxCall is a call of a method that takes a ctx and may ask a server.
 type ctxCall struct {
 	waits waitKind
-	do    func(context.Context, *rig) error
+	do    func(context.Context) error
 }
 
-func ofLease(_ *holdfast.Lease, err error) error  { return err }
-func ofTicket(_ holdfast.Ticket, err error) error { return err }
-func never(context.Context) error                 { return errors.New("it ran") }
-func lastOf[T any](all iter.Seq2[T, error]) (last error) {
-	for _, err := range all {
-		last = err
+// errorOf returns a call that returns the error of another one alone.
+func errorOf[T any](call func(context.Context) (T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := call(ctx)
+		return err
 	}
-	return last
 }
 
-// ctxCalls are all methods of the library that take a ctx, and may ask a server for it.
-var ctxCalls = map[string]ctxCall{
-	"Client.Attach": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.ticket)) }},
-	"Client.Attach, a place": {
-		waitsForTurn, func(ctx context.Context, r *rig) error { return ofLease(r.Attach(ctx, r.place)) }},
-	"Client.Break": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return r.Break(ctx, "n", 1) }},
-	"Client.CheckTicket": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return r.CheckTicket(ctx, r.ticket) }},
-	"Client.Deadlocks": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Deadlocks(ctx); return err }},
-	"Client.DiscardTicket": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return r.DiscardTicket(ctx, r.ticket) }},
-	"Client.Evict": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return r.Evict(ctx, "n", "w") }},
-	"Client.ForceBreak": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return r.ForceBreak(ctx, "n", 1) }},
-	"Client.Inspect": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.Inspect(ctx, "n"); return err }},
-	"Client.List": {
-		waitsForNothing, func(ctx context.Context, r *rig) error {
-			return lastOf(r.List(ctx, holdfast.ListOptions{}))
+// lastErrorOf returns a call that returns the last error of a stream.
+func lastErrorOf[T any](call func(context.Context) iter.Seq2[T, error]) func(context.Context) error {
+	return func(ctx context.Context) (last error) {
+		for _, err := range call(ctx) {
+			last = err
+		}
+		return last
+	}
+}
+
+func never(context.Context) error { return errors.New("it ran") }
+
+// with returns a call whose second argument is set.
+func with[A, R any](call func(context.Context, A) R, arg A) func(context.Context) R {
+	return func(ctx context.Context) R { return call(ctx, arg) }
+}
+
+// with2 is with for a call that has two results.
+func with2[A, R any](call func(context.Context, A) (R, error), arg A) func(context.Context) error {
+	return errorOf(func(ctx context.Context) (R, error) { return call(ctx, arg) })
+}
+
+// calls returns all methods of the library that take a ctx, and may ask a server for it.
+func (r *rig) calls() map[string]ctxCall {
+	strict, owner := holdfast.WithStrictOrder(), holdfast.WithOwner("o")
+	polling := holdfast.WithPolling(7*time.Millisecond, 0)
+	return map[string]ctxCall{
+		"Client.Attach":          {waitsForNothing, with2(r.Attach, r.ticket)},
+		"Client.Attach, a place": {waitsForTurn, with2(r.Attach, r.place)},
+		"Client.Break":           {waitsForNothing, func(ctx context.Context) error { return r.Break(ctx, "n", 1) }},
+		"Client.CheckTicket":     {waitsForNothing, with(r.CheckTicket, r.ticket)},
+		"Client.Deadlocks":       {waitsForNothing, errorOf(r.Deadlocks)},
+		"Client.DiscardTicket":   {waitsForNothing, with(r.DiscardTicket, r.ticket)},
+		"Client.Evict":           {waitsForNothing, func(ctx context.Context) error { return r.Evict(ctx, "n", "w") }},
+		"Client.ForceBreak":      {waitsForNothing, func(ctx context.Context) error { return r.ForceBreak(ctx, "n", 1) }},
+		"Client.Inspect":         {waitsForNothing, with2(r.Inspect, "n")},
+		"Client.List":            {waitsForNothing, lastErrorOf(with(r.List, holdfast.ListOptions{}))},
+		"Client.Queue":           {waitsForNothing, lastErrorOf(with(r.Queue, "n"))},
+		"Client.Ready":           {waitsForNothing, r.Ready},
+		"Election.Campaign":      {waitsBounded, errorOf(r.election().Campaign)},
+		"Election.Leader":        {waitsForNothing, errorOf(r.election().Leader)},
+		"Election.Observe":       {waitsForTurn, lastErrorOf(r.election().Observe)},
+		"Election.Run":           {waitsBounded, with(r.election().Run, never)},
+		"Election.TryCampaign":   {waitsForNothing, errorOf(r.election().TryCampaign)},
+		"Group.Do":               {waitsByConfig, with(r.group().Do, never)},
+		"Group.Lock":             {waitsByConfig, errorOf(r.group().Lock)},
+		"Group.Lock, polling":    {waitsByConfig, errorOf(r.group(polling).Lock)},
+		"Group.TryLock":          {waitsForNothing, errorOf(r.group().TryLock)},
+		"Latch.Count":            {waitsForNothing, errorOf(r.latch().Count)},
+		"Latch.CountDown":        {waitsForNothing, r.latch().CountDown},
+		"Latch.Set":              {waitsForNothing, with(r.latch().Set, 1)},
+		"Latch.Wait":             {waitsBounded, r.latch().Wait},
+		"Lease.Check":            {waitsForNothing, r.fixed.Check},
+		"Lease.Downgrade":        {waitsForAnswer, r.writer.Downgrade},
+		"Lease.Extend":           {waitsForNothing, r.fixed.Extend},
+		"Mutex.Do":               {waitsByConfig, with(r.mutex().Do, never)},
+		"Mutex.Lock":             {waitsByConfig, errorOf(r.mutex().Lock)},
+		"Mutex.Lock, strict":     {waitsByConfig, errorOf(r.mutex(strict).Lock)},
+		"Mutex.Lock, owner":      {waitsByConfig, errorOf(r.mutex(owner).Lock)},
+		"Mutex.Lock, polling":    {waitsByConfig, errorOf(r.mutex(polling).Lock)},
+		"Mutex.Ticket":           {waitsForNothing, with2(r.Mutex("n").Ticket, 0)},
+		"Mutex.TryLock":          {waitsForNothing, errorOf(r.mutex().TryLock)},
+		"RWMutex.Do":             {waitsByConfig, with(r.rwmutex().Do, never)},
+		"RWMutex.Lock":           {waitsByConfig, errorOf(r.rwmutex().Lock)},
+		"RWMutex.RDo":            {waitsByConfig, with(r.rwmutex().RDo, never)},
+		"RWMutex.RLock":          {waitsByConfig, errorOf(r.rwmutex().RLock)},
+		"RWMutex.RTicket":        {waitsForNothing, with2(r.RWMutex("n").RTicket, 0)},
+		"RWMutex.Ticket":         {waitsForNothing, with2(r.RWMutex("n").Ticket, 0)},
+		"RWMutex.TryLock":        {waitsForNothing, errorOf(r.rwmutex().TryLock)},
+		"RWMutex.TryRLock":       {waitsForNothing, errorOf(r.rwmutex().TryRLock)},
+		"Semaphore.Acquire":      {waitsByConfig, with2(r.semaphore().Acquire, 1)},
+		"Semaphore.Do": {waitsByConfig, func(ctx context.Context) error {
+			return r.semaphore().Do(ctx, 1, never)
 		}},
-	"Client.Queue": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return lastOf(r.Queue(ctx, "n")) }},
-	"Client.Ready": {waitsForNothing, func(ctx context.Context, r *rig) error { return r.Ready(ctx) }},
-	"Election.Campaign": {
-		waitsBounded, func(ctx context.Context, r *rig) error { return ofLease(r.election().Campaign(ctx)) }},
-	"Election.Leader": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { _, err := r.election().Leader(ctx); return err }},
-	"Election.Observe": {
-		waitsForTurn, func(ctx context.Context, r *rig) error { return lastOf(r.election().Observe(ctx)) }},
-	"Election.Run": {
-		waitsBounded, func(ctx context.Context, r *rig) error { return r.election().Run(ctx, never) }},
-	"Election.TryCampaign": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.election().TryCampaign(ctx)) }},
-	"Group.Do": {
-		waitsByConfig, func(ctx context.Context, r *rig) error { return r.group().Do(ctx, never) }},
-	"Group.Lock": {
-		waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.group().Lock(ctx)) }},
-	"Group.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
-		return ofLease(r.group(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
-	}},
-	"Group.TryLock": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofLease(r.group().TryLock(ctx)) }},
-	"Latch.Count": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { _, err := r.latch().Count(ctx); return err }},
-	"Latch.CountDown": {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().CountDown(ctx) }},
-	"Latch.Set":       {waitsForNothing, func(ctx context.Context, r *rig) error { return r.latch().Set(ctx, 1) }},
-	"Latch.Wait":      {waitsBounded, func(ctx context.Context, r *rig) error { return r.latch().Wait(ctx) }},
-	"Lease.Check":     {waitsForNothing, func(ctx context.Context, r *rig) error { return r.fixed.Check(ctx) }},
-	"Lease.Downgrade": {waitsForAnswer, func(ctx context.Context, r *rig) error { return r.writer.Downgrade(ctx) }},
-	"Lease.Extend":    {waitsForNothing, func(ctx context.Context, r *rig) error { return r.fixed.Extend(ctx) }},
-	"Mutex.Do":        {waitsByConfig, func(ctx context.Context, r *rig) error { return r.mutex().Do(ctx, never) }},
-	"Mutex.Lock":      {waitsByConfig, func(ctx context.Context, r *rig) error { return ofLease(r.mutex().Lock(ctx)) }},
-	"Mutex.Lock, strict": {waitsByConfig, func(ctx context.Context, r *rig) error {
-		return ofLease(r.mutex(holdfast.WithStrictOrder()).Lock(ctx))
-	}},
-	"Mutex.Lock, owner": {waitsByConfig, func(ctx context.Context, r *rig) error {
-		return ofLease(r.mutex(holdfast.WithOwner("o")).Lock(ctx))
-	}},
-	"Mutex.Lock, polling": {waitsByConfig, func(ctx context.Context, r *rig) error {
-		return ofLease(r.mutex(holdfast.WithPolling(7*time.Millisecond, 0)).Lock(ctx))
-	}},
-	"Mutex.Ticket": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofTicket(r.Mutex("n").Ticket(ctx, 0)) }},
-	"Mutex.TryLock": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofLease(r.mutex().TryLock(ctx)) }},
-	"RWMutex.Do": {waitsByConfig, func(ctx context.Context, r *rig) error { return r.rwmutex().Do(ctx, never) }},
-	"RWMutex.Lock": {waitsByConfig,
-		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().Lock(ctx)) }},
-	"RWMutex.RDo": {waitsByConfig,
-		func(ctx context.Context, r *rig) error { return r.rwmutex().RDo(ctx, never) }},
-	"RWMutex.RLock": {waitsByConfig,
-		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().RLock(ctx)) }},
-	"RWMutex.RTicket": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").RTicket(ctx, 0)) }},
-	"RWMutex.Ticket": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofTicket(r.RWMutex("n").Ticket(ctx, 0)) }},
-	"RWMutex.TryLock": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryLock(ctx)) }},
-	"RWMutex.TryRLock": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return ofLease(r.rwmutex().TryRLock(ctx)) }},
-	"Semaphore.Acquire": {waitsByConfig,
-		func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().Acquire(ctx, 1)) }},
-	"Semaphore.Do": {waitsByConfig,
-		func(ctx context.Context, r *rig) error { return r.semaphore().Do(ctx, 1, never) }},
-	"Semaphore.Resize": {waitsForNothing,
-		func(ctx context.Context, r *rig) error { return r.semaphore().Resize(ctx, 3) }},
-	"Semaphore.Ticket": {waitsForNothing, func(ctx context.Context, r *rig) error {
-		return ofTicket(r.Semaphore("n", 2).Ticket(ctx, 1, 0))
-	}},
-	"Semaphore.TryAcquire": {
-		waitsForNothing, func(ctx context.Context, r *rig) error { return ofLease(r.semaphore().TryAcquire(ctx, 1)) }},
+		"Semaphore.Resize": {waitsForNothing, with(r.semaphore().Resize, 3)},
+		"Semaphore.Ticket": {waitsForNothing, errorOf(func(ctx context.Context) (holdfast.Ticket, error) {
+			return r.Semaphore("n", 2).Ticket(ctx, 1, 0)
+		})},
+		"Semaphore.TryAcquire": {waitsForNothing, with2(r.semaphore().TryAcquire, 1)},
+	}
 }
 
 // TestContextCallsAreAll fails when a method takes a ctx and is not in the table.
@@ -190,7 +173,7 @@ func TestContextCallsAreAll(t *testing.T) {
 		"Client.Quorum": "a master that does not answer is no error of it",
 		"Lease.Bind":    "it asks no server", "Mutex.Locker": "it asks no server",
 	}
-	isContext := reflect.TypeFor[context.Context]()
+	isContext, calls := reflect.TypeFor[context.Context](), new(rig).calls()
 	for _, handle := range []any{
 		&holdfast.Client{}, &holdfast.Mutex{}, &holdfast.RWMutex{}, &holdfast.Semaphore{}, &holdfast.Latch{},
 		&holdfast.Election{}, &holdfast.Group{}, &holdfast.Lease{},
@@ -200,7 +183,7 @@ func TestContextCallsAreAll(t *testing.T) {
 			method := of.Method(i)
 			name := of.Elem().Name() + "." + method.Name
 			takes := method.Type.NumIn() > 1 && method.Type.In(1) == isContext
-			_, listed := ctxCalls[name]
+			_, listed := calls[name]
 			if takes && others[name] == "" != listed {
 				t.Errorf("%s: listed %v", name, listed)
 			}
@@ -217,8 +200,8 @@ func TestContextOverBeforeCallSendsNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		before := sent.total()
-		for name, call := range ctxCalls {
-			err := call.do(ctx, r)
+		for name, call := range r.calls() {
+			err := call.do(ctx)
 			if !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -279,7 +262,7 @@ func cancelLater(cause error) func(context.Context) (context.Context, context.Ca
 // The error of a wait that its context ended matches what ctx.Err said, and the cause, and says
 // each of them once. So does that of a goroutine which waits behind another one of its process.
 func TestContextEndsWait(t *testing.T) {
-	for name, call := range ctxCalls {
+	for name, call := range new(rig).calls() {
 		if call.waits < waitsForTurn {
 			continue
 		}
@@ -297,7 +280,7 @@ func TestContextEndsWait(t *testing.T) {
 						ended = make(chan error, 1)
 					}
 					for range cap(ended) {
-						go func() { ended <- call.do(ctx, r) }()
+						go func() { ended <- r.calls()[name].do(ctx) }()
 						synctest.Wait()
 					}
 					for range cap(ended) {
@@ -372,7 +355,7 @@ func TestContextEndsCallAtSilentServer(t *testing.T) {
 			"the request is first": -time.Millisecond, "both at once": 0, "ctx is first": 30 * time.Millisecond,
 		} {
 			for _, reason := range []protocol.Reason{protocol.NoAnswer, protocol.Unreachable} {
-				for name, call := range ctxCalls {
+				for name, call := range new(rig).calls() {
 					if call.waits > waitsForNothing && what == "none" {
 						continue
 					}
@@ -388,7 +371,7 @@ func TestContextEndsCallAtSilentServer(t *testing.T) {
 							defer sent.on("", nil)
 							ctx, cancel := end(t.Context())
 							defer cancel()
-							err := call.do(ctx, r)
+							err := r.calls()[name].do(ctx)
 							if what != "none" {
 								<-ctx.Done()
 							}

@@ -24,13 +24,13 @@ func TestWithWait(t *testing.T) {
 		holdAll(w, other)
 		r := newRig(w, client)
 		r.options = []holdfast.Option{holdfast.WithWait(most)}
-		for name, call := range ctxCalls {
+		for name, call := range r.calls() {
 			if call.waits < waitsBounded {
 				continue
 			}
 			start := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			err := call.do(ctx, r)
+			err := call.do(ctx)
 			var waited *holdfast.WaitError
 			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) ||
 				waited.Reason != holdfast.WaitOver || waited.Waited != most {
@@ -71,10 +71,9 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 		"long": {most: 5 * time.Second}, "short": {most: 20 * time.Millisecond},
 		"answered once": {most: 10 * time.Second, answered: true},
 	} {
-		for name, call := range ctxCalls {
-			if call.waits < waitsBounded ||
-				// nobody holds, or this client
-				test.answered && (name == "Latch.Wait" || strings.HasPrefix(name, "Group.")) {
+		for name, call := range new(rig).calls() {
+			heldByOther := name != "Latch.Wait" && !strings.HasPrefix(name, "Group.") // but by nobody, or by this client
+			if call.waits < waitsBounded || test.answered && !heldByOther {
 				continue
 			}
 			t.Run(name+", "+what, func(t *testing.T) {
@@ -91,7 +90,7 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 					}
 					ended := make(chan error, 2)
 					for range cap(ended) {
-						go func() { ended <- call.do(t.Context(), r) }()
+						go func() { ended <- r.calls()[name].do(t.Context()) }()
 						synctest.Wait()
 					}
 					sent.on("", silent)
@@ -121,10 +120,10 @@ func TestWithWaitBesideContext(t *testing.T) {
 		holdAll(w, other)
 		r := newRig(w, client)
 		r.options = []holdfast.Option{holdfast.WithWait(time.Minute)}
-		for name, call := range ctxCalls {
+		for name, call := range r.calls() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if call.waits >= waitsBounded {
-				err := call.do(ctx, r)
+				err := call.do(ctx)
 				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) ||
 					errors.Is(err, holdfast.ErrHeld) {
 					t.Errorf("%s: %v", name, err)
@@ -159,7 +158,7 @@ func TestConfigWait(t *testing.T) {
 		holdAll(w, other)
 		client, _ := w.clientWith(&holdfast.Config{Wait: 2 * time.Second})
 		r := newRig(w, client)
-		for name, call := range ctxCalls {
+		for name, call := range r.calls() {
 			if call.waits < waitsBounded {
 				continue
 			}
@@ -168,7 +167,7 @@ func TestConfigWait(t *testing.T) {
 			if call.waits == waitsByConfig {
 				want = holdfast.ErrWaitOver
 			}
-			if err := call.do(ctx, r); !errors.Is(err, want) {
+			if err := call.do(ctx); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", name, err, want)
 			}
 			cancel()
