@@ -54,6 +54,20 @@ func brokenBy(by string, err error) bool {
 	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: by}
 }
 
+// wantOutcome fails unless a request came to this: what its answer said, or an error.
+func wantOutcome(t *testing.T, want, said string, err error) {
+	t.Helper()
+	got := said
+	if brokenBy("by", err) {
+		got = "broken"
+	} else if err != nil {
+		got = "failed"
+	}
+	if got != want {
+		t.Errorf("got %s, %v, want %s", said, err, want)
+	}
+}
+
 // A hold is given back where a majority had it. Where any master says else that it was broken, it
 // was: a second question finds nothing there, and must not take that for given back.
 func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
@@ -68,18 +82,7 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
 				servers, p := arranged(t, masters, "3mx")
 				was, err := freeKeeping(t, mutexOf(p), 1, keep)
-				got := "none"
-				switch {
-				case was && err == nil:
-					got = "given back"
-				case !was && brokenBy("by", err):
-					got = "broken"
-				case err != nil:
-					got = "failed"
-				}
-				if got != want {
-					t.Errorf("got %v, %v, want %s", was, err, want)
-				}
+				wantOutcome(t, want, map[bool]string{true: "given back", false: "none"}[was], err)
 				for i, s := range servers {
 					if masters[i] == 'd' {
 						continue
@@ -112,18 +115,8 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 				servers, p := arranged(t, masters, "3mx")
 				renewal := renewalOf(mutexOf(p), 1, 7)
 				renewal.TTL = ttl
-				r, got := renewOnce(t, p, renewal), "gone"
-				switch {
-				case r.Held && r.Err == nil:
-					got = "held"
-				case !r.Held && brokenBy("by", r.Err):
-					got = "broken"
-				case r.Err != nil:
-					got = "failed"
-				}
-				if got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
+				r := renewOnce(t, p, renewal)
+				wantOutcome(t, want, map[bool]string{true: "held", false: "gone"}[r.Held], r.Err)
 				waitQuiet(t, p) // also what is repaired, and given back
 				for i, s := range servers {
 					all := fields(t, s)
@@ -185,16 +178,8 @@ func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
 			_, p := arranged(t, masters, "3rx")
 			for range 2 {
 				answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
-				got := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
-				switch {
-				case brokenBy("by", err):
-					got = "broken"
-				case err != nil:
-					got = "failed"
-				}
-				if got != want {
-					t.Errorf("got %+v, %v, want %s", answer, err, want)
-				}
+				said := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
+				wantOutcome(t, want, said, err)
 			}
 		})
 	}

@@ -99,14 +99,6 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 				t.Errorf("master %d has %q, want %q", i+1, text, c.want)
 			}
 		}
-		owner := c.spec.Owner
-		if owner == "" {
-			owner = string(id(1))
-		}
-		if s := lookAgain(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label,
-			Unnamed: c.spec.Owner == ""}) || s.Token != answer.Token {
-			t.Errorf("got %+v", s)
-		}
 		free(t, r, 1)
 		waitQuiet(t, p)
 	}

@@ -20,31 +20,17 @@ type liar struct {
 	asked atomic.Int64 // how often it was asked for a name
 }
 
-// Do implements wire.Store.
-func (l *liar) Do(_ context.Context, requests []wire.Request) []wire.Reply {
-	<-time.After(time.Millisecond) // of a fake clock, which else stands still while a client asks again
-	replies := make([]wire.Reply, len(requests))
-	for i, request := range requests {
-		replies[i] = l.reply
-		if request.Args[1] == digests["ask"] {
-			l.asked.Add(1)
-		}
-		if l.p != nil && request.Args[1] == digests["node"] {
-			now := time.Now().UnixMicro()
-			replies[i].Refused, replies[i].Value = "",
-				"N"+wire.Digits16(now)+wire.Digits16(now-1e9)+nameless+"1"+wire.Digits16(now-1e6)+"1000"
-		}
+func (l *liar) answer(_ context.Context, r wire.Request) wire.Reply {
+	switch {
+	case r.Args[1] == digests["ask"]:
+		l.asked.Add(1)
+	case l.p != nil && r.Args[1] == digests["node"]:
+		now := time.Now().UnixMicro()
+		return wire.Reply{Value: "N" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" +
+			wire.Digits16(now-1e6) + "1000"}
 	}
-	return replies
+	return l.reply
 }
-
-// Subscribe implements wire.Store.
-func (*liar) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) {
-	return nil, context.Canceled
-}
-
-// Describe implements wire.Store.
-func (*liar) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
 // what is read as a grant has a token.
@@ -90,8 +76,9 @@ func FuzzReplies(f *testing.F) {
 				return wire.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := open(t, []wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id),
-				MaxTTL: time.Second})
+			p := open(t, []wire.Store{fake(masters[0].answer), fake(masters[1].answer), fake(masters[2].answer)},
+				Config{Prefix: usual, Process: string(id),
+					MaxTTL: time.Second})
 			if shape%8 < 4 {
 				for _, m := range masters {
 					m.p = p
@@ -145,7 +132,7 @@ func TestRoundsKeepPace(t *testing.T) {
 				for i := range 3 {
 					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d",
 						string(rune('0'+i)))}})
-					stores = append(stores, all[i])
+					stores = append(stores, fake(all[i].answer))
 				}
 				p := open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second})
 				for _, m := range all {

@@ -145,3 +145,28 @@ func on(op string, do func() error) func(string) error {
 func (o *once) holdUp(op string) func(string) error {
 	return on(op, func() error { o.wait(); return nil })
 }
+
+// A fake is a master without a server, which answers each request alike.
+type fake func(ctx context.Context, r wire.Request) wire.Reply
+
+// Do implements wire.Store.
+func (f fake) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
+	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
+	replies := make([]wire.Reply, len(requests))
+	for i, r := range requests {
+		replies[i] = f(ctx, r)
+	}
+	return replies
+}
+
+// Subscribe implements wire.Store.
+func (fake) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, errShut }
+
+// Describe implements wire.Store.
+func (fake) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
+
+// staySilent returns the reply of a master that is stopped.
+func staySilent(ctx context.Context) wire.Reply {
+	<-ctx.Done()
+	return wire.Reply{Err: ctx.Err()}
+}

@@ -322,33 +322,19 @@ func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 	}
 }
 
-// A switched is a master that answers each script with "1", or not at all.
-type switched struct {
-	wire.Store
-	on              atomic.Bool
-	asked, answered atomic.Int64
-}
-
-// Do implements wire.Store.
-func (s *switched) Do(_ context.Context, requests []wire.Request) []wire.Reply {
-	<-time.After(time.Microsecond)
-	replies := make([]wire.Reply, len(requests))
-	for i := range replies {
-		s.asked.Add(1)
-		if replies[i] = (wire.Reply{Value: "1"}); s.on.Load() {
-			s.answered.Add(1)
-		} else {
-			replies[i] = wire.Reply{Err: errShut, Unsent: true}
-		}
-	}
-	return replies
-}
-
 // A master that does not answer is asked for little of what is to be given back there, and for all
 // of it once it answers.
 func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switched{}
+		var on atomic.Bool
+		var asked, answered atomic.Int64
+		s := fake(func(context.Context, wire.Request) wire.Reply {
+			if asked.Add(1); on.Load() {
+				answered.Add(1)
+				return wire.Reply{Value: "1"}
+			}
+			return wire.Reply{Err: errShut, Unsent: true}
+		})
 		p := open(t, []wire.Store{s, s, s}, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 		const holds = 200
 		for n := range holds {
@@ -356,12 +342,12 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 				notBefore: time.Now(), until: time.Now().Add(time.Minute)})
 		}
 		<-time.After(10 * time.Second)
-		if n := s.asked.Load(); n > holds+20 {
+		if n := asked.Load(); n > holds+20 {
 			t.Errorf("asked %d times: once for each, and then once a pause, are about %d", n, holds+14)
 		}
-		s.on.Store(true)
+		on.Store(true)
 		<-time.After(2 * time.Second)
-		if n := s.answered.Load(); n != holds {
+		if n := answered.Load(); n != holds {
 			t.Errorf("%d of %d are given back", n, holds)
 		}
 	})

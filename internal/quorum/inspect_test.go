@@ -208,33 +208,6 @@ func TestInspectNodeSetForwardDoesNotCount(t *testing.T) {
 	}
 }
 
-// An answered is a node that gives one answer to all, or, if it is stopped, none.
-type answered struct {
-	wire.Store
-	text    string
-	refused string
-	stopped bool
-}
-
-// Do implements wire.Store.
-func (a answered) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
-	replies := make([]wire.Reply, len(requests))
-	for i := range replies {
-		if a.stopped {
-			<-ctx.Done()
-			replies[i].Err = ctx.Err()
-			continue
-		}
-		if replies[i].Refused = a.refused; a.refused == "" {
-			replies[i].Value = a.text
-		}
-	}
-	return replies
-}
-
-// Describe implements wire.Store.
-func (answered) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
-
 // A node that is stopped is told as such. It holds the rest up for no longer than a request.
 func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 	for stopped := range 4 {
@@ -246,7 +219,12 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 				"1000|1|0:22:76:" + hold
 			var stores []wire.Store
 			for i := range 3 {
-				stores = append(stores, answered{text: text, stopped: i < stopped})
+				stores = append(stores, fake(func(ctx context.Context, _ wire.Request) wire.Reply {
+					if i < stopped {
+						return staySilent(ctx)
+					}
+					return wire.Reply{Value: text}
+				}))
 			}
 			p := open(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 			began := time.Now()

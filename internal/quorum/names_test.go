@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // listed counts how often each name is told, and returns what the stream ends with.
@@ -163,7 +164,9 @@ func TestNamesDeniedTellsNode(t *testing.T) {
 	}{{3, ""}, {1, nodeName(0)}} {
 		servers := start(t)
 		for i := range c.refuse {
-			servers[i] = answered{refused: "NOPERM this user has no permissions to run the 'scan' command"}
+			servers[i] = fake(func(context.Context, wire.Request) wire.Reply {
+				return wire.Reply{Refused: "NOPERM this user has no permissions to run the 'scan' command"}
+			})
 		}
 		p := open(t, servers, Config{Prefix: usual, Process: "p"})
 		_, _, err := listed(t.Context(), p, "*")
