@@ -41,7 +41,7 @@ func (c *Client) Election(name string, options ...Option) *Election {
 	}
 	s.Strict = true
 	spec := protocol.Spec{Name: name, Kind: protocol.Election, Owner: s.owner, Label: s.label}
-	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
+	return &Election{name: name, lock: c.engine.NewLock(spec, s.Options)}
 }
 
 // Campaign waits until the caller leads. Only ctx and WithWait bound the waiting. All else is as

@@ -38,7 +38,7 @@ func (c *Client) All(names []string, options ...Option) *Group {
 	bad = append(bad, s.invalidOptions("Group", "names are looked at above", c.config.MaxTTL)...)
 	if g.err = bad.err("All"); g.err == nil {
 		s = s.reconcile()
-		g.group = c.engine.Group(
+		g.group = c.engine.NewGroup(
 			g.names, protocol.Spec{Kind: protocol.Mutex, Owner: s.owner, Label: s.label}, s.Options)
 	}
 	return g

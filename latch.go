@@ -41,7 +41,7 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 	if err := bad.err(handleText("Latch", name)); err != nil {
 		return &Latch{name: name, err: err}
 	}
-	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl, s.Wait)}
+	return &Latch{name: name, latch: c.engine.NewLatch(protocol.Spec{Name: name, Label: s.label}, ttl, s.Wait)}
 }
 
 // Set sets how many must count down before the latch opens, from 0 to 2^31-1. A count of 0 opens

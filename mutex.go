@@ -24,7 +24,7 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 		return &Mutex{err: err}
 	}
 	spec := protocol.Spec{Name: name, Kind: protocol.Mutex, Owner: s.owner, Label: s.label}
-	return &Mutex{lock: c.engine.Lock(spec, s.Options)}
+	return &Mutex{lock: c.engine.NewLock(spec, s.Options)}
 }
 
 // Lock waits until the mutex is held. Only ctx, and WithWait or Config.Wait, bound the waiting:

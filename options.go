@@ -52,7 +52,8 @@ const (
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table at Option
-// says the same, and a test compares them. The key is the kind that Client.settled is called with.
+// says the same, and a test compares them. The key is the kind that Client.newSettings is called
+// with.
 var meaningless = map[string]optionSet{
 	"Semaphore": optOwner | optDeadlockCheck, // no single hold of it excludes others
 	"Latch": optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel |

@@ -42,7 +42,7 @@ func (c *Client) RWMutex(name string, options ...Option) *RWMutex {
 	spec := protocol.Spec{Name: name, Kind: protocol.ReadWrite, Owner: s.owner, Label: s.label}
 	shared := spec
 	shared.Shared = true
-	return &RWMutex{write: c.engine.Lock(spec, s.Options), read: c.engine.Lock(shared, s.Options)}
+	return &RWMutex{write: c.engine.NewLock(spec, s.Options), read: c.engine.NewLock(shared, s.Options)}
 }
 
 // Lock waits until the name is held to write: no other holder is left. All else is as for

@@ -39,7 +39,7 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 		return &Semaphore{err: err}
 	}
 	spec := protocol.Spec{Name: name, Kind: protocol.Semaphore, Label: s.label, Shared: true, Permits: permits}
-	return &Semaphore{lock: c.engine.Lock(spec, s.Options), permits: permits}
+	return &Semaphore{lock: c.engine.NewLock(spec, s.Options), permits: permits}
 }
 
 // Acquire waits until n permits are held, from 1 to all. The lease gives them back together. All

@@ -14,9 +14,10 @@ const (
 	confirmEvery = time.Second // while Search waits for cycles to be confirmed
 )
 
-// Search walks from every waiter with evidence, of all names, and returns the cycles that it can
-// confirm within a time, at most 1,000. Pause waits for a time, and is false if ctx or the client
-// ended first: then Search returns what was confirmed before. The error is that of Inspect.
+// Search walks from the waiters with evidence, of all names, and returns the cycles that it can
+// confirm within a time, at most 1,000. Of one name it knows the first 10,000 places. Pause waits
+// for a time, and is false if ctx or the client ended first: then Search returns what was confirmed
+// before. The error is that of Inspect; then no cycle is returned.
 func Search(ctx context.Context, servers protocol.Operators, within time.Duration,
 	pause func(context.Context, time.Duration) bool,
 ) (confirmed []*Cycle, err error) {

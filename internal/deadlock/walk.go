@@ -162,7 +162,8 @@ func (q *queued) isKeptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) 
 	return nil, false
 }
 
-// excludes reports whether a hold lets a waiter in beside itself.
+// excludes reports whether a hold keeps a waiter out by itself: they do not both share, and have no
+// owner in common.
 func excludes(h *protocol.Hold, p *protocol.Place) bool {
 	return !(h.Shared && p.Shared) && !sameOwner(h.Party, p.Party)
 }
@@ -170,11 +171,12 @@ func excludes(h *protocol.Hold, p *protocol.Place) bool {
 func sameOwner(a, b protocol.Party) bool { return !a.Unnamed && !b.Unnamed && a.Owner == b.Owner }
 
 // visitQueue inspects a name and calls visit with the places of its queue, in order, until it
-// returns false. Names of other kinds have none. It stops at the last inspection of the walk.
+// returns false. Semaphores and latches are skipped: no single hold of theirs keeps a waiter out.
+// It stops at the last inspection of the walk.
 func (w *walk) visitQueue(name string, visit func(*queued) bool) error {
 	q := queued{}
-	for page := (protocol.Page{Holds: pageOfHolds,
-		Queue: pageOfPlaces}); w.inspections < maxInspections; page.Holds = 0 {
+	page := protocol.Page{Holds: pageOfHolds, Queue: pageOfPlaces}
+	for ; w.inspections < maxInspections; page.Holds = 0 {
 		w.inspections++
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		in, err := w.servers.Inspect(ctx, name, page)

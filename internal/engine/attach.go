@@ -182,7 +182,7 @@ func (a *attachment) adopt(ctx context.Context, all []Detached) {
 	for i, d := range all {
 		options := d.Options
 		options.Strict = true // no goroutine of this process gets the hold without a request
-		h := &hold{grant: grant{lock: a.engine.Lock(d.Spec, options)}}
+		h := &hold{grant: grant{lock: a.engine.NewLock(d.Spec, options)}}
 		h.serverModes.current, a.holds[i] = h.lock, h
 		done.Go(func() { a.errs[i] = h.adopt(ctx, &d) })
 	}

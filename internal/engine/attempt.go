@@ -190,7 +190,7 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 	delete(e.waits, a.ticket.ID)
 	e.holds.add(h)
 	a.hold = h
-	if a.mailbox.messages.gap { // a message about the hold may have come before it, or been missed
+	if a.mailbox.messages.askNow { // a message about the hold may have come before it, or been missed
 		e.queryInBackground(h)
 	}
 	return stepDone, nil

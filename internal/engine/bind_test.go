@@ -27,7 +27,7 @@ func inMemory(t *testing.T) *Engine {
 }
 
 func (e *Engine) mutex(name string, fixed bool) *Lock {
-	return e.Lock(protocol.Spec{Name: name, Kind: protocol.Mutex}, Options{TTL: 15 * time.Second, Fixed: fixed})
+	return e.NewLock(protocol.Spec{Name: name, Kind: protocol.Mutex}, Options{TTL: 15 * time.Second, Fixed: fixed})
 }
 
 // lockMutex takes a mutex, which is free or entered.
@@ -125,7 +125,7 @@ func TestLeaseBindLeavesNothingAtLease(t *testing.T) {
 // that of ctx.
 func TestLeaseBindEntersFirstThatLives(t *testing.T) {
 	e := inMemory(t)
-	shared := e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true},
+	shared := e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true},
 		Options{TTL: 15 * time.Second, Strict: true})
 	try := func(ctx context.Context) *Lease {
 		t.Helper()

@@ -105,11 +105,11 @@ func TestBreakBeforeAnswer(t *testing.T) {
 	}, func(t *testing.T, server *memory.Server, test row) {
 		a, op := newHost(t, server), newHost(t, server)
 		if test.listens {
-			kept := a.try(a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+			kept := a.try(a.NewLock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
 				engine.Options{TTL: 15 * time.Second}))
 			waits := make(chan *engine.Lease)
 			go func() {
-				lease, err := a.Lock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
+				lease, err := a.NewLock(protocol.Spec{Name: "other", Kind: protocol.Mutex},
 					engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
 				if err != nil {
 					t.Error(err)

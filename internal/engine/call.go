@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// begin counts a call in, so that Close can wait for what it leaves behind. The caller must call
-// e.busy.Done. An error that says why the call is refused is returned, unless the engine is closed.
+// begin counts a call in, so that Close can wait for what it leaves behind. After nil the caller
+// must call e.busy.Done. A call that is refused for a reason is not counted: the error is that
+// reason, or the Closed error.
 func (e *Engine) begin(refused error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,15 +114,14 @@ func (c *call) end(lease *Lease, err error) (*Lease, error) {
 	if !c.engine.observed {
 		return lease, err
 	}
-	c.slow.endWait() // what the observer does is no wait for the lock
-	switch {
-	case err == nil && lease.family == nil:
+	if err == nil && lease.outermost == nil {
 		c.observeLease(lease)
 		return lease, nil
-	case err != nil && c.engine.config.Observe != nil:
+	}
+	c.slow.finish()
+	if err != nil && c.engine.config.Observe != nil {
 		c.observeFailure(err)
 	}
-	c.slow.end()
 	return lease, err
 }
 
@@ -148,6 +148,7 @@ func (c *call) observeFailure(err error) {
 // after it.
 func (c *call) observeLease(lease *Lease) {
 	e, t := c.engine, lease.tenure
+	c.slow.endWait()                        // what the observer does is no wait for the lock
 	event, now := c.event(Granted), t.since // the clock is read once for a grant
 	if t != &t.hold.firstTenure || lease != &t.firstLease {
 		event.Kind, now = Passed, time.Now()

@@ -114,7 +114,7 @@ func (o *orderer) lock(ctx context.Context, of string) (*engine.Lease, error) {
 	o.waits = of
 	o.mu.Unlock()
 	spec := protocol.Spec{Name: of, Kind: protocol.ReadWrite, Shared: o.random.IntN(3) == 0, Label: o.label}
-	lease, err := o.engine.Lock(spec, engine.Options{TTL: 2 * time.Second, DeadlockCheck: true}).Acquire(ctx)
+	lease, err := o.engine.NewLock(spec, engine.Options{TTL: 2 * time.Second, DeadlockCheck: true}).Acquire(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var cycle *deadlock.Cycle

@@ -23,7 +23,7 @@ const (
 
 // checkedLock is a lock of a name that readers and writers use, with the check for deadlocks.
 func (h *host) checkedLock(name string, shared bool) *engine.Lock {
-	return h.Lock(protocol.Spec{Name: name, Kind: protocol.ReadWrite, Shared: shared, Label: "caller of " + name},
+	return h.NewLock(protocol.Spec{Name: name, Kind: protocol.ReadWrite, Shared: shared, Label: "caller of " + name},
 		engine.Options{TTL: 15 * time.Second, DeadlockCheck: true})
 }
 
@@ -162,7 +162,7 @@ func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {
 				ofB := b.lockName(t.Context(), "n1", writes)
 				lock, inner := b.checkedLock("n0", writes), ofB
 				if leases == 0 {
-					lock = b.Lock(lock.Spec(), engine.Options{TTL: 15 * time.Second})
+					lock = b.NewLock(lock.Spec(), engine.Options{TTL: 15 * time.Second})
 				}
 				more := []*engine.Lease{ofB}
 				for i := 1; i < leases; i++ {
@@ -296,7 +296,7 @@ func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 		first := a.startAcquire(ofA.Context(), a.checkedLock("n1", writes))
 		a.setWay(silent)
 		soon := engine.Options{TTL: time.Second, DeadlockCheck: true} // it looks twice while the hold lasts
-		second := b.startAcquire(ofB.Context(), b.Lock(b.checkedLock("n0", writes).Spec(), soon))
+		second := b.startAcquire(ofB.Context(), b.NewLock(b.checkedLock("n0", writes).Spec(), soon))
 		sleep(12 * time.Second)
 		if looked := len(b.requests(time.Time{}, "inspect")); !second.isWaiting() || looked < 4 {
 			t.Fatalf("after %d requests it ended with %v", looked, second.err)
@@ -314,8 +314,8 @@ func TestDeadlockOfAGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second, DeadlockCheck: true}
-		ofA := a.try(a.Lock(protocol.Spec{Name: "n1", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
-		group := b.Group([]string{"n0", "n1", "n2"}, protocol.Spec{Kind: protocol.Mutex}, options)
+		ofA := a.try(a.NewLock(protocol.Spec{Name: "n1", Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}))
+		group := b.NewGroup([]string{"n0", "n1", "n2"}, protocol.Spec{Kind: protocol.Mutex}, options)
 		done := make(chan error, 1)
 		go func() {
 			lease, err := group.Acquire(t.Context())
@@ -325,7 +325,7 @@ func TestDeadlockOfAGroup(t *testing.T) {
 			done <- err
 		}()
 		sleep(time.Millisecond)
-		first := a.startAcquire(ofA.Context(), a.Lock(protocol.Spec{Name: "n0", Kind: protocol.Mutex}, options))
+		first := a.startAcquire(ofA.Context(), a.NewLock(protocol.Spec{Name: "n0", Kind: protocol.Mutex}, options))
 		sleep(time.Minute)
 		if found := first.deadlock(); found == nil || len(found.Members) != 2 {
 			t.Fatalf("ended with %v", first.err)
@@ -348,7 +348,7 @@ func TestDeadlockCheckCostsNothingWithoutLeases(t *testing.T) {
 		for range 3 {
 			waiters = append(waiters, b.startAcquire(t.Context(), b.checkedLock("n0", writes)))
 			waiters = append(waiters, b.startAcquire(ofB.Context(),
-				b.Lock(b.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
+				b.NewLock(b.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
 		}
 		if places := len(inspect(t, server, "n0").Queue); places != 1 {
 			t.Errorf("%d places for one pool", places)

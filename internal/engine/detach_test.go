@@ -224,7 +224,7 @@ func TestAttachAfterMaxHold(t *testing.T) {
 
 // rw is the lock that readers and writers contend for.
 func (h *host) rw(shared bool) *engine.Lock {
-	return h.Lock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared},
+	return h.NewLock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared},
 		engine.Options{TTL: 15 * time.Second})
 }
 

@@ -18,7 +18,7 @@ func TestDetachGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second}
-		group := a.Group([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
+		group := a.NewGroup([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
 		lease, err := group.Try(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -85,12 +85,12 @@ func TestDetachGroupSlowObserver(t *testing.T) {
 		defer e.Close()
 		options := engine.Options{TTL: 15 * time.Second}
 		spec := protocol.Spec{Name: "b", Kind: protocol.Mutex}
-		before := other.try(other.Lock(spec, options))
+		before := other.try(other.NewLock(spec, options))
 		var group *engine.GroupLease
 		grouped, in := make(chan error), make(chan error)
 		go func() {
 			var err error
-			group, err = e.Group([]string{"a", "b"}, spec, options).Acquire(t.Context())
+			group, err = e.NewGroup([]string{"a", "b"}, spec, options).Acquire(t.Context())
 			grouped <- err
 		}()
 		synctest.Wait() // it has a, and waits for b in a pool
@@ -99,7 +99,7 @@ func TestDetachGroupSlowObserver(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_, err := e.Lock(spec, options).Acquire(t.Context())
+			_, err := e.NewLock(spec, options).Acquire(t.Context())
 			in <- err
 		}()
 		synctest.Wait()

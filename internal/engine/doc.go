@@ -62,11 +62,11 @@
 //	subscription  the one subscription of the client, while a goroutine waits
 //	holdListener  keeps the subscription open for goroutines that wait for a hold of this process
 //	cleanup       goroutines that remove what was given up
-//	reports       what the observer is to be told in the background
+//	reporter      what the observer is to be told in the background
 //
-// One mutex guards all of it except the subscription, which has a mutex of its own. Neither is held
-// while a request is under way or while a caller's code runs. A goroutine that holds the first one
-// queues such an effect, and Unlock runs the effect (guard).
+// One mutex guards all of it except the subscription and the reporter, which have a mutex each.
+// None is held while a request is under way or while a caller's code runs. A goroutine that holds
+// the first one queues such an effect, and Unlock runs the effect (guard).
 //
 // # An attempt
 //
@@ -308,10 +308,10 @@
 // delays its own caller alone. The end of a lease is told by the release of its last entry, or in
 // the background if it is lost or Close gives it back. The observer is told of the end only if it
 // was told that the lease began (Lease.toldAt). A lease that was handed to a caller that gave up is
-// therefore no news. Neither is a reentry: it belongs to the family of the lease under whose
-// context it entered, and the last of the family ends it.
+// therefore no news. Neither is a reentry: it belongs to the outermost lease under whose context it
+// entered, and the last of these leases that is released ends them all for the observer.
 //
-// Events in the background queue up for one goroutine (reports), which lives while there are any.
+// Events in the background queue up for one goroutine (reporter), which lives while there are any.
 // They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
 // become one, so the queue of a slow observer does not grow without end while nothing else happens.
 // A renewal tells how much trust was left, which shows whether renewals come in time. Of a claim
@@ -334,9 +334,9 @@
 // It is not trusted past the end of its max hold, less the margin of that, as clocks drift apart
 // for so long. The server set its expiry later than the request was sent. So the hold expires no
 // earlier than the margin after trust ended, as long as the rates of the two clocks differ by less
-// than one in a hundred. Trust is compared with both of this process's clocks (past): the monotonic
-// one stands still while the machine sleeps, and the wall clock may be set. Whichever is ahead
-// counts.
+// than one in a hundred. Trust is compared with both of this process's clocks (isPast): the
+// monotonic one stands still while the machine sleeps, and the wall clock may be set. Whichever is
+// ahead counts.
 //
 // A hand-over by message says: granted at server time g, for the claim. The attempt's last answer
 // carried the server's time s, and was asked for at local time t. The server's clock showed s after

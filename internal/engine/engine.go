@@ -39,7 +39,7 @@ type Engine struct {
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
-	reports      reports
+	reporter     reporter
 
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool

@@ -63,9 +63,9 @@ func (e *Engine) observe(event Event) {
 	e.config.Observe(event)
 }
 
-// A reports tells the observer what happens in the background: in order, and from one goroutine,
+// A reporter tells the observer what happens in the background: in order, and from one goroutine,
 // which lives while there is something to tell.
-type reports struct {
+type reporter struct {
 	mu       sync.Mutex
 	queue    []*report
 	renewals map[*hold]*report // of the queue
@@ -87,12 +87,12 @@ func (e *Engine) report(event Event, renewed *hold) {
 		return
 	}
 	e.busy.Add(1)
-	e.mu.after(func() { e.reports.push(e, &report{event, renewed}) })
+	e.mu.after(func() { e.reporter.push(e, &report{event, renewed}) })
 }
 
 // push queues a report. Two renewals of one hold become one: the later one, with the smaller head
 // room.
-func (r *reports) push(e *Engine, next *report) {
+func (r *reporter) push(e *Engine, next *report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before := r.renewals[next.hold]; next.hold != nil && before != nil {
@@ -115,7 +115,7 @@ func (r *reports) push(e *Engine, next *report) {
 }
 
 // deliver tells the observer until nothing is queued.
-func (r *reports) deliver(e *Engine) {
+func (r *reporter) deliver(e *Engine) {
 	for next := r.pop(); next != nil; next = r.pop() {
 		e.observe(next.event)
 		e.busy.Done()
@@ -123,7 +123,7 @@ func (r *reports) deliver(e *Engine) {
 }
 
 // pop takes the first report out of the queue. Nil: there is none, and the goroutine ends.
-func (r *reports) pop() *report {
+func (r *reporter) pop() *report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.queue) == 0 {
@@ -163,8 +163,8 @@ func (e *Engine) reportEnds(t *localTenure, cause error) {
 // head is the lease that the observer knows: the one under whose context this one, and those
 // between, entered its hold.
 func (l *Lease) head() *Lease {
-	if l.family != nil {
-		return l.family
+	if l.outermost != nil {
+		return l.outermost
 	}
 	return l
 }

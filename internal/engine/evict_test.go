@@ -86,7 +86,7 @@ func TestEvictEndsWait(t *testing.T) {
 // A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.
 func TestOwnCallsNeedNoMessage(t *testing.T) {
 	permits := func(h *host, n int64) *engine.Lock {
-		return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n},
+		return h.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n},
 			engine.Options{TTL: 15 * time.Second}).Weigh(1)
 	}
 	for name, test := range map[string]func(t *testing.T, a *host) (done func() bool, call func() error){

@@ -80,7 +80,7 @@ func (e *Engine) noteLeft(l *Lease) {
 	for a := range e.witnesses {
 		if slices.Contains(a.evidence.leases, l) {
 			a.evidence.stale = true
-			a.mailbox.messages.gap = true
+			a.mailbox.messages.askNow = true
 			a.mailbox.wake()
 		}
 	}

@@ -19,7 +19,7 @@ func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		ofB, once := b.lockName(t.Context(), "n1", writes), a.lockName(t.Context(), "n0", writes)
-		pooled := a.Lock(a.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
+		pooled := a.NewLock(a.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
 		last, next := a.startAcquire(t.Context(), pooled), a.startAcquire(t.Context(), pooled)
 		a.release(once)
 		ofA := last.await() // it may pass on: tokens are reserved
@@ -135,7 +135,7 @@ func TestDeadlockEvidenceNamesWhatKeepsOthersOut(t *testing.T) {
 		a, b := newHost(t, server), newHost(t, server)
 		outer := a.lockName(t.Context(), "n0", writes)
 		foreign := b.lockName(outer.Context(), "n1", writes)
-		permit, err := a.Lock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2},
+		permit, err := a.NewLock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2},
 			engine.Options{TTL: time.Minute}).
 			Weigh(1).Acquire(foreign.Context())
 		if err != nil {

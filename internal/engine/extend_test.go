@@ -193,7 +193,7 @@ func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 		"extend":    {"renew", func(t *testing.T, l *engine.Lease) error { return l.Extend(t.Context()) }},
 	}, func(t *testing.T, server *memory.Server, then row) {
 		a := newHost(t, server)
-		lease := a.try(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+		lease := a.try(a.NewLock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
 		want := lease.Until()
 		sleep(time.Second)
 		a.setWay(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
@@ -264,7 +264,7 @@ func TestLeaseExtendBesideDowngrade(t *testing.T) {
 		func(t *testing.T, server *memory.Server, downgradeFirst bool) {
 			a := newHost(t, server)
 			spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-			lease := a.try(a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
+			lease := a.try(a.NewLock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
 			sleep(5 * time.Second)
 			a.setWay(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
 			began := time.Now()

@@ -19,7 +19,7 @@ import (
 func (h *host) lockAll(ctx context.Context, options engine.Options, names ...string) *engine.GroupLease {
 	h.t.Helper()
 	options.TTL = extendTTL
-	lease, err := h.Group(names, protocol.Spec{Kind: protocol.Mutex}, options).Try(ctx)
+	lease, err := h.NewGroup(names, protocol.Spec{Kind: protocol.Mutex}, options).Try(ctx)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -26,14 +26,14 @@ func (p *PartError) Error() string { return fmt.Sprintf("%q: %v", p.Name, p.Err)
 
 func (p *PartError) Unwrap() error { return p.Err }
 
-// Group binds names, which are sorted and differ. It sends nothing.
-func (e *Engine) Group(names []string, spec protocol.Spec, options Options) *Group {
+// NewGroup binds names, which are sorted and differ. It sends nothing.
+func (e *Engine) NewGroup(names []string, spec protocol.Spec, options Options) *Group {
 	g := &Group{engine: e, options: options}
 	waiting := options
 	waiting.Interval, waiting.Attempts, waiting.Wait = 0, 0, 0 // a group polls and waits as a whole
 	for _, name := range names {
 		spec.Name = name
-		g.locks = append(g.locks, e.Lock(spec, waiting))
+		g.locks = append(g.locks, e.NewLock(spec, waiting))
 	}
 	return g
 }

@@ -81,7 +81,7 @@ func TestDowngradeAgainLogsUnlocked(t *testing.T) {
 		})
 		defer e.Close()
 		var err error
-		lease, err = e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite},
+		lease, err = e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite},
 			Options{TTL: time.Minute}).Try(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	}
 	options := d.Options
 	options.Strict = true // no goroutine of this process gets the hold without a request
-	l := e.Lock(d.Spec, options)
+	l := e.NewLock(d.Spec, options)
 	l.weight = d.Ticket.Weight
 	c := l.newCall(ctx)
 	if c.slow != nil {
@@ -83,7 +83,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 		}
 		bounded, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
 		defer cancel()
-		was, err := e.Lock(d.Spec, d.Options).resource.Free(bounded, protocol.Free{Ticket: d.Ticket})
+		was, err := e.NewLock(d.Spec, d.Options).resource.Free(bounded, protocol.Free{Ticket: d.Ticket})
 		e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
 		return dropError(d.Spec.Name, was, err)
 	})

@@ -20,9 +20,9 @@ type Latch struct {
 	unsupported error // why the protocol has no latches
 }
 
-// Latch binds a latch, whose Wait waits for at most so long; 0: as long as its context lasts. It
+// NewLatch binds a latch, whose Wait waits for at most so long; 0: as long as its context lasts. It
 // sends nothing.
-func (e *Engine) Latch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
+func (e *Engine) NewLatch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
 	spec.Kind = protocol.Latch
 	spec.Claim = claim(ttl)
 	l := &Latch{engine: e, name: spec.Name, ttl: ttl, wait: wait, resource: e.protocol.BindLatch(spec)}

@@ -16,12 +16,16 @@ type Lease struct {
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
 	released bool
-	stopped  bool   // it was released after it was lost
-	family   *Lease // under whose context it entered, if it entered: the first such lease; else nil
-	members  int    // how many leases of its family are not released; of a lease that entered, 0
-	index    int    // in the entries of the tenure, until it is released
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	stopped  bool // it was released after it was lost
+
+	// A lease that entered under the context of another knows the outermost of these leases; nil:
+	// it entered under none. That one counts how many of all of them are not released.
+	outermost *Lease
+	members   int
+
+	index  int // in the entries of the tenure, until it is released
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 
 	// The holder that the caller waited for; nil: it did not wait, or nothing is told. It is set
 	// before the caller gets the lease, and only the caller reads it.
@@ -54,8 +58,8 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 		return nil, ErrReader
 	}
 	entry := outer.tenure.addLease(ctx, l.spec.Shared)
-	entry.family, entry.members = outer.head(), 0
-	entry.family.members++
+	entry.outermost, entry.members = outer.head(), 0
+	entry.outermost.members++
 	return entry, nil
 }
 
@@ -182,7 +186,7 @@ func (l *Lease) Release() error {
 	if l.head().members == 0 {
 		event, told = l.head().tellEnd(Released)
 	}
-	passed := !others && e.releaseHold(h)
+	passed := !others && e.settleHold(h)
 	e.mu.Unlock()
 	switch {
 	case others && lastWriter:

@@ -9,7 +9,7 @@ import (
 )
 
 // Options say how a lock is held and waited for. The caller checks them. A field in which callers
-// of one pool must agree is in poolKey, or keeps its lock out of pools in Engine.Lock.
+// of one pool must agree is in poolKey, or keeps its lock out of pools in Engine.NewLock.
 type Options struct {
 	TTL      time.Duration
 	MinHold  time.Duration // 0: none
@@ -42,8 +42,8 @@ type Lock struct {
 	beside      []*Lease // of a part of a group: the parts that the group holds already
 }
 
-// Lock binds a name. It sends nothing.
-func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
+// NewLock binds a name. It sends nothing.
+func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
 	spec.TTL, spec.Fixed = options.TTL, options.Fixed
 	spec.Claim = claim(options.TTL)
 	l := &Lock{

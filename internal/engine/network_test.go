@@ -328,7 +328,7 @@ func (h *host) mutex(options engine.Options) *engine.Lock {
 	if options.TTL == 0 {
 		options.TTL = 15 * time.Second
 	}
-	return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, options)
+	return h.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, options)
 }
 
 // lock takes the mutex, which is free.

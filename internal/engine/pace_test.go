@@ -213,25 +213,25 @@ var lasting = engine.Options{TTL: 15 * time.Second}
 // waits are the calls that wait, and those that ask again all the same.
 var waits = map[string]func(context.Context, *engine.Engine) error{
 	"a mutex": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Acquire(ctx))
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Acquire(ctx))
 	},
 	"a mutex in strict order": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
 			engine.Options{TTL: lasting.TTL, Strict: true}).Acquire(ctx))
 	},
 	"a try": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Try(ctx))
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Try(ctx))
 	},
 	"polling": func(ctx context.Context, e *engine.Engine) error {
 		o := engine.Options{TTL: lasting.TTL, Interval: time.Second}
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
 			o).Weigh(1).Acquire(ctx))
 	},
 	"readers": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, lasting).Acquire(ctx))
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, lasting).Acquire(ctx))
 	},
 	"permits": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
 			lasting).Weigh(1).Acquire(ctx))
 	},
 	"a kept place": func(ctx context.Context, e *engine.Engine) error {
@@ -240,7 +240,7 @@ var waits = map[string]func(context.Context, *engine.Engine) error{
 		return acquired(e.AttachWait(ctx, d))
 	},
 	"a group": func(ctx context.Context, e *engine.Engine) error {
-		lease, err := e.Group([]string{"n", "o"}, protocol.Spec{Kind: protocol.Mutex}, lasting).Acquire(ctx)
+		lease, err := e.NewGroup([]string{"n", "o"}, protocol.Spec{Kind: protocol.Mutex}, lasting).Acquire(ctx)
 		if err == nil {
 			_ = lease.Release()
 		}
@@ -258,12 +258,12 @@ var waits = map[string]func(context.Context, *engine.Engine) error{
 		}
 	},
 	"a latch": func(ctx context.Context, e *engine.Engine) error {
-		return e.Latch(protocol.Spec{Name: "n"}, lasting.TTL, 0).Wait(ctx)
+		return e.NewLatch(protocol.Spec{Name: "n"}, lasting.TTL, 0).Wait(ctx)
 	},
 }
 
 func election(e *engine.Engine) *engine.Lock {
-	return e.Lock(protocol.Spec{Name: "n", Kind: protocol.Election}, lasting)
+	return e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Election}, lasting)
 }
 
 // acquired gives back what a call got.

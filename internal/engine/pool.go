@@ -29,7 +29,7 @@ func (l *Lock) setKey() {
 // makes one and leads it: it asks the server for all of them. When the leader gets the hold, its
 // lead ends:
 //
-//   - A mutex passes from goroutine to goroutine (Engine.releaseHold in release.go). The pool has
+//   - A mutex passes from goroutine to goroutine (Engine.settleHold in release.go). The pool has
 //     no leader until the hold is yielded, lost or downgraded; then the first waiter leads.
 //   - Readers join the hold (Engine.openToReaders in readers.go). A reader that comes when the hold
 //     is no longer young leads, beside it, and goroutines wait only for such a leader.
@@ -183,7 +183,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	ended := l.waitError(ctx, p, w)
+	ended := l.poolEndError(ctx, p, w)
 	removed := p.remove(w)
 	e.mu.Unlock()
 	if removed {
@@ -212,9 +212,9 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 	return ended
 }
 
-// waitError is the error of a waiter whose context ended, with what its leader knows. The engine's
-// mutex is held.
-func (l *Lock) waitError(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
+// poolEndError is the error of a waiter whose context ended, with what its leader knows. The
+// engine's mutex is held.
+func (l *Lock) poolEndError(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
 	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// releaseHold ends the last tenure of a hold. True: the hold goes to the next goroutine of its
-// pool, or is yielded: the next goroutine gives it back with the request in which it asks. False:
-// the caller must free it. The engine's mutex is held.
-func (e *Engine) releaseHold(h *hold) bool {
+// settleHold decides where a hold goes whose present tenure is over. True: the hold goes to the
+// next goroutine of its pool, or is yielded: the next goroutine gives it back with the request in
+// which it asks. False: the caller must free it. The engine's mutex is held.
+func (e *Engine) settleHold(h *hold) bool {
 	p := h.pool
 	if p != nil && p.key.shared {
 		e.promoteNext(h) // no reader waits without a leader
@@ -59,7 +59,7 @@ func (h *hold) mayPassOn(now time.Time) bool {
 	return h.token < h.lastToken && h.token-h.grantToken < held.Microseconds()+ahead
 }
 
-// freeReleased frees a hold for which releaseHold was false.
+// freeReleased frees a hold for which settleHold was false.
 func (e *Engine) freeReleased(h *hold) (lost bool, err error) {
 	defer e.busy.Done()
 	return e.free(h, time.Now().Add(e.config.ReleaseTimeout))

@@ -18,7 +18,7 @@ func TestLeaseRenewedEveryThirdOfTTL(t *testing.T) {
 		began := time.Now()
 		for i := range leases {
 			spec := protocol.Spec{Name: fmt.Sprint(i), Kind: protocol.Mutex}
-			if _, err := a.Lock(spec, engine.Options{TTL: 15 * time.Second}).Try(t.Context()); err != nil {
+			if _, err := a.NewLock(spec, engine.Options{TTL: 15 * time.Second}).Try(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,7 +21,7 @@ func (h *host) semaphore(permits int64, change ...func(*engine.Options)) *engine
 	for _, f := range change {
 		f(&options)
 	}
-	return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: permits}, options)
+	return h.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: permits}, options)
 }
 
 func pooled(*engine.Options)   {}

@@ -83,7 +83,7 @@ func (s *slowReport) notePolled(answer protocol.Answer) {
 	s.polled = answer
 }
 
-// endWait ends the report of a wait that is over.
+// endWait ends the report of a wait that is over; nil has none.
 func (s *slowReport) endWait() {
 	if s == nil {
 		return
@@ -94,8 +94,8 @@ func (s *slowReport) endWait() {
 	s.stop()
 }
 
-// end gives a report back that is not needed any more.
-func (s *slowReport) end() {
+// finish ends a report whose call got no lease of its own; nil has none.
+func (s *slowReport) finish() {
 	if s == nil {
 		return
 	}

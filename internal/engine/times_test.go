@@ -108,7 +108,7 @@ func TestLossTellsHowLateTheRenewalWas(t *testing.T) {
 			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 				Cause: func(l Lost) error { lost = l; return errors.New("lost") }, Closed: errors.New("closed")})
 			t.Cleanup(func() { _ = e.Close() })
-			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
+			l, err := e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
 				Options{TTL: time.Hour}).Acquire(t.Context())
 			if err != nil {
 				t.Fatal(err)

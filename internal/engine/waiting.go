@@ -26,7 +26,9 @@ type messages struct {
 	grant *protocol.Grant // its ticket was handed the name; nil: no
 	join  *hold           // a hold of this process that a leader of readers may join; nil: none
 	askAt time.Time       // when the server told it to ask; zero: it did not
-	gap   bool            // messages may have been missed, or its hold may be broken: it must ask at once
+	// askNow: it must ask at once. Messages may have been missed, its hold may be broken, or the
+	// name was resized.
+	askNow bool
 }
 
 // wake tells the goroutine of the mailbox that there are messages. The engine's mutex is held.
@@ -39,7 +41,7 @@ func (m *mailbox) wake() {
 
 // askNow has the goroutine of the mailbox ask at once. The engine's mutex is held.
 func (m *mailbox) askNow() {
-	m.messages.gap = true
+	m.messages.askNow = true
 	m.wake()
 }
 
@@ -110,7 +112,7 @@ func (w *waitLoop) wait(ctx context.Context, r requester, ticket protocol.ID) (e
 			// A reason to ask that arrives during the request causes another one. A grant stays: it
 			// may arrive before the answer to the request that won it.
 			e.mu.Lock()
-			w.mailbox.messages.askAt, w.mailbox.messages.gap = time.Time{}, false
+			w.mailbox.messages.askAt, w.mailbox.messages.askNow = time.Time{}, false
 			e.mu.Unlock()
 			next, due, err = r.request(ctx)
 		}
@@ -141,7 +143,7 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 	defer timer.Stop()
 	for {
 		m := w.takeMessages()
-		if m.gap {
+		if m.askNow {
 			// A grant that came along is dropped, as the request finds the hold. So is a hold to
 			// join: the request asks for another.
 			m = messages{askAt: soonest}

@@ -103,8 +103,8 @@
 //
 // Inside a script these words may stand behind others (reasonOf). A connection that is younger than
 // 100 ms is not renewed again. Once a request is answered after such a refusal, the connections for
-// messages are made again, too. A renewal holds up a refusal for at most 250 ms, and a reply that
-// is late by itself for at most 100 ms.
+// messages are made again, too. A renewal holds up no reply. It holds up the next requests to its
+// node, for at most 250 ms, and for at most half of their own time.
 //
 // A store renews by ending the connections of its client's pool that rest. What is under way is
 // left alone, and so are connections that carry the commands of several callers at a time.

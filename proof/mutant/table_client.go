@@ -73,7 +73,7 @@ func clientMutants() []Mutant {
 		{"a wait without its bound", root("TestWithWaitInPool"), []Patch{{engine + "lock.go",
 			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"}}},
 		{"loss told before the context ends", root("TestLossIsToldAfterTheEnd"), []Patch{{engine + "events.go",
-			"\te.mu.after(func() { e.reports.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
+			"\te.mu.after(func() { e.reporter.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
 		{"a TTL as long as the fail-over enough for doctor", Check{Module: "cmd/holdfast", Package: "./internal/doctor", Test: "TestFailover"},
 			[]Patch{{"cmd/holdfast/internal/doctor/failover.go", "if takes <= livesThrough(p.ttl) {", "if takes <= p.ttl {"}}},
 		{"renewed every half of the TTL", clock("TestOutageIsOutlivedWithTheTTLOfTheTable"), []Patch{{engine + "times.go",

@@ -61,7 +61,7 @@ func Play(m Mix, connect func(process int) protocol.Protocol) *Run {
 func (r *Run) call(i int, c Caller, e *engine.Engine) {
 	spec := protocol.Spec{Name: name, Kind: r.mix.Kind, Owner: c.Owner, Shared: c.Shared, Permits: r.mix.Permits,
 		Label: fmt.Sprint(i)}
-	lock := e.Lock(spec, engine.Options{TTL: c.TTL, MinHold: c.MinHold, Fixed: c.RunsOut})
+	lock := e.NewLock(spec, engine.Options{TTL: c.TTL, MinHold: c.MinHold, Fixed: c.RunsOut})
 	if r.mix.Kind == protocol.Semaphore {
 		lock = lock.Weigh(c.Weight)
 	}
