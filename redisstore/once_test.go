@@ -57,65 +57,39 @@ func (c *cuttingConn) Read(b []byte) (int, error) {
 // MaxRedirects too. A command that goes through the store arrives once, through every kind of
 // client.
 func TestSentOnceByEachKind(t *testing.T) {
-	for name, start := range map[string]func(*testing.T,
-		*redis.UniversalOptions) (masters func() []*redisserver.Server){
-		"single": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
-			srv := redisserver.Start(t)
-			opt.Addrs = []string{srv.Addr()}
-			return func() []*redisserver.Server { return []*redisserver.Server{srv} }
-		},
-		"sentinel": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
-			adaptertest.NeedProof(t)
-			rig := redisserver.StartSentinel(t)
-			rig.Patient()
-			opt.Addrs, opt.MasterName = rig.Addrs(), rig.Name()
-			return func() []*redisserver.Server { return []*redisserver.Server{rig.Master()} }
-		},
-		"cluster": func(t *testing.T, opt *redis.UniversalOptions) func() []*redisserver.Server {
-			adaptertest.NeedProof(t)
-			rig := redisserver.StartCluster(t)
-			rig.Patient()
-			opt.Addrs, opt.IsClusterMode = rig.Addrs(), true
-			return rig.Masters
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := new(cuttingDialer)
-			opt := &redis.UniversalOptions{Dialer: s.dial}
-			masters := start(t, opt)
-			rdb := redis.NewUniversalClient(opt)
-			defer rdb.Close()
-			calls := func() (n int) {
-				for _, srv := range masters() {
-					n += srv.CommandStats()["incr"]
-				}
-				return n
+	adaptertest.EachKind(t, func(t *testing.T, c adaptertest.Client, masters func() []*redisserver.Server) {
+		dialer, opt := new(cuttingDialer), options(c)
+		opt.Dialer = dialer.dial
+		rdb := redis.NewUniversalClient(opt)
+		defer rdb.Close()
+		calls := func() (n int) {
+			for _, srv := range masters() {
+				n += srv.CommandStats()["incr"]
 			}
-			ctx, st := adaptertest.Within(t, adaptertest.Patience), wire.Route(redisstore.New(rdb))
-			if r := st.Do(ctx, []wire.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
-				t.Fatal(r)
-			}
-			for _, batch := range []int{1, 3} {
-				before, cuts := calls(), s.cuts.Load()
-				for _, r := range st.Do(ctx, slices.Repeat([]wire.Request{{Key: "n", Args: []any{"INCR", "n"}}},
-					batch)) {
-					if r.Err == nil || r.Unsent {
-						t.Errorf("got %+v", r)
-					}
-				}
-				adaptertest.Eventually(t, "it arrives", func() bool { return calls()-before >= batch })
-				if calls()-before > batch || s.cuts.Load() != cuts+1 {
-					t.Errorf("%d commands arrived %d times, written %d times", batch, calls()-before,
-						s.cuts.Load()-cuts)
+			return n
+		}
+		ctx, st := adaptertest.Within(t, adaptertest.Patience), wire.Route(redisstore.New(rdb))
+		if r := st.Do(ctx, []wire.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
+			t.Fatal(r)
+		}
+		for _, n := range []int{1, 3} {
+			before, cuts := calls(), dialer.cuts.Load()
+			for _, r := range st.Do(ctx, slices.Repeat([]wire.Request{{Key: "n", Args: []any{"INCR", "n"}}}, n)) {
+				if r.Err == nil || r.Unsent {
+					t.Errorf("got %+v", r)
 				}
 			}
-			before := calls()
-			if err := rdb.Incr(t.Context(), "n").Err(); err == nil {
-				t.Error("the client itself had an answer, so this test shows nothing")
+			adaptertest.Eventually(t, "it arrives", func() bool { return calls()-before >= n })
+			if calls()-before > n || dialer.cuts.Load() != cuts+1 {
+				t.Errorf("%d commands arrived %d times, written %d times", n, calls()-before, dialer.cuts.Load()-cuts)
 			}
-			adaptertest.Eventually(t, "the client itself repeats, or this test shows nothing", func() bool {
-				return calls()-before >= 2
-			})
+		}
+		before := calls()
+		if err := rdb.Incr(t.Context(), "n").Err(); err == nil {
+			t.Error("the client itself had an answer, so this test shows nothing")
+		}
+		adaptertest.Eventually(t, "the client itself repeats, or this test shows nothing", func() bool {
+			return calls()-before >= 2
 		})
-	}
+	})
 }

@@ -24,13 +24,18 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
+// options are the options of a client.
+func options(c adaptertest.Client) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: c.Addresses, MasterName: c.Master, IsClusterMode: c.Cluster, Username: c.User, Password: c.Password,
+		DialerRetries: 1, // as docs/topologies.md advises for a cluster
+	}
+}
+
 // adapter makes stores on clients whose options are changed.
 func adapter(change func(*redis.UniversalOptions)) adaptertest.Adapter {
 	return func(tb testing.TB, c adaptertest.Client) (store.Store, error) {
-		opt := &redis.UniversalOptions{
-			Addrs: c.Addresses, MasterName: c.Master, IsClusterMode: c.Cluster, Username: c.User, Password: c.Password,
-			DialerRetries: 1, // as docs/topologies.md advises for a cluster
-		}
+		opt := options(c)
 		change(opt)
 		rdb := redis.NewUniversalClient(opt)
 		tb.Cleanup(func() { _ = rdb.Close() })

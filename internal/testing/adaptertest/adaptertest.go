@@ -102,6 +102,20 @@ func cluster(t *testing.T) (topology, *redisserver.Cluster) {
 	return topology{Client{Addresses: rig.Addrs(), Cluster: true}, rig.Masters}, rig
 }
 
+// EachKind runs a test on one server, behind sentinels and on a cluster.
+func EachKind(t *testing.T, run func(t *testing.T, client Client, masters func() []*redisserver.Server)) {
+	for name, start := range map[string]func(*testing.T) topology{
+		"single":   func(t *testing.T) topology { return single(redisserver.Start(t)) },
+		"sentinel": sentinel,
+		"cluster":  func(t *testing.T) topology { top, _ := cluster(t); return top },
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := start(t)
+			run(t, top.client, top.masters)
+		})
+	}
+}
+
 // Conformance runs storetest.Run on one server.
 func Conformance(t *testing.T, adapter Adapter) { conform(t, adapter, single(redisserver.Start(t))) }
 
