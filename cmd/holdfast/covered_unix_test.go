@@ -186,7 +186,7 @@ func each(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// ofConnection tells whether a flag is one of the connection.
+// ofConnection reports whether a flag is one of the connection.
 func ofConnection(name string) bool {
 	connected := &cobra.Command{}
 	new(cli.Connection).AddFlags(connected)

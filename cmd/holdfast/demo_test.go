@@ -18,7 +18,6 @@ import (
 func TestDemo(t *testing.T) {
 	long(t)
 	for name, d := range map[string]*try.Demo{
-		"embedded":           {Embedded: true, Config: demo.Config{Rounds: 3, Workers: 4}},
 		"server of its own":  {Config: demo.Config{Rounds: 3, Workers: 4}}, // embedded without a redis-server
 		"server of the user": {Redis: "redis://", Config: demo.Config{Rounds: 3, Workers: 4}},
 		"one round":          {Embedded: true, Config: demo.Config{Rounds: 1, Workers: 2}},

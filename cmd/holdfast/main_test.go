@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
@@ -121,5 +123,22 @@ func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("long: only with HOLDFAST_PROOF=1")
+	}
+}
+
+// expectRun runs the program until it ends with a code and its output has all the texts: a server
+// that stands still for a moment is away in that moment.
+func expectRun(t *testing.T, code int, args []string, want ...string) {
+	t.Helper()
+	for late := time.Now().Add(30 * time.Second); ; {
+		var out, errs bytes.Buffer
+		got := run(t.Context(), args, strings.NewReader(""), &out, &errs)
+		output := out.String() + errs.String()
+		if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(output, text) }) {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, output)
+		}
 	}
 }

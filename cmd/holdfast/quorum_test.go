@@ -3,11 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -23,35 +24,20 @@ func TestQuorum(t *testing.T) {
 		masters = append(masters, master)
 		flags = append(flags, "--redis", "redis://"+master.Addr())
 	}
-	// A master that stands still for a moment is away in that moment: then expect tries again.
-	expect := func(args []string, code int, want ...string) {
-		t.Helper()
-		for late := time.Now().Add(30 * time.Second); ; {
-			var out, errs bytes.Buffer
-			got := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			output := out.String() + errs.String()
-			if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(output, text) }) {
-				return
-			}
-			if slow := strings.Contains(output, "timeout") || strings.Contains(output, "deadline"); !slow || time.Now().After(late) {
-				t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, output)
-			}
-		}
-	}
 	status := append([]string{"quorum", "status"}, flags...)
 	under := append(append([]string{"run"}, flags...), "x", "--", "true")
-	expect(status, 69, "node 1", "young", "it counts in", "no majority: 0 of 3")
-	expect(under, 69, "does not count")
-	expect(append(status, "--trust-new-nodes"), 0, "counts")
-	expect(status, 0, "counts")
+	expectRun(t, 69, status, "node 1", "young", "it counts in", "no majority: 0 of 3")
+	expectRun(t, 69, under, "does not count")
+	expectRun(t, 0, append(status, "--trust-new-nodes"), "counts")
+	expectRun(t, 0, status, "counts")
 	proxy := fault.Start(t, masters[0].Addr())
 	twins := []string{"quorum", "status", flags[0], flags[1], "--redis", "redis://" + proxy.Addr(), flags[2], flags[3]}
-	expect(twins, 0, "twin", "it is the same server as node ")
+	expectRun(t, 0, twins, "twin", "it is the same server as node ")
 	masters[1].Kill()
-	expect(status, 0, "away")
-	expect(under, 0)
+	expectRun(t, 0, status, "away")
+	expectRun(t, 0, under)
 	masters[2].Kill()
-	expect(status, 69, "no majority: 1 of 3")
+	expectRun(t, 69, status, "no majority: 1 of 3")
 }
 
 func TestQuorumUsage(t *testing.T) {
@@ -72,4 +58,43 @@ func TestQuorumUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of a quorum, the commands show what each master says, and the verdict.
+func TestSeeAQuorum(t *testing.T) {
+	long(t)
+	var urls []string
+	var masters []*redisserver.Server
+	for range 3 {
+		master := redisserver.Start(t)
+		masters = append(masters, master)
+		urls = append(urls, "redis://"+master.Addr())
+	}
+	t.Setenv("REDIS_URL", server.Quorum(urls))
+	client, end, err := server.Client(server.Quorum(urls), server.TLS{}, holdfast.Config{Label: "web@a", TrustNewNodes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	defer client.Close()
+	if _, err := client.Quorum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := client.Mutex("job").TryLock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectRun(t, 0, []string{"inspect", "job"}, "node 1  yes     held: web@a, token ", "verdict: held, by 3 of 3 masters that count")
+	expectRun(t, 0, []string{"inspect", "-o", "json", "job"}, `"masters": [`, `"node": "node 3",`, `"counts": true`)
+	expectRun(t, 0, []string{"ls"}, "job   mutex  held   web@a")
+	masters[2].Kill()
+	expectRun(t, 0, []string{"inspect", "job"}, "node 3  no      ", "verdict: held, by 2 of 3 masters that count")
+	expectRun(t, 0, []string{"ls", "--sort", "age"}, "job   mutex  held   web@a") // top looks as this does
+	expectRun(t, 1, []string{"break", "job", "--token", "1"}, "nothing was broken")
+	expectRun(t, 0, []string{"break", "job", "--token", fmt.Sprint(lease.Token())}, "broken: job")
+	<-lease.Done()
+	masters[1].Kill()
+	expectRun(t, 0, []string{"inspect", "job"}, "verdict: none, 1 of 3 masters count, 2 are needed")
+	expectRun(t, 69, []string{"ls"}, "holdfast: ")
+	expectRun(t, 69, []string{"break", "job", "--token", fmt.Sprint(lease.Token())}, "holdfast: ")
 }

@@ -14,12 +14,9 @@ import (
 // the password.
 func TestURLIsNotShown(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
-	urls := []string{
-		"redis://u:geheim", "redis://u%3Ageheim%40h", "redis://u:geheim%40h", "redis://u:geheim/0", "redis://:geheim#@host", "redis://u:ge?geheim@host",
-		"redis://u:ge/geheim@host", "redis://u:geheim@host:port", "redis://u:geheim%zz@host", "redis://host/geheim", "redis://host?geheim=1",
-		"redis://host?db=geheim", "redis:u:geheim@host", "redis:/u:geheim@host", "geheim", "u:geheim@host", "http://u:geheim@host",
-		"unix://u:geheim", "rediss://u:gehe\nim@host", "redis+cluster://u:geheim", "redis+cluster://a,b/geheim", "redis+sentinel://u:geheim,b/main",
-		"redis+sentinel://u:geheim@a,b", "redis+sentinel://a/main?password=geheim", "redis://u:%67eheim", "redis://u:geheim,redis://b",
+	urls := []string{ // TestUnreadableURLIsNotShown of package server has more
+		"redis://u:geheim", "redis://u%3Ageheim%40h", "redis://host?geheim=1", "geheim", "http://u:geheim@host",
+		"unix://u:geheim", "rediss://u:gehe\nim@host", "redis+sentinel://u:geheim@a,b",
 	}
 	forms := map[string]struct {
 		args func(url string) []string

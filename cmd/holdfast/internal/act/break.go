@@ -41,8 +41,8 @@ func (b *Break) Validate() error {
 	return c.Err()
 }
 
-// asks reports whether a question must be answered.
-func (b *Break) asks() bool { return b.Token == 0 || b.Force && b.Yes == "" }
+// needsAnswer reports whether a question must be answered.
+func (b *Break) needsAnswer() bool { return b.Token == 0 || b.Force && b.Yes == "" }
 
 // Run breaks the hold with the token, after a question if one must be asked. Without an answer
 // nothing is done.
@@ -50,7 +50,7 @@ func (b *Break) Run(ctx context.Context) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	if b.asks() && (cli.Terminal(b.In) == nil || cli.Terminal(b.Out) == nil) {
+	if b.needsAnswer() && (cli.Terminal(b.In) == nil || cli.Terminal(b.Out) == nil) {
 		if b.Token == 0 {
 			return cli.Usagef("no --token: without a terminal nobody can be asked which hold of %q to break (inspect shows the tokens)", b.Name)
 		}
@@ -62,8 +62,8 @@ func (b *Break) Run(ctx context.Context) error {
 	}
 	defer end()
 	hold := lockinfo.Hold{Token: b.Token}
-	if b.asks() {
-		if hold, err = b.ask(ctx, client); err != nil {
+	if b.needsAnswer() {
+		if hold, err = b.askForHold(ctx, client); err != nil {
 			return err
 		}
 	}
@@ -85,8 +85,8 @@ func (b *Break) Run(ctx context.Context) error {
 	return nil
 }
 
-// ask shows what is there, and asks which hold is meant and whether to break it.
-func (b *Break) ask(ctx context.Context, client *holdfast.Client) (lockinfo.Hold, error) {
+// askForHold shows what is there, and asks which hold is meant and whether to break it.
+func (b *Break) askForHold(ctx context.Context, client *holdfast.Client) (lockinfo.Hold, error) {
 	info, err := client.Inspect(ctx, b.Name)
 	if err != nil {
 		return lockinfo.Hold{}, b.Failure(err)
@@ -98,24 +98,24 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (lockinfo.Hold
 		return lockinfo.Hold{}, cli.Exitf(cli.ExitFailed, "nothing was broken: nobody holds %q", b.Name)
 	}
 	answers := bufio.NewReader(b.In)
-	token, err := b.chosen(answers, info)
+	token, err := b.chooseToken(answers, info)
 	if err != nil {
 		return lockinfo.Hold{}, err
 	}
 	for _, h := range info.Holds {
 		if h.Token <= token && token <= h.LastToken {
-			return h, b.confirm(answers, h)
+			return h, b.confirmBreak(answers, h)
 		}
 	}
 	if info.Holders == len(info.Holds) {
 		return lockinfo.Hold{}, cli.Exitf(cli.ExitFailed, "nothing was broken: none of these holds has the token %d", token)
 	}
 	hidden := lockinfo.Hold{Token: token} // it may be of a hold that is not shown
-	return hidden, b.confirm(answers, hidden)
+	return hidden, b.confirmBreak(answers, hidden)
 }
 
-// chosen is the token that was given, that of the only hold, or the answer to a question.
-func (b *Break) chosen(answers *bufio.Reader, info lockinfo.Info) (int64, error) {
+// chooseToken is the token that was given, that of the only hold, or the answer to a question.
+func (b *Break) chooseToken(answers *bufio.Reader, info lockinfo.Info) (int64, error) {
 	switch {
 	case b.Token != 0:
 		return b.Token, nil
@@ -126,7 +126,7 @@ func (b *Break) chosen(answers *bufio.Reader, info lockinfo.Info) (int64, error)
 	if more := info.Holders - len(info.Holds); more > 0 {
 		which = fmt.Sprintf("%d more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\n%s", more, which)
 	}
-	answer, err := b.question(answers, which)
+	answer, err := b.readAnswer(answers, which)
 	if err != nil {
 		return 0, err
 	}
@@ -137,8 +137,8 @@ func (b *Break) chosen(answers *bufio.Reader, info lockinfo.Info) (int64, error)
 	return token, nil
 }
 
-// confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
-func (b *Break) confirm(answers *bufio.Reader, hold lockinfo.Hold) error {
+// confirmBreak asks whether to break a hold: with yes or no, or with the name if two may hold then.
+func (b *Break) confirmBreak(answers *bufio.Reader, hold lockinfo.Hold) error {
 	of := "of " + show.Text(hold.Label)
 	if hold.State == "" {
 		of = "which is not shown"
@@ -151,7 +151,7 @@ func (b *Break) confirm(answers *bufio.Reader, hold lockinfo.Hold) error {
 		question = fmt.Sprintf("--force lets others in at once, although the holder may still write: two may hold then.\nType the name to break the hold with token %d, %s: ", hold.Token, of)
 		want = []string{b.Name, show.Text(b.Name)}
 	}
-	answer, err := b.question(answers, question)
+	answer, err := b.readAnswer(answers, question)
 	if err != nil {
 		return err
 	}
@@ -165,8 +165,8 @@ func (b *Break) confirm(answers *bufio.Reader, hold lockinfo.Hold) error {
 
 var errNothingBroken = cli.ExitWith(cli.ExitFailed, errors.New("nothing was broken"))
 
-// question asks, and reads a line. The end of the input is no answer.
-func (b *Break) question(answers *bufio.Reader, text string) (string, error) {
+// readAnswer asks, and reads a line. The end of the input is no answer.
+func (b *Break) readAnswer(answers *bufio.Reader, text string) (string, error) {
 	if _, err := io.WriteString(b.Out, "\n"+text); err != nil {
 		return "", err
 	}

@@ -74,12 +74,10 @@ up to 10 s. Nothing is ended by this command: break and evict do that.
 Exit codes: 0 the server answered, whatever was found; 64 usage; 69 no server, or it cannot serve
 now; 77 the server refuses this client: to look for names takes the permission +scan.`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.Out, d.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return d.Run(ctx)
-		},
+		}),
 	}
 	d.Connection.AddFlags(cmd)
 	d.Output.AddFlags(cmd, cli.ListFormats...)

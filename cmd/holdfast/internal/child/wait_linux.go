@@ -12,16 +12,16 @@ import (
 
 // begin runs start, which starts the command, and tells how to wait for it.
 func begin(start func() (pid int, err error)) (wait func() (syscall.WaitStatus, error), err error) {
-	if !adopts() {
+	if !isReaper() {
 		pid, err := start()
 		return func() (syscall.WaitStatus, error) { return waitFor(pid) }, err
 	}
 	return all.begin(start)
 }
 
-// adopts reports whether this process becomes the parent of orphans: it is the first process of a
+// isReaper reports whether this process becomes the parent of orphans: it is the first process of a
 // container, or asked the system for that.
-func adopts() bool {
+func isReaper() bool {
 	var subreaper int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0, 0, 0)
 	return os.Getpid() == 1 || err == nil && subreaper != 0

@@ -66,7 +66,7 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return Usagef("unknown command %q%s (see %s --help)", args[0], suggestion(cmd, args[0], ""), cmd.CommandPath())
+	return Usagef("unknown command %q%s (see %s --help)", args[0], suggestNames(cmd, args[0], ""), cmd.CommandPath())
 }
 
 // FlagError is a UsageError about a flag. It suggests flags in place of one that does not exist.
@@ -79,7 +79,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			flags.AddCommand(&cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
 		})
-		suggested = suggestion(flags, unknown.GetSpecifiedName(), "--")
+		suggested = suggestNames(flags, unknown.GetSpecifiedName(), "--")
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -88,10 +88,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usagef("%w%s (see %s --help)", withoutURL(err), suggested, cmd.CommandPath())
 }
 
-// suggestion is the part of an error that names the commands below cmd that are spelled like typed.
-// Of short names, two letters are most of the word: only those with its first letter or its end
-// are like it.
-func suggestion(cmd *cobra.Command, typed, prefix string) string {
+// suggestNames is the part of an error that names the commands below cmd that are spelled like
+// typed. Of short names, two letters are most of the word: only those with its first letter or its
+// end are like it.
+func suggestNames(cmd *cobra.Command, typed, prefix string) string {
 	cmd.SuggestionsMinimumDistance = 2
 	names := slices.DeleteFunc(cmd.SuggestionsFor(typed), func(name string) bool {
 		return typed == "" || name[0] != typed[0] && !strings.HasSuffix(name, typed)

@@ -27,8 +27,8 @@ func CompleteNames(c *Connection) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
-			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: literal(typed) + "*"}) {
+		return collectCompletions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
+			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: escapeGlob(typed) + "*"}) {
 				if err != nil || info.State() != lockinfo.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
 					return
 				}
@@ -55,7 +55,7 @@ func CompleteWaiters(c *Connection) cobra.CompletionFunc {
 		if len(args) != 1 {
 			return names(cmd, args, typed)
 		}
-		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
+		return collectCompletions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
 			for w, err := range client.Queue(ctx, args[0]) {
 				if err != nil || strings.HasPrefix(w.ID, typed) && !add(w.ID+"\t"+show.Text(w.Label)) {
 					return
@@ -65,9 +65,9 @@ func CompleteWaiters(c *Connection) cobra.CompletionFunc {
 	}
 }
 
-// completions collects what find adds in time. It does not wait for the end of a client whose
-// server is silent: the program ends anyway.
-func completions(c *Connection, find func(ctx context.Context, client *holdfast.Client, add func(string) bool)) []string {
+// collectCompletions collects what find adds in time. It does not wait for the end of a client
+// whose server is silent: the program ends anyway.
+func collectCompletions(c *Connection, find func(ctx context.Context, client *holdfast.Client, add func(string) bool)) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	client, _, err := server.Client(c.Redis, c.TLS, holdfast.Config{Prefix: c.Prefix})
@@ -102,7 +102,7 @@ func completions(c *Connection, find func(ctx context.Context, client *holdfast.
 	}
 }
 
-// literal is a text in which a glob of Redis finds nothing special.
-func literal(text string) string {
+// escapeGlob is a text in which a glob of Redis finds nothing special.
+func escapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }

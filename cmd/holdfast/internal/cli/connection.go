@@ -47,7 +47,7 @@ func (c *Connection) Check(list *Checklist) {
 	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
 }
 
-// IsQuorum tells whether the servers are the masters of a quorum.
+// IsQuorum reports whether the servers are the masters of a quorum.
 func (c *Connection) IsQuorum() bool { return server.Members(c.Redis) != nil }
 
 // NewClient makes a client with the prefix of the connection. It sends nothing. The caller calls
@@ -91,7 +91,8 @@ func (c *Connection) Failure(err error) error {
 	return Exitf(ExitNoServer, "the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)
 }
 
-// lacksPermission tells whether a server knows the user, and refuses a command, a key or a channel.
+// lacksPermission reports whether a server knows the user, and refuses a command, a key or a
+// channel.
 func lacksPermission(err error) bool {
 	for _, sign := range []string{"NOPERM", "can't run this command", "ACL failure"} {
 		if strings.Contains(err.Error(), sign) {

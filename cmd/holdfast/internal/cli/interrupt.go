@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // ErrInterrupted is why a command ended that a signal ended.
@@ -28,6 +30,15 @@ func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel(nil)
+	}
+}
+
+// UntilSignal makes the RunE of a command whose ctx the first signal ends.
+func UntilSignal(run func(context.Context, *cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := Interruptible(cmd.Context())
+		defer cancel()
+		return run(ctx, cmd)
 	}
 }
 

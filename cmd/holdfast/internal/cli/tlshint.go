@@ -29,7 +29,7 @@ func TLSHint(ctx context.Context, url string) string {
 	return ""
 }
 
-// speaksPlain tells whether a server answers without TLS.
+// speaksPlain reports whether a server answers without TLS.
 func speaksPlain(ctx context.Context, address string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -44,7 +44,7 @@ func speaksPlain(ctx context.Context, address string) bool {
 	return n == 1 && (answer[0] == '+' || answer[0] == '-') // an answer, or an error: who are you?
 }
 
-// speaksTLS tells whether a server answers the greeting of TLS.
+// speaksTLS reports whether a server answers the greeting of TLS.
 func speaksTLS(ctx context.Context, address string) bool {
 	// Nothing is sent but the greeting, and the answer is not believed: any certificate will do.
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}

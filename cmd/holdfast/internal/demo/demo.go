@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	end()
 	readers.Wait()
 	l.Text += "\n" + l.summary()
-	switch broken := l.broken(); {
+	switch broken := l.findBroken(); {
 	case err != nil:
 		err = fmt.Errorf("the lottery was not finished: round %d: %w", l.Round, err)
 	case broken != nil && l.NoLock:

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
-// judged is a lottery of one round whose workers reported this. err is about the last report.
-func judged(reports ...report) (l *lottery, err error) {
+// lotteryOf is a lottery of one round whose workers reported this. err is about the last report.
+func lotteryOf(reports ...report) (l *lottery, err error) {
 	l = newLottery(Config{Workers: 3, Rounds: 1, TTL: time.Second})
 	l.Round = 1
 	for _, r := range reports {
@@ -26,16 +26,16 @@ func judged(reports ...report) (l *lottery, err error) {
 	return l, err
 }
 
-func enters(worker int, token int64) report {
+func entryReport(worker int, token int64) report {
 	return report{Worker: worker, Step: entered, Token: token}
 }
 
-func leaves(worker int, token int64, ticket int) report {
+func exitReport(worker int, token int64, ticket int) report {
 	return report{Worker: worker, Step: leaving, Token: token, Ticket: ticket}
 }
 
-// matches tells whether an error has this text. No text: there is no error.
-func matches(err error, text string) bool {
+// hasText reports whether an error has this text. No text: there is no error.
+func hasText(err error, text string) bool {
 	return (err == nil) == (text == "") && (err == nil || strings.Contains(err.Error(), text))
 }
 
@@ -45,21 +45,21 @@ func TestLotteryJudgesReports(t *testing.T) {
 		draws               int
 		wantBroken, wantEnd string
 	}{
-		"one after the other":   {[]report{enters(1, 1), leaves(1, 1, 7), enters(2, 2), leaves(2, 2, 0)}, 1, "", ""},
-		"two at once":           {[]report{enters(1, 1), enters(2, 2)}, 0, "worker 2: got the lock while worker 1 held", ""},
-		"token goes back":       {[]report{enters(1, 5), leaves(1, 5, 7), enters(2, 4)}, 1, "token 4 came after 5", ""},
-		"token stands":          {[]report{enters(1, 5), leaves(1, 5, 7), enters(2, 5)}, 1, "token 5 came after 5", ""},
-		"draws without a token": {[]report{leaves(1, 0, 7)}, 0, "draw REFUSED by the ledger: token 0 is not larger", ""},
-		"draws with an old one": {[]report{leaves(1, 5, 7), leaves(2, 5, 8)}, 1, "draw REFUSED by the ledger: token 5 is", ""},
+		"one after the other":   {[]report{entryReport(1, 1), exitReport(1, 1, 7), entryReport(2, 2), exitReport(2, 2, 0)}, 1, "", ""},
+		"two at once":           {[]report{entryReport(1, 1), entryReport(2, 2)}, 0, "worker 2: got the lock while worker 1 held", ""},
+		"token goes back":       {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 4)}, 1, "token 4 came after 5", ""},
+		"token stands":          {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 5)}, 1, "token 5 came after 5", ""},
+		"draws without a token": {[]report{exitReport(1, 0, 7)}, 0, "draw REFUSED by the ledger: token 0 is not larger", ""},
+		"draws with an old one": {[]report{exitReport(1, 5, 7), exitReport(2, 5, 8)}, 1, "draw REFUSED by the ledger: token 5 is", ""},
 		// A refused token must not count as seen: a late worker could shut out the right one.
-		"all draw":     {[]report{leaves(1, 1, 7), leaves(2, 2, 8), leaves(3, 2, 9)}, 1, "2 double draws were tried", ""},
-		"nobody draws": {[]report{leaves(1, 1, 0), leaves(2, 2, 0), leaves(3, 3, 0)}, 0, "", "nobody drew"},
+		"all draw":     {[]report{exitReport(1, 1, 7), exitReport(2, 2, 8), exitReport(3, 2, 9)}, 1, "2 double draws were tried", ""},
+		"nobody draws": {[]report{exitReport(1, 1, 0), exitReport(2, 2, 0), exitReport(3, 3, 0)}, 0, "", "nobody drew"},
 		// The others would wait until the end of the demo for a worker that cannot go on.
 		"worker ends": {[]report{{Worker: 2, Step: ended, Failed: "exit 2"}}, 0, "worker 2: exit 2", "worker 2 could not go on"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := judged(c.reports...)
-			if broken := l.broken(); l.draws != c.draws || !matches(broken, c.wantBroken) || !matches(err, c.wantEnd) {
+			l, err := lotteryOf(c.reports...)
+			if broken := l.findBroken(); l.draws != c.draws || !hasText(broken, c.wantBroken) || !hasText(err, c.wantEnd) {
 				t.Errorf("%d draws, %v, %v; want %d, %q, %q", l.draws, broken, err, c.draws, c.wantBroken, c.wantEnd)
 			}
 		})
@@ -81,20 +81,20 @@ func TestLotteryJudgesTrials(t *testing.T) {
 		{trial{task: kill, took: limit + 1}, "replaced 2.200000001s after the kill, limit 2.2s"},
 		{trial{task: kill}, "replaced 0s after the kill"},
 	} {
-		l, _ := judged()
+		l, _ := lotteryOf()
 		l.trial, l.trial.worker, l.trial.limit = c.trial, 1, limit
-		if l.endTrial(); !matches(l.broken(), c.want) {
-			t.Errorf("%+v: got %v", c, l.broken())
+		if l.endTrial(); !hasText(l.findBroken(), c.want) {
+			t.Errorf("%+v: got %v", c, l.findBroken())
 		}
 	}
 }
 
 func TestLotteryMeasuresHandOvers(t *testing.T) {
-	l, _ := judged(enters(1, 1), leaves(1, 1, 7))
+	l, _ := lotteryOf(entryReport(1, 1), exitReport(1, 1, 7))
 	for i, granted := range []time.Duration{3 * time.Millisecond, time.Second} {
-		r := enters(2+i, int64(2+i))
+		r := entryReport(2+i, int64(2+i))
 		r.Waiting, r.Granted = l.released.Add(granted-5*time.Millisecond), l.released.Add(granted)
-		_, _ = l.judge(r), l.judge(leaves(r.Worker, r.Token, 0))
+		_, _ = l.judge(r), l.judge(exitReport(r.Worker, r.Token, 0))
 	}
 	// Worker 3 came to a free lock.
 	if want := []time.Duration{3 * time.Millisecond, 5 * time.Millisecond}; !slices.Equal(l.handOvers, want) {

@@ -103,22 +103,22 @@ func (l *lottery) judge(r report) error {
 	case ready:
 		l.busy--
 	case entered:
-		return l.entered(r)
+		return l.takeEntry(r)
 	case leaving:
-		return l.leaving(r)
+		return l.takeExit(r)
 	case ended:
 		if l.trial.task != kill || l.trial.worker != r.Worker {
 			return l.problem(r.Worker, "%s", r.Failed)
 		}
 		delete(l.processes, r.Worker)
-		return l.finished()
+		return l.finishTurn()
 	}
 	return nil
 }
 
-func (l *lottery) entered(r report) error {
+func (l *lottery) takeEntry(r report) error {
 	if !l.NoLock {
-		l.granted(r)
+		l.judgeEntry(r)
 	}
 	switch t := &l.trial; {
 	case l.winner != 0:
@@ -141,8 +141,8 @@ func (l *lottery) entered(r report) error {
 	return nil
 }
 
-// granted judges what the lock promises: one holder at a time, and tokens that grow.
-func (l *lottery) granted(r report) {
+// judgeEntry judges what the lock promises: one holder at a time, and tokens that grow.
+func (l *lottery) judgeEntry(r report) {
 	if l.Holder != 0 && l.Holder != l.trial.worker {
 		_ = l.problem(r.Worker, "got the lock while worker %d held it", l.Holder)
 	}
@@ -154,7 +154,7 @@ func (l *lottery) granted(r report) {
 	l.Until, l.Lasts = r.Until, l.TTL
 }
 
-func (l *lottery) leaving(r report) error {
+func (l *lottery) takeExit(r report) error {
 	if l.Holder == r.Worker {
 		l.Holder = 0
 	}
@@ -170,7 +170,7 @@ func (l *lottery) leaving(r report) error {
 	l.Doing[r.Worker-1] = "had its turn"
 	l.released = time.Now().Round(0) // compared with the times of other processes
 	l.answer(r.Worker, leave)
-	return l.finished()
+	return l.finishTurn()
 }
 
 // draw is the ledger. A draw that it refuses leaves it as it was.
@@ -198,8 +198,8 @@ func (l *lottery) draw(r report) {
 	}
 }
 
-// finished is called when a worker had its turn, or was killed.
-func (l *lottery) finished() error {
+// finishTurn is called when a worker had its turn, or was killed.
+func (l *lottery) finishTurn() error {
 	l.busy--
 	switch late := l.trial.worker; {
 	case l.busy == 1 && l.trial.task == stop:
@@ -228,8 +228,8 @@ func (l *lottery) summary() string {
 	return text + l.results
 }
 
-// broken is nil if all went as promised.
-func (l *lottery) broken() error {
+// findBroken is nil if all went as promised.
+func (l *lottery) findBroken() error {
 	errs := slices.Clone(l.problems)
 	if l.doubles > 0 {
 		errs = append(errs, fmt.Errorf("%d double draws were tried", l.doubles))

@@ -100,7 +100,7 @@ func (c clockReadings) drift() (rate float64, ok bool) {
 }
 
 // time checks the clock of the server.
-func (p *patient) time() {
+func (p *serverCheck) time() {
 	const check = "clock"
 	const forward = "a clock that is set forward ends holds early: second holders get in while the first still trust theirs"
 	if step := p.clock.step(); step != 0 {
@@ -116,12 +116,12 @@ func (p *patient) time() {
 		p.add(Danger, check, fmt.Sprintf("the server's clock runs %+.1f %% off this host's", 100*rate), "holds end sooner or later than their holders trust: the margin is 1 % of the TTL",
 			"look at the clocks of both machines: chronyc tracking")
 	default:
-		p.distance(check)
+		p.compareClocks(check)
 	}
 }
 
-// distance compares the clocks of the server and of this host.
-func (p *patient) distance(check string) {
+// compareClocks compares the clocks of the server and of this host.
+func (p *serverCheck) compareClocks(check string) {
 	last := p.clock[len(p.clock)-1]
 	distance := last.shown.Sub(last.came.Add(-last.came.Sub(last.sent) / 2)).Round(time.Millisecond)
 	if distance.Abs() < mostDistance {
@@ -134,7 +134,7 @@ func (p *patient) distance(check string) {
 }
 
 // roundTrips tells how long answers took.
-func (p *patient) roundTrips() {
+func (p *serverCheck) roundTrips() {
 	const check = "round trip"
 	var trips []time.Duration
 	for _, r := range p.clock[1:] { // the first one connected

@@ -92,7 +92,7 @@ func Examine(ctx context.Context, target Target) (Report, error) {
 	if members := server.Members(target.URL); members != nil {
 		err = e.quorum(ctx, members)
 	} else {
-		err = e.alone(ctx)
+		err = e.examineOne(ctx)
 	}
 	if err := errors.Join(err, caller.Err()); err != nil {
 		return Report{}, err
@@ -109,8 +109,8 @@ type examination struct {
 	findings []Finding
 }
 
-// alone examines a server, the master that sentinels name, or a cluster.
-func (e *examination) alone(ctx context.Context) error {
+// examineOne examines a server, the master that sentinels name, or a cluster.
+func (e *examination) examineOne(ctx context.Context) error {
 	rdb, err := server.Connect(e.target.URL, e.target.TLS)
 	if err != nil {
 		return err
@@ -120,16 +120,16 @@ func (e *examination) alone(ctx context.Context) error {
 		return e.cluster(ctx, cluster)
 	}
 	one, _ := rdb.(*redis.Client)
-	p := e.patient(nameOf(e.target.URL, one), one)
-	switch err := p.greet(ctx); {
+	p := e.newServerCheck(nameOf(e.target.URL, one), one)
+	switch err := p.connect(ctx); {
 	case err == nil:
 		p.examine(ctx)
 		if master, sentinels := server.Sentinels(e.target.URL, e.target.TLS); sentinels != nil {
 			p.sentinels(ctx, master, sentinels)
 		}
 		p.locks(ctx, rdb)
-		p.discharge(ctx)
-	case refused(err) && strings.HasPrefix(err.Error(), "NOPERM"):
+		p.compareWithStart(ctx)
+	case isAnswer(err) && strings.HasPrefix(err.Error(), "NOPERM"):
 		p.permissions(ctx) // all that is missing, and not only this one
 	default:
 		return err
@@ -146,8 +146,8 @@ func nameOf(url string, rdb *redis.Client) string {
 	return server.Redact(url)
 }
 
-// A patient is one master under examination. One goroutine at a time uses it.
-type patient struct {
+// A serverCheck is one master under examination. One goroutine at a time uses it.
+type serverCheck struct {
 	name     string // for people
 	rdb      *redis.Client
 	real     string            // prefix of the locks
@@ -167,31 +167,31 @@ type patient struct {
 	unconfirmed bool // no replica confirmed a write
 }
 
-func (e *examination) patient(name string, rdb *redis.Client) *patient {
-	return &patient{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe", ttl: e.target.TTL}
+func (e *examination) newServerCheck(name string, rdb *redis.Client) *serverCheck {
+	return &serverCheck{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe", ttl: e.target.TTL}
 }
 
 // key is a key of the probes.
-func (p *patient) key() string { return p.prefix + ":{" + p.tag + "}" }
+func (p *serverCheck) key() string { return p.prefix + ":{" + p.tag + "}" }
 
 // channel is a channel of the probes.
-func (p *patient) channel() string { return p.key() + ":@probe" }
+func (p *serverCheck) channel() string { return p.key() + ":@probe" }
 
 // add makes a finding.
-func (p *patient) add(level Level, check, found, means, change string) {
+func (p *serverCheck) add(level Level, check, found, means, change string) {
 	p.findings = append(p.findings, Finding{Level: level, Check: check, Server: p.name, Found: found, Means: means, Change: change})
 }
 
-func (p *patient) ok(check, found string) { p.add(OK, check, found, "", "") }
+func (p *serverCheck) ok(check, found string) { p.add(OK, check, found, "", "") }
 
-// greet is the first contact. Its error says that the server is away or refuses this client.
-func (p *patient) greet(ctx context.Context) error {
+// connect is the first contact. Its error says that the server is away or refuses this client.
+func (p *serverCheck) connect(ctx context.Context) error {
 	p.began = time.Now()
 	return p.clock.read(ctx, p.rdb)
 }
 
 // examine runs the checks of one master. The clock is read before and after the others.
-func (p *patient) examine(ctx context.Context) {
+func (p *serverCheck) examine(ctx context.Context) {
 	p.info, p.noInfo = p.askInfo(ctx)
 	p.clock.readMany(ctx, p.rdb)
 	p.version()
@@ -204,10 +204,10 @@ func (p *patient) examine(ctx context.Context) {
 	p.threads(ctx)
 }
 
-// discharge runs the checks that compare the end with the beginning.
-func (p *patient) discharge(ctx context.Context) {
+// compareWithStart runs the checks that compare the end with the beginning.
+func (p *serverCheck) compareWithStart(ctx context.Context) {
 	p.lag(ctx)
-	p.busy(ctx)
+	p.checkMainThread(ctx)
 	p.roundTrips()
 	select { // a clock is judged by its way, which takes a while
 	case <-time.After(time.Until(p.began.Add(clockWindow))):
@@ -217,11 +217,11 @@ func (p *patient) discharge(ctx context.Context) {
 	p.time()
 }
 
-// each examines several masters at one time, a few of them at once.
-func each(patients []*patient, do func(*patient)) {
+// forEachServer examines several masters at one time, a few of them at once.
+func forEachServer(checks []*serverCheck, do func(*serverCheck)) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, atOnce)
-	for _, p := range patients {
+	for _, p := range checks {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
@@ -232,14 +232,14 @@ func each(patients []*patient, do func(*patient)) {
 }
 
 // do sends one command.
-func (p *patient) do(ctx context.Context, args ...any) (any, error) {
+func (p *serverCheck) do(ctx context.Context, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	return p.rdb.Do(ctx, args...).Result()
 }
 
 // config is the value of a setting.
-func (p *patient) config(ctx context.Context, name string) (string, error) {
+func (p *serverCheck) config(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	values, err := p.rdb.ConfigGet(ctx, name).Result()
@@ -253,17 +253,17 @@ func (p *patient) config(ctx context.Context, name string) (string, error) {
 	return value, nil
 }
 
-// refused tells whether an error is an answer of the server.
-func refused(err error) bool {
+// isAnswer reports whether an error is an answer of the server.
+func isAnswer(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && !errors.Is(err, redis.Nil)
 }
 
-// why is an error in a finding.
-func why(err error) string {
+// errorText is an error in a finding.
+func errorText(err error) string {
 	var late net.Error
 	switch text := err.Error(); {
-	case refused(err):
+	case isAnswer(err):
 		return "the server says: " + text
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
 		return "no answer in time"

@@ -18,8 +18,8 @@ import (
 // durable are the options of a server to which there is nothing to say.
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-// examined examines a server, and checks what must always hold.
-func examined(t *testing.T, url string) Report {
+// examineServer examines a server, and checks what must always hold.
+func examineServer(t *testing.T, url string) Report {
 	t.Helper()
 	report, err := Examine(context.Background(), Target{URL: url, Prefix: "app", TTL: 15 * time.Second})
 	if err != nil {
@@ -41,8 +41,8 @@ func examined(t *testing.T, url string) Report {
 
 func urlOf(srv *redisserver.Server) string { return "redis://" + srv.Addr() }
 
-// find returns the findings of a check that are of a level and contain all words.
-func find(report Report, level Level, check string, words ...string) (found []Finding) {
+// findingsOf returns the findings of a check that are of a level and contain all words.
+func findingsOf(report Report, level Level, check string, words ...string) (found []Finding) {
 	for _, f := range report.Findings {
 		text := f.Found + " " + f.Change
 		if f.Level == level && f.Check == check && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
@@ -55,15 +55,15 @@ func find(report Report, level Level, check string, words ...string) (found []Fi
 // want checks that there is such a finding.
 func want(t *testing.T, report Report, level Level, check string, words ...string) {
 	t.Helper()
-	if len(find(report, level, check, words...)) == 0 {
+	if len(findingsOf(report, level, check, words...)) == 0 {
 		t.Errorf("no %s of %s with %q in:\n%s", level, check, words, lines(report))
 	}
 }
 
-// lacks checks that no finding of a check is of a level.
-func lacks(t *testing.T, report Report, level Level, check string) {
+// wantNone checks that no finding of a check is of a level.
+func wantNone(t *testing.T, report Report, level Level, check string) {
 	t.Helper()
-	if found := find(report, level, check); len(found) > 0 {
+	if found := findingsOf(report, level, check); len(found) > 0 {
 		t.Errorf("%s of %s: %v", level, check, found)
 	}
 }
@@ -80,10 +80,10 @@ func lines(report Report) string {
 func TestExamineDurableServer(t *testing.T) {
 	long(t)
 	t.Parallel()
-	report := examined(t, urlOf(redisserver.Start(t, durable...)))
+	report := examineServer(t, urlOf(redisserver.Start(t, durable...)))
 	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions", "messages", "lock"} {
-		lacks(t, report, Danger, check)
-		lacks(t, report, Unknown, check)
+		wantNone(t, report, Danger, check)
+		wantNone(t, report, Unknown, check)
 	}
 	want(t, report, OK, "eviction", "noeviction")
 	want(t, report, OK, "persistence", "always")
@@ -96,14 +96,14 @@ func TestExamineDurableServer(t *testing.T) {
 func TestExamineServerWithoutAOF(t *testing.T) {
 	long(t)
 	t.Parallel()
-	report := examined(t, urlOf(redisserver.Start(t)))
+	report := examineServer(t, urlOf(redisserver.Start(t)))
 	want(t, report, Danger, "persistence", "no snapshots", "appendonly yes")
 	if !report.Endangered {
 		t.Error("not endangered")
 	}
-	want(t, examined(t, urlOf(redisserver.Start(t, "--save", "60 1"))), Danger, "persistence", `save 60 1`)
-	want(t, examined(t, urlOf(redisserver.Start(t, "--appendonly", "yes"))), Note, "persistence", "everysec")
-	want(t, examined(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger, "persistence", "appendfsync everysec")
+	want(t, examineServer(t, urlOf(redisserver.Start(t, "--save", "60 1"))), Danger, "persistence", `save 60 1`)
+	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes"))), Note, "persistence", "everysec")
+	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger, "persistence", "appendfsync everysec")
 }
 
 // Trap 42: a server that evicts drops locks.
@@ -111,12 +111,12 @@ func TestExamineEvictingServer(t *testing.T) {
 	long(t)
 	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
-		report := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
+		report := examineServer(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
 		want(t, report, Danger, "eviction", policy, "maxmemory-policy noeviction")
 	}
-	unlimited := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
+	unlimited := examineServer(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
 	want(t, unlimited, Note, "eviction", "maxmemory is 0")
-	lacks(t, unlimited, Danger, "eviction")
+	wantNone(t, unlimited, Danger, "eviction")
 }
 
 func TestExamineFullServer(t *testing.T) {
@@ -126,7 +126,7 @@ func TestExamineFullServer(t *testing.T) {
 	if _, err := srv.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
 		t.Fatal(err)
 	}
-	report := examined(t, urlOf(srv))
+	report := examineServer(t, urlOf(srv))
 	want(t, report, Danger, "memory", "in use", "maxmemory ")
 	want(t, report, Danger, "lock", "no lock could be taken")
 }
@@ -136,7 +136,7 @@ func TestExamineManagedServer(t *testing.T) {
 	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command", "ACL", "")...)
-	report := examined(t, urlOf(srv))
+	report := examineServer(t, urlOf(srv))
 	want(t, report, OK, "eviction")
 	want(t, report, Note, "persistence", "appendfsync is not told")
 	want(t, report, Note, "io-threads", "unknown command")
@@ -148,10 +148,10 @@ func TestExamineManagedServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report = examined(t, "redis://u:pw@"+srv.Addr())
+	report = examineServer(t, "redis://u:pw@"+srv.Addr())
 	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication"} {
 		want(t, report, Unknown, check, "not told")
-		lacks(t, report, OK, check)
+		wantNone(t, report, OK, check)
 	}
 	want(t, report, Note, "permissions", "refused: info", "+info")
 	want(t, report, OK, "lock")
@@ -169,7 +169,7 @@ func TestExamineServerForTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = trial.Stop() })
-	report := examined(t, trial.URL)
+	report := examineServer(t, trial.URL)
 	want(t, report, Unknown, "eviction", "holdfast dev")
 	want(t, report, OK, "lock")
 }
@@ -178,25 +178,25 @@ func TestExamineReplicas(t *testing.T) {
 	long(t)
 	t.Parallel()
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
-	report := examined(t, urlOf(master))
-	for len(find(report, Note, "replication", "1 of 1 replicas confirmed")) == 0 {
+	report := examineServer(t, urlOf(master))
+	for len(findingsOf(report, Note, "replication", "1 of 1 replicas confirmed")) == 0 {
 		// A replica has a second to confirm, which a busy machine may need more than once.
-		report = examined(t, urlOf(master))
+		report = examineServer(t, urlOf(master))
 	}
 	want(t, report, Note, "replication", "min-replicas-to-write is 0", "min-replicas-to-write 1")
 	want(t, report, Note, "replication", "1 of 1 replicas confirmed", "Config.Replicas")
 
-	report = examined(t, urlOf(replicas[0]))
+	report = examineServer(t, urlOf(replicas[0]))
 	want(t, report, Danger, "replication", "this is a replica", "name the master")
 
 	replicas[0].Stop()
 	defer replicas[0].Continue()
-	report = examined(t, urlOf(master))
+	report = examineServer(t, urlOf(master))
 	want(t, report, Danger, "replication", "no replica confirmed")
 	if _, err := master.Do("CONFIG", "SET", "min-replicas-to-write", "2"); err != nil {
 		t.Fatal(err)
 	}
-	report = examined(t, urlOf(master))
+	report = examineServer(t, urlOf(master))
 	want(t, report, Danger, "replication", "min-replicas-to-write is 2, and 1 replica follows")
 }
 
@@ -208,7 +208,7 @@ func TestExamineLateReplica(t *testing.T) {
 		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
 	}
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
-	want(t, examined(t, urlOf(master)), OK, "replica lag", "in step")
+	want(t, examineServer(t, urlOf(master)), OK, "replica lag", "in step")
 	replicas[0].Stop()
 	defer replicas[0].Continue()
 	for late := false; !late; {
@@ -219,7 +219,7 @@ func TestExamineLateReplica(t *testing.T) {
 			late = r.lag >= lateReplica
 		}
 	}
-	want(t, examined(t, urlOf(master)), Danger, "replica lag", "confirmed nothing")
+	want(t, examineServer(t, urlOf(master)), Danger, "replica lag", "confirmed nothing")
 }
 
 // A proxy that carries requests and no messages.
@@ -229,10 +229,10 @@ func TestExamineProxyWithoutMessages(t *testing.T) {
 	srv := redisserver.Start(t, durable...)
 	proxy := fault.Start(t, srv.Addr())
 	lost := proxy.SwallowAnswer("message")
-	report := examined(t, "redis://"+proxy.Addr())
+	report := examineServer(t, "redis://"+proxy.Addr())
 	<-lost
 	want(t, report, Note, "messages", "no message reached", "no answer in time", "proxy")
-	lacks(t, report, OK, "messages")
+	wantNone(t, report, OK, "messages")
 }
 
 func TestExamineServerAway(t *testing.T) {
@@ -240,11 +240,11 @@ func TestExamineServerAway(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	srv.Kill()
-	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || refused(err) {
+	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || isAnswer(err) {
 		t.Errorf("got %v", err)
 	}
 	srv = redisserver.Start(t)
-	if _, err := Examine(context.Background(), Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !refused(err) {
+	if _, err := Examine(context.Background(), Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !isAnswer(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestExamineLeavesNothing(t *testing.T) {
 			}
 		}
 	}
-	examined(t, urlOf(srv))
+	examineServer(t, urlOf(srv))
 	alone()
 	for _, at := range []string{"WHOAMI", ":clock", ":queue"} {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestVersions(t *testing.T) {
@@ -27,7 +29,7 @@ func TestVersions(t *testing.T) {
 		"redis_version:unstable":                        Note,
 		"":                                              Unknown,
 	} {
-		p := &patient{name: "s", info: infoText{}}
+		p := &serverCheck{name: "s", info: infoText{}}
 		p.info.read(text)
 		p.version()
 		if len(p.findings) != 1 || p.findings[0].Level != level {
@@ -76,7 +78,7 @@ func TestFailover(t *testing.T) {
 		"refused":                     {"", errors.New("NOPERM"), 1, 15 * time.Second, Note, "is not told: NOPERM"},
 		"no number":                   {"soon", nil, 1, 15 * time.Second, Note, "is not told: "},
 	} {
-		p := &patient{name: "s", ttl: c.ttl}
+		p := &serverCheck{name: "s", ttl: c.ttl}
 		p.failover("setting", c.value, c.err, c.factor)
 		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.words) {
 			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.words)
@@ -94,22 +96,22 @@ func TestReplicaLines(t *testing.T) {
 }
 
 func TestMissingSlots(t *testing.T) {
-	for want, served := range map[string][]slotRange{
-		"":                       {{from: 0, to: 5460}, {from: 5461, to: 16383}},
+	for want, served := range map[string][]redis.ClusterSlot{
+		"":                       {{Start: 0, End: 5460}, {Start: 5461, End: 16383}},
 		"0-16383":                nil,
-		"0, 16383":               {{from: 1, to: 16382}},
-		"100-199":                {{from: 0, to: 99}, {from: 200, to: 16383}},
-		"5000-5001, 16000-16383": {{from: 0, to: 4999}, {from: 5002, to: 15999}},
+		"0, 16383":               {{Start: 1, End: 16382}},
+		"100-199":                {{Start: 0, End: 99}, {Start: 200, End: 16383}},
+		"5000-5001, 16000-16383": {{Start: 0, End: 4999}, {Start: 5002, End: 15999}},
 	} {
-		if got := strings.Join(missing(served), ", "); got != want {
+		if got := strings.Join(findGaps(served), ", "); got != want {
 			t.Errorf("%v: %s, want %s", served, got, want)
 		}
 	}
 }
 
-// readings are answers, each sent so long after the first, and answered after trip. ahead is what
-// the server's clock is ahead then.
-func readings(trip time.Duration, ahead func(at time.Duration) time.Duration) (c clockReadings) {
+// makeReadings are answers, each sent so long after the first, and answered after trip. ahead is
+// what the server's clock is ahead then.
+func makeReadings(trip time.Duration, ahead func(at time.Duration) time.Duration) (c clockReadings) {
 	began := time.Now()
 	for at := time.Duration(0); at <= 2*time.Second; at += 100 * time.Millisecond {
 		sent := began.Add(at)
@@ -138,18 +140,18 @@ func TestClock(t *testing.T) {
 		level    Level
 		found    string
 	}{
-		"right":           {readings(time.Millisecond, always(0)), OK, "no steps, rate right"},
-		"an hour ahead":   {readings(time.Millisecond, always(time.Hour)), Note, "1h0m0s beside"},
-		"a minute behind": {readings(time.Millisecond, always(-time.Minute)), Note, "-1m0s beside"},
-		"step forward":    {readings(time.Millisecond, steps(time.Second, time.Minute)), Danger, "stepped by 59.999s"},
-		"step back":       {readings(time.Millisecond, steps(time.Second, -300*time.Millisecond)), Danger, "stepped by -299ms"},
-		"late answers":    {readings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
-		"fast":            {readings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
-		"slow":            {readings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
-		"nearly right":    {readings(time.Millisecond, runs(0.005)), OK, "rate right within 1 %"},
-		"one answer":      {readings(time.Millisecond, always(0))[:1], Note, "too short"},
+		"right":           {makeReadings(time.Millisecond, always(0)), OK, "no steps, rate right"},
+		"an hour ahead":   {makeReadings(time.Millisecond, always(time.Hour)), Note, "1h0m0s beside"},
+		"a minute behind": {makeReadings(time.Millisecond, always(-time.Minute)), Note, "-1m0s beside"},
+		"step forward":    {makeReadings(time.Millisecond, steps(time.Second, time.Minute)), Danger, "stepped by 59.999s"},
+		"step back":       {makeReadings(time.Millisecond, steps(time.Second, -300*time.Millisecond)), Danger, "stepped by -299ms"},
+		"late answers":    {makeReadings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
+		"fast":            {makeReadings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
+		"slow":            {makeReadings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
+		"nearly right":    {makeReadings(time.Millisecond, runs(0.005)), OK, "rate right within 1 %"},
+		"one answer":      {makeReadings(time.Millisecond, always(0))[:1], Note, "too short"},
 	} {
-		p := &patient{name: "s", clock: c.readings}
+		p := &serverCheck{name: "s", clock: c.readings}
 		p.time()
 		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.found) {
 			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.found)
@@ -159,7 +161,7 @@ func TestClock(t *testing.T) {
 
 func TestRoundTrips(t *testing.T) {
 	for trip, level := range map[time.Duration]Level{time.Millisecond: OK, 300 * time.Millisecond: Note} {
-		p := &patient{name: "s", clock: readings(trip, func(time.Duration) time.Duration { return 0 })}
+		p := &serverCheck{name: "s", clock: makeReadings(trip, func(time.Duration) time.Duration { return 0 })}
 		p.roundTrips()
 		if len(p.findings) != 1 || p.findings[0].Level != level || !strings.Contains(p.findings[0].Found, "p50 "+trip.String()) {
 			t.Errorf("%v: %+v", trip, p.findings)
@@ -180,7 +182,7 @@ func TestDenies(t *testing.T) {
 		"READONLY You can't write against a read only replica.":                                 false,
 		"ok": false,
 	} {
-		if denies(line) != want {
+		if isDenial(line) != want {
 			t.Errorf("%q: %v", line, !want)
 		}
 	}

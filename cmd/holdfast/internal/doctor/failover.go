@@ -35,14 +35,14 @@ const election = 2 * time.Second
 // failover compares how long a fail-over takes, by a setting of the servers, with how long a lease
 // lives without an answer. Factor is how many times the setting may pass before the master is held
 // to be down.
-func (p *patient) failover(setting, value string, err error, factor float64) {
+func (p *serverCheck) failover(setting, value string, err error, factor float64) {
 	const check = "fail-over"
 	millis, bad := strconv.ParseInt(value, 10, 64)
 	if err == nil {
 		err = bad
 	}
 	if err != nil {
-		p.add(Note, check, setting+" is not told: "+why(err), "a lease is lost in a fail-over that takes longer than the lease lives through", "")
+		p.add(Note, check, setting+" is not told: "+errorText(err), "a lease is lost in a fail-over that takes longer than the lease lives through", "")
 		return
 	}
 	takes := time.Duration(float64(millis)*factor)*time.Millisecond + election
@@ -56,7 +56,7 @@ func (p *patient) failover(setting, value string, err error, factor float64) {
 }
 
 // sentinels asks the first sentinel that answers when it holds the master to be down.
-func (p *patient) sentinels(ctx context.Context, master string, sentinels []*redis.Options) {
+func (p *serverCheck) sentinels(ctx context.Context, master string, sentinels []*redis.Options) {
 	var settings map[string]string
 	err := errors.New("the URL names no sentinel")
 	for _, options := range sentinels {
@@ -68,7 +68,7 @@ func (p *patient) sentinels(ctx context.Context, master string, sentinels []*red
 	p.failover("down-after-milliseconds", settings["down-after-milliseconds"], err, 1)
 }
 
-func (p *patient) askSentinel(ctx context.Context, master string, options *redis.Options) (map[string]string, error) {
+func (p *serverCheck) askSentinel(ctx context.Context, master string, options *redis.Options) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	sentinel := redis.NewSentinelClient(options)

@@ -14,7 +14,7 @@ type infoText map[string]string
 // have a long default answer.
 var infoSections = []string{"server", "memory", "persistence", "replication", "cpu", "cluster"}
 
-func (p *patient) askInfo(ctx context.Context) (infoText, error) {
+func (p *serverCheck) askInfo(ctx context.Context) (infoText, error) {
 	info := infoText{}
 	for _, section := range infoSections {
 		answer, err := p.do(ctx, "INFO", section)
@@ -57,21 +57,21 @@ func (i infoText) seconds(name string) float64 {
 	return n
 }
 
-// silent says why INFO does not tell.
-func (p *patient) silent() string {
+// whyUnknown says why INFO does not tell.
+func (p *serverCheck) whyUnknown() string {
 	if p.noInfo != nil {
-		return why(p.noInfo)
+		return errorText(p.noInfo)
 	}
 	return "INFO has no such line"
 }
 
-// talk says how to make the server tell.
-func (p *patient) talk() string {
+// howToTell says how to make the server tell.
+func (p *serverCheck) howToTell() string {
 	switch {
 	case p.noInfo == nil:
 	case strings.Contains(p.noInfo.Error(), "section (server) is not supported"): // miniredis
 		return "nothing, if this is holdfast dev: examine the server that your programs will use"
-	case denies(p.noInfo.Error()) && !strings.Contains(p.noInfo.Error(), "unknown"):
+	case isDenial(p.noInfo.Error()) && !strings.Contains(p.noInfo.Error(), "unknown"):
 		return "let the user send INFO: ACL SETUSER USER +info"
 	}
 	return "look at the parameters of the service, or ask its operators"

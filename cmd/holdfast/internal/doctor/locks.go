@@ -24,29 +24,29 @@ const (
 )
 
 // locks measures a lock beside the bare pair of commands. It needs the permissions of a lock.
-func (p *patient) locks(ctx context.Context, rdb redis.UniversalClient) {
+func (p *serverCheck) locks(ctx context.Context, rdb redis.UniversalClient) {
 	const check = "lock"
-	if err := p.may("eval", "evalsha", "set", "del", "get", "time"); err != nil {
+	if err := p.checkCommands("eval", "evalsha", "set", "del", "get", "time"); err != nil {
 		p.add(Unknown, check, "not tried: "+err.Error(), "whether a lock can be taken is not known", "see permissions")
 		return
 	}
 	rec := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
 	second := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
-	defer func() { remove(ctx, rdb, append(rec.named(), second.named()...)) }()
+	defer func() { removeKeys(ctx, rdb, append(rec.named(), second.named()...)) }()
 	bare, err := barePairs(ctx, rdb, p.key())
 	if err == nil {
 		a, b := newProbe(rec), newProbe(second)
-		err = p.compare(ctx, check, bare, a, b)
+		err = p.measureLocks(ctx, check, bare, a, b)
 		a.close()
 		b.close()
 	}
 	if err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimmed(err), "the programs cannot take one either", "see the findings above")
+		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either", "see the findings above")
 	}
 }
 
-// trimmed is an error without the name of the library.
-func trimmed(err error) string {
+// trimError is an error without the name of the library.
+func trimError(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "holdfast: "), ": holdfast: ", ": ")
 }
 
@@ -86,8 +86,8 @@ func (o observer) Observe(e holdfast.Event) {
 	}
 }
 
-// compare measures acquire and release, and the hand-over from one client to another.
-func (p *patient) compare(ctx context.Context, check string, bare []time.Duration, a, b *probe) error {
+// measureLocks measures acquire and release, and the hand-over from one client to another.
+func (p *serverCheck) measureLocks(ctx context.Context, check string, bare []time.Duration, a, b *probe) error {
 	if err := errors.Join(a.err, b.err); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *patient) compare(ctx context.Context, check string, bare []time.Duratio
 func barePairs(ctx context.Context, rdb redis.UniversalClient, key string) (took []time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime+requestTime)
 	defer cancel()
-	defer remove(ctx, rdb, []string{key})
+	defer removeKeys(ctx, rdb, []string{key})
 	for began := time.Now(); len(took) < pairs && time.Since(began) < lockTime; {
 		at := time.Now()
 		if err := rdb.SetNX(ctx, key, "x", probeTTL).Err(); err != nil {
@@ -243,8 +243,8 @@ func (r *recorder) named() (keys []string) {
 	return keys
 }
 
-// remove deletes keys of the probes, also when the examination was interrupted.
-func remove(ctx context.Context, rdb redis.UniversalClient, keys []string) {
+// removeKeys deletes keys of the probes, also when the examination was interrupted.
+func removeKeys(ctx context.Context, rdb redis.UniversalClient, keys []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
 	for _, key := range keys {

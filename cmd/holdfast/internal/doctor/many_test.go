@@ -18,13 +18,13 @@ func TestExamineCluster(t *testing.T) {
 	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	url := "redis+cluster://" + servers[0].Addr()
-	report := examined(t, url)
+	report := examineServer(t, url)
 	want(t, report, OK, "cluster", "all slots are served")
 	want(t, report, Note, "cluster", "cluster-require-full-coverage is yes", "cluster-require-full-coverage no")
 	want(t, report, Note, "replication", "no replica")
 	want(t, report, Note, "fail-over", "cluster-node-timeout is 30000: a fail-over takes up to 47s", "--ttl 1m18s")
 	want(t, report, OK, "lock", "hand-over")
-	if n := len(find(report, OK, "messages")); n != 2 {
+	if n := len(findingsOf(report, OK, "messages")); n != 2 {
 		t.Errorf("messages at %d masters, want 2:\n%s", n, lines(report))
 	}
 	for _, srv := range servers {
@@ -38,7 +38,7 @@ func TestExamineCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report = examined(t, url)
+	report = examineServer(t, url)
 	want(t, report, Danger, "cluster", "16001-16002, 16010", "--cluster fix")
 	want(t, report, OK, "cluster", "cluster-require-full-coverage is no")
 }
@@ -54,7 +54,7 @@ func TestExamineSentinels(t *testing.T) {
 	s.Patient()
 	s.Sentinels()[0].Kill()
 	url := "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Name()
-	want(t, examined(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s", "--ttl 54s")
+	want(t, examineServer(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s", "--ttl 54s")
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {
@@ -62,7 +62,7 @@ func TestExamineClusterMasterAway(t *testing.T) {
 	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	servers[1].Kill()
-	want(t, examined(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
+	want(t, examineServer(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
 }
 
 // startQuorum starts three masters, each reachable by an address of its own.
@@ -85,14 +85,14 @@ func TestExamineQuorum(t *testing.T) {
 	long(t)
 	t.Parallel()
 	servers, urls := startQuorum(t)
-	report := examined(t, "quorum:"+strings.Join(urls, ","))
+	report := examineServer(t, "quorum:"+strings.Join(urls, ","))
 	want(t, report, Danger, "quorum", "node 1 does not count", "--trust-new-nodes")
 	want(t, report, Danger, "quorum", "0 of 3 masters count")
 	want(t, report, OK, "lock", "hand-over")
 	want(t, report, Note, "persistence", "appendonly yes")
-	lacks(t, report, Danger, "persistence")
-	lacks(t, report, Danger, "replication")
-	if len(find(report, Danger, "quorum", "on the host of")) > 0 {
+	wantNone(t, report, Danger, "persistence")
+	wantNone(t, report, Danger, "replication")
+	if len(findingsOf(report, Danger, "quorum", "on the host of")) > 0 {
 		t.Errorf("hosts:\n%s", lines(report))
 	}
 	for _, srv := range servers {
@@ -102,11 +102,11 @@ func TestExamineQuorum(t *testing.T) {
 		}
 	}
 	servers[2].Kill()
-	report = examined(t, "quorum:"+strings.Join(urls, ","))
+	report = examineServer(t, "quorum:"+strings.Join(urls, ","))
 	want(t, report, Danger, "quorum", "no answer", "start it")
 	servers[0].Kill()
 	servers[1].Kill()
-	if _, err := Examine(context.Background(), Target{URL: "quorum:" + strings.Join(urls, ","), Prefix: "app"}); err == nil || refused(err) {
+	if _, err := Examine(context.Background(), Target{URL: "quorum:" + strings.Join(urls, ","), Prefix: "app"}); err == nil || isAnswer(err) {
 		t.Errorf("all away: %v", err)
 	}
 }
@@ -117,13 +117,13 @@ func TestExamineQuorumTwins(t *testing.T) {
 	t.Parallel()
 	_, urls := startQuorum(t)
 	twin := strings.Replace(urls[0], "127.0.0.3", "127.0.0.1", 1)
-	report := examined(t, "quorum:"+strings.Join([]string{urls[0], twin, urls[1]}, ","))
+	report := examineServer(t, "quorum:"+strings.Join([]string{urls[0], twin, urls[1]}, ","))
 	want(t, report, Danger, "quorum", "the same server as")
-	if twice := find(report, Danger, "quorum", "same server as node"); len(twice) > 0 {
+	if twice := findingsOf(report, Danger, "quorum", "same server as node"); len(twice) > 0 {
 		t.Errorf("told twice: %v", twice)
 	}
 	neighbor := redisserver.Start(t)
-	report = examined(t, "quorum:"+strings.Join([]string{twin, "redis://" + neighbor.Addr(), urls[2]}, ","))
+	report = examineServer(t, "quorum:"+strings.Join([]string{twin, "redis://" + neighbor.Addr(), urls[2]}, ","))
 	want(t, report, Danger, "quorum", "on the host of")
 }
 
@@ -134,7 +134,7 @@ func TestExamineQuorumReplica(t *testing.T) {
 	master, _ := redisserver.StartReplicated(t, 1)
 	_, urls := startQuorum(t)
 	urls[0] = "redis://" + master.Addr()
-	want(t, examined(t, "quorum:"+strings.Join(urls, ",")), Danger, "replication", "1 replica follows this master")
+	want(t, examineServer(t, "quorum:"+strings.Join(urls, ",")), Danger, "replication", "1 replica follows this master")
 }
 
 // The clock of a server steps while the server is examined.
@@ -151,7 +151,7 @@ func TestExamineClockStep(t *testing.T) {
 		clock.Ahead(time.Hour)
 		held.Pass()
 	})
-	report := examined(t, "redis://"+proxy.Addr())
+	report := examineServer(t, "redis://"+proxy.Addr())
 	step.Wait()
 	want(t, report, Danger, "clock", "the server's clock stepped by", "chrony")
 }

@@ -9,7 +9,7 @@ import (
 // eviction checks whether the server may drop keys of locks.
 //
 // Trap 42: volatile-lru, the default of a large service, drops them.
-func (p *patient) eviction(ctx context.Context) {
+func (p *serverCheck) eviction(ctx context.Context) {
 	const check = "eviction"
 	policy, limit := p.info["maxmemory_policy"], p.info["maxmemory"]
 	var err error
@@ -20,8 +20,8 @@ func (p *patient) eviction(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		p.add(Unknown, check, "not told: "+p.silent(), "a server that is full and drops keys lets a second holder in",
-			p.talk())
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a server that is full and drops keys lets a second holder in",
+			p.howToTell())
 	case policy == "noeviction":
 		p.ok(check, "maxmemory-policy is noeviction")
 	case limit == "0":
@@ -37,12 +37,12 @@ func (p *patient) eviction(ctx context.Context) {
 const fullAt = 0.9
 
 // memory checks whether the server is about to refuse writes.
-func (p *patient) memory() {
+func (p *serverCheck) memory() {
 	const check = "memory"
 	limit, used := p.info.number("maxmemory"), p.info.number("used_memory")
 	switch {
 	case limit < 0 || used < 0:
-		p.add(Unknown, check, "not told: "+p.silent(), "a server that is full refuses to grant locks", "watch the memory by the metrics of the service")
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a server that is full refuses to grant locks", "watch the memory by the metrics of the service")
 	case limit == 0:
 		p.ok(check, "no limit (maxmemory 0)")
 	case float64(used) >= fullAt*float64(limit):

@@ -9,7 +9,7 @@ import (
 )
 
 // messages checks that a message of one connection reaches another, as proxies may not carry it.
-func (p *patient) messages(ctx context.Context) {
+func (p *serverCheck) messages(ctx context.Context) {
 	const check = "messages"
 	const means = "locks work, but waiters learn of a free lock by asking, up to 5 s later"
 	took, err := p.message(ctx)
@@ -18,18 +18,18 @@ func (p *patient) messages(ctx context.Context) {
 		return
 	}
 	change := "let the proxy or the service carry publish and subscribe, or connect without it"
-	if refused(err) {
+	if isAnswer(err) {
 		change = "see permissions: subscribe and publish, and the pattern &" + p.real + ":* of channels"
 	}
-	p.add(Note, check, "no message reached a second connection: "+why(err), means, change)
+	p.add(Note, check, "no message reached a second connection: "+errorText(err), means, change)
 }
 
 // message publishes one message, and waits for it on another connection.
-func (p *patient) message(ctx context.Context) (time.Duration, error) {
+func (p *serverCheck) message(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	subscribe, publish := p.rdb.Subscribe, p.rdb.Publish
-	if p.sharded() {
+	if p.usesShardedChannels() {
 		subscribe, publish = p.rdb.SSubscribe, p.rdb.SPublish
 	}
 	sub := subscribe(ctx, p.channel())

@@ -11,19 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A need says what is refused without a permission. SECURITY.md has the operations one by one.
-type need int
+// A neededLevel says what is refused without a permission. SECURITY.md has the operations one by
+// one.
+type neededLevel int
 
 const (
-	forWaking need = iota // nothing is refused: waiters ask instead
-	forLocks              // locks, or some of their kinds
-	forPeople             // Client.List, Inspect, Break and Evict, and nothing else
+	forWaking neededLevel = iota // nothing is refused: waiters ask instead
+	forLocks                     // locks, or some of their kinds
+	forPeople                    // Client.List, Inspect, Break and Evict, and nothing else
 )
 
 // A permission is one that a user of the server needs.
 type permission struct {
 	command string // as in ACL rules
-	need    need
+	need    neededLevel
 	cluster bool // needed on a cluster alone
 
 	// form is the command as it is tried: it has no effect, or none that lasts. {key} and {channel}
@@ -81,8 +82,8 @@ var inScript = map[string]string{
 	"hset":   "local r=redis.pcall('HSET',KEYS[1],'x','x') redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'",
 }
 
-// words makes a command of a form.
-func (p *patient) words(form string) []any {
+// commandWords makes a command of a form.
+func (p *serverCheck) commandWords(form string) []any {
 	var words []any
 	for word := range strings.SplitSeq(form, "|") {
 		word = strings.NewReplacer("{key}", p.key(), "{channel}", p.channel()).Replace(word)
@@ -91,16 +92,16 @@ func (p *patient) words(form string) []any {
 	return words
 }
 
-// sharded tells whether the clients use sharded channels here.
-func (p *patient) sharded() bool {
+// usesShardedChannels reports whether the clients use sharded channels here.
+func (p *serverCheck) usesShardedChannels() bool {
 	r, ok := releaseOf(p.info["redis_version"])
-	return p.cluster && ok && !r.before(release{7, 0, 0})
+	return p.cluster && ok && !r.isBefore(release{7, 0, 0})
 }
 
 // permissions checks each command of the smallest user.
-func (p *patient) permissions(ctx context.Context) {
+func (p *serverCheck) permissions(ctx context.Context) {
 	user, refusals, unsure := p.dryRun(ctx)
-	how := fmt.Sprintf("all %d commands, by ACL DRYRUN", len(p.wanted()))
+	how := fmt.Sprintf("all %d commands, by ACL DRYRUN", len(p.neededPermissions()))
 	if refusals == nil {
 		refusals, unsure = p.tryAll(ctx)
 		how = "all commands that can be tried alone, by trying them; the check of messages subscribes"
@@ -116,10 +117,10 @@ func (p *patient) permissions(ctx context.Context) {
 	}
 }
 
-// wanted are the permissions that count here.
-func (p *patient) wanted() (wanted []permission) {
+// neededPermissions are the permissions that count here.
+func (p *serverCheck) neededPermissions() (wanted []permission) {
 	for _, w := range permissions {
-		if !w.cluster || p.cluster && (p.sharded() || w.command == "cluster|slots") {
+		if !w.cluster || p.cluster && (p.usesShardedChannels() || w.command == "cluster|slots") {
 			wanted = append(wanted, w)
 		}
 	}
@@ -127,19 +128,19 @@ func (p *patient) wanted() (wanted []permission) {
 }
 
 // dryRun asks the server whether the user may send each command. No refusals: it does not say.
-func (p *patient) dryRun(ctx context.Context) (user string, refusals map[string]string, unsure []string) {
+func (p *serverCheck) dryRun(ctx context.Context) (user string, refusals map[string]string, unsure []string) {
 	answer, err := p.do(ctx, "ACL", "WHOAMI")
 	user, _ = answer.(string)
 	if err != nil || user == "" {
 		return "USER", nil, nil
 	}
 	refusals = map[string]string{}
-	for _, w := range p.wanted() {
+	for _, w := range p.neededPermissions() {
 		form := w.form
 		if form == "" {
 			form = full[w.command]
 		}
-		answer, err := p.do(ctx, append([]any{"ACL", "DRYRUN", user}, p.words(form)...)...)
+		answer, err := p.do(ctx, append([]any{"ACL", "DRYRUN", user}, p.commandWords(form)...)...)
 		text, _ := answer.(string)
 		switch {
 		case err != nil && len(refusals) == 0 && len(unsure) == 0:
@@ -154,16 +155,16 @@ func (p *patient) dryRun(ctx context.Context) (user string, refusals map[string]
 }
 
 // tryAll sends each command in its harmless form.
-func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsure []string) {
+func (p *serverCheck) tryAll(ctx context.Context) (refusals map[string]string, unsure []string) {
 	refusals = map[string]string{}
-	for _, w := range p.wanted() {
+	for _, w := range p.neededPermissions() {
 		if w.form == "" {
 			continue
 		}
-		if _, err := p.do(ctx, p.words(w.form)...); err != nil && !errors.Is(err, redis.Nil) {
-			if !refused(err) {
+		if _, err := p.do(ctx, p.commandWords(w.form)...); err != nil && !errors.Is(err, redis.Nil) {
+			if !isAnswer(err) {
 				unsure = append(unsure, w.command)
-			} else if denies(err.Error()) {
+			} else if isDenial(err.Error()) {
 				refusals[w.command] = err.Error()
 			}
 		}
@@ -179,7 +180,7 @@ func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsur
 			text = err.Error()
 		}
 		switch {
-		case denies(text):
+		case isDenial(text):
 			refusals[command] = text
 		case err != nil:
 			unsure = append(unsure, command)
@@ -188,10 +189,10 @@ func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsur
 	return refusals, unsure
 }
 
-// denies tells whether an error line of a server refuses the command. Any other error, such as that
-// of a missing key, comes after the permission was found. A script's error has another word in
+// isDenial reports whether an error line of a server refuses the command. Any other error, such as
+// that of a missing key, comes after the permission was found. A script's error has another word in
 // front, or none.
-func denies(line string) bool {
+func isDenial(line string) bool {
 	lower := strings.ToLower(line)
 	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command", "acl failure", "no permissions", "is not allowed"} {
 		if strings.Contains(lower, sign) {
@@ -202,9 +203,9 @@ func denies(line string) bool {
 }
 
 // judge makes a finding of each need that has refusals.
-func (p *patient) judge(user string, refusals map[string]string) {
+func (p *serverCheck) judge(user string, refusals map[string]string) {
 	const check = "permissions"
-	needs := map[need]struct {
+	needs := map[neededLevel]struct {
 		level Level
 		means string
 	}{
@@ -215,7 +216,7 @@ func (p *patient) judge(user string, refusals map[string]string) {
 	for need := forWaking; need <= forPeople; need++ {
 		var missing, rules []string
 		reason, keys, channels := "", false, false
-		for _, w := range p.wanted() {
+		for _, w := range p.neededPermissions() {
 			line, ok := refusals[w.command]
 			if !ok || w.need != need {
 				continue
@@ -245,8 +246,8 @@ func (p *patient) judge(user string, refusals map[string]string) {
 	}
 }
 
-// may tells whether the user may send all the commands, as far as is known.
-func (p *patient) may(commands ...string) error {
+// checkCommands reports whether the user may send all the commands, as far as is known.
+func (p *serverCheck) checkCommands(commands ...string) error {
 	for _, command := range commands {
 		if line := p.denied[command]; line != "" {
 			return errors.New("no permission for " + command)

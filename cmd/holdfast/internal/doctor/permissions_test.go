@@ -23,7 +23,7 @@ func TestDocsPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := map[string]need{}
+	documented := map[string]neededLevel{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `\\+([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(string(page), -1) {
 		operations := strings.Split(row[2]+", "+row[3], ", ")
 		operations = slices.DeleteFunc(operations, func(o string) bool { return o == "nothing" || o == "not used" })
@@ -36,7 +36,7 @@ func TestDocsPermissions(t *testing.T) {
 		}
 		documented[strings.ReplaceAll(row[1], `\`, "")] = kind
 	}
-	known := map[string]need{}
+	known := map[string]neededLevel{}
 	for _, p := range permissions {
 		known[p.command] = p.need
 	}
@@ -75,14 +75,14 @@ func TestPermissionsMissing(t *testing.T) {
 		}
 		for how, more := range map[string][]string{"asked": {"+acl|whoami", "+acl|dryrun"}, "tried": nil} {
 			t.Run(w.command+" "+how, func(t *testing.T) {
-				p := patientOf(t, smallest(t, srv, w.command, more...))
+				p := serverCheckOf(t, smallest(t, srv, w.command, more...))
 				p.permissions(context.Background())
 				got := slices.Sorted(maps.Keys(p.denied))
 				untried := how == "tried" && (w.command == "subscribe" || w.command == "unsubscribe")
 				switch {
 				case untried: // only a connection for messages shows it: see the check of messages
 				case how == "tried" && (w.command == "eval" || w.command == "del"):
-					if !slices.Contains(got, w.command) || len(find(Report{Findings: p.findings}, Unknown, "permissions", "getset, hset")) == 0 {
+					if !slices.Contains(got, w.command) || len(findingsOf(Report{Findings: p.findings}, Unknown, "permissions", "getset, hset")) == 0 {
 						t.Errorf("got %v, %v", got, p.findings)
 					}
 				case !slices.Equal(got, []string{w.command}):
@@ -120,12 +120,12 @@ func TestPermissionsScriptsLeaveNothing(t *testing.T) {
 func TestPermissionsPatterns(t *testing.T) {
 	srv := redisserver.Start(t, durable...)
 	for how, more := range map[string][]string{"asked": {"+acl|whoami", "+acl|dryrun"}, "tried": nil} {
-		p := patientOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetkeys", "~other:*")...))
+		p := serverCheckOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetkeys", "~other:*")...))
 		p.permissions(context.Background())
 		want(t, Report{Findings: p.findings}, Danger, "permissions", "~app:*")
-		p = patientOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetchannels")...))
+		p = serverCheckOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetchannels")...))
 		p.permissions(context.Background())
-		if len(find(Report{Findings: p.findings}, Note, "permissions", "&app:*")) == 0 {
+		if len(findingsOf(Report{Findings: p.findings}, Note, "permissions", "&app:*")) == 0 {
 			t.Errorf("%s: %v", how, p.findings)
 		}
 	}
@@ -136,20 +136,20 @@ func TestExamineSmallestUser(t *testing.T) {
 	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
-	report := examined(t, smallest(t, srv, ""))
+	report := examineServer(t, smallest(t, srv, ""))
 	for _, check := range []string{"eviction", "persistence", "permissions", "lock", "messages"} {
-		lacks(t, report, Danger, check)
-		lacks(t, report, Unknown, check)
+		wantNone(t, report, Danger, check)
+		wantNone(t, report, Unknown, check)
 	}
 	want(t, report, OK, "permissions", "by trying")
-	want(t, examined(t, smallest(t, srv, "eval")), Unknown, "lock", "no permission for eval")
-	want(t, examined(t, smallest(t, srv, "time", "-zadd")), Danger, "permissions", "refused: time, zadd")
-	want(t, examined(t, smallest(t, srv, "zadd")), Danger, "permissions", "ACL SETUSER", "+zadd")
-	want(t, examined(t, smallest(t, srv, "subscribe")), Note, "messages", "NOPERM")
+	want(t, examineServer(t, smallest(t, srv, "eval")), Unknown, "lock", "no permission for eval")
+	want(t, examineServer(t, smallest(t, srv, "time", "-zadd")), Danger, "permissions", "refused: time, zadd")
+	want(t, examineServer(t, smallest(t, srv, "zadd")), Danger, "permissions", "ACL SETUSER", "+zadd")
+	want(t, examineServer(t, smallest(t, srv, "subscribe")), Note, "messages", "NOPERM")
 }
 
-// patientOf is a master that was met, before any check.
-func patientOf(t *testing.T, url string) *patient {
+// serverCheckOf is a master that was met, before any check.
+func serverCheckOf(t *testing.T, url string) *serverCheck {
 	t.Helper()
 	rdb, err := server.Connect(url, server.TLS{})
 	if err != nil {
@@ -157,5 +157,5 @@ func patientOf(t *testing.T, url string) *patient {
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 	e := &examination{target: Target{URL: url, Prefix: "app"}, prefix: "app:doctor-test"}
-	return e.patient("server", rdb.(*redis.Client))
+	return e.newServerCheck("server", rdb.(*redis.Client))
 }

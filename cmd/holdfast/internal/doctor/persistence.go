@@ -5,12 +5,12 @@ import "context"
 // persistence checks what a restart loses.
 //
 // Trap 44: a kill -9 without AOF loses every lock.
-func (p *patient) persistence(ctx context.Context) {
+func (p *serverCheck) persistence(ctx context.Context) {
 	const check = "persistence"
 	switch {
 	case p.info["aof_enabled"] == "":
-		p.add(Unknown, check, "not told: "+p.silent(), "without an append-only file a restart forgets every lock",
-			p.talk())
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "without an append-only file a restart forgets every lock",
+			p.howToTell())
 	case p.info["loading"] == "1":
 		p.add(Danger, check, "the server is loading its data", "it serves nobody before it has finished", "wait, and run doctor again")
 	case p.info["aof_enabled"] == "1":
@@ -26,7 +26,7 @@ func (p *patient) persistence(ctx context.Context) {
 }
 
 // snapshots says what a server without an append-only file writes.
-func (p *patient) snapshots(ctx context.Context) string {
+func (p *serverCheck) snapshots(ctx context.Context) string {
 	switch save, err := p.config(ctx, "save"); {
 	case err != nil:
 		return ""
@@ -38,11 +38,11 @@ func (p *patient) snapshots(ctx context.Context) string {
 }
 
 // appendOnly checks when the append-only file reaches the disk.
-func (p *patient) appendOnly(ctx context.Context, check string) {
+func (p *serverCheck) appendOnly(ctx context.Context, check string) {
 	const found = "append-only file"
 	switch sync, err := p.config(ctx, "appendfsync"); {
 	case err != nil:
-		p.add(Note, check, found+"; appendfsync is not told: "+why(err), "if the machine dies, the locks of the last second or more may be forgotten", "")
+		p.add(Note, check, found+"; appendfsync is not told: "+errorText(err), "if the machine dies, the locks of the last second or more may be forgotten", "")
 	case sync == "always":
 		p.ok(check, found+", appendfsync always")
 	case sync == "everysec":
@@ -54,7 +54,7 @@ func (p *patient) appendOnly(ctx context.Context, check string) {
 }
 
 // diskTrouble tells of writes to the disk that failed.
-func (p *patient) diskTrouble(check string) {
+func (p *serverCheck) diskTrouble(check string) {
 	for _, field := range []string{"aof_last_write_status", "rdb_last_bgsave_status"} {
 		if status := p.info[field]; status != "" && status != "ok" {
 			p.add(Danger, check, field+" is "+status, "the disk is full or broken: the server refuses writes, or soon will, and grants no lock",

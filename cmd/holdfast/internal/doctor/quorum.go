@@ -20,7 +20,7 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 	if err := server.Check(e.target.URL, e.target.TLS); err != nil {
 		return err
 	}
-	var patients []*patient
+	var checks []*serverCheck
 	for _, member := range members {
 		rdb, err := server.Connect(member, e.target.TLS)
 		if err != nil {
@@ -31,35 +31,35 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 		if !ok {
 			return errors.New("a master of a quorum is a single server")
 		}
-		p := e.patient(nameOf(member, one), one)
+		p := e.newServerCheck(nameOf(member, one), one)
 		p.member = true
-		patients = append(patients, p)
+		checks = append(checks, p)
 	}
 	away := 0
-	errs := make([]error, len(patients))
-	each(patients, func(p *patient) {
-		err := p.greet(ctx)
+	errs := make([]error, len(checks))
+	forEachServer(checks, func(p *serverCheck) {
+		err := p.connect(ctx)
 		if err == nil {
 			p.examine(ctx)
-			p.discharge(ctx)
+			p.compareWithStart(ctx)
 		}
-		errs[slices.Index(patients, p)] = err
+		errs[slices.Index(checks, p)] = err
 	})
-	for i, p := range patients {
+	for i, p := range checks {
 		if errs[i] != nil {
 			away++
-			p.add(Danger, "quorum", "no answer: "+why(errs[i]), "one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
+			p.add(Danger, "quorum", "no answer: "+errorText(errs[i]), "one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
 		}
 	}
-	if away == len(patients) {
+	if away == len(checks) {
 		return errs[0]
 	}
-	for _, p := range patients {
+	for _, p := range checks {
 		e.findings = append(e.findings, p.findings...)
 	}
-	e.twins(patients)
-	e.births(ctx, patients)
-	e.majority(ctx, patients)
+	e.findTwins(checks)
+	e.checkCounting(ctx, checks)
+	e.measureMajority(ctx, checks)
 	return nil
 }
 
@@ -69,13 +69,13 @@ const (
 	ownServer  = "give each URL a server of its own"
 )
 
-// twins finds masters that are one server, or on one machine.
-func (e *examination) twins(patients []*patient) {
-	add := func(p *patient, found, means, change string) {
+// findTwins finds masters that are one server, or on one machine.
+func (e *examination) findTwins(checks []*serverCheck) {
+	add := func(p *serverCheck, found, means, change string) {
 		e.findings = append(e.findings, Finding{Danger, "quorum", p.name, found, means, change})
 	}
-	runs, hosts := map[string]*patient{}, map[string]*patient{}
-	for _, p := range patients {
+	runs, hosts := map[string]*serverCheck{}, map[string]*serverCheck{}
+	for _, p := range checks {
 		run := p.info["run_id"]
 		if twin := runs[run]; twin != nil && run != "" {
 			add(p, "it is the same server as "+twin.name, sameServer, ownServer)
@@ -94,8 +94,8 @@ func (e *examination) twins(patients []*patient) {
 	}
 }
 
-// births asks which masters count, as holdfast quorum status does.
-func (e *examination) births(ctx context.Context, patients []*patient) {
+// checkCounting asks which masters count, as holdfast quorum status does.
+func (e *examination) checkCounting(ctx context.Context, checks []*serverCheck) {
 	const check = "quorum"
 	all := server.Redact(e.target.URL)
 	add := func(level Level, found, means, change string) {
@@ -105,14 +105,14 @@ func (e *examination) births(ctx context.Context, patients []*patient) {
 	defer cancel()
 	client, end, err := server.Client(e.target.URL, e.target.TLS, holdfast.Config{Prefix: e.target.Prefix})
 	if err != nil {
-		add(Unknown, "which masters count is not known: "+trimmed(err), "a master that restarted does not count", "")
+		add(Unknown, "which masters count is not known: "+trimError(err), "a master that restarted does not count", "")
 		return
 	}
 	defer end()
 	defer client.Close()
 	nodes, err := client.Quorum(ctx)
 	if err != nil {
-		add(Unknown, "which masters count is not known: "+trimmed(err), "a master that restarted does not count", "")
+		add(Unknown, "which masters count is not known: "+trimError(err), "a master that restarted does not count", "")
 		return
 	}
 	counting, need := 0, len(nodes)/2+1
@@ -120,7 +120,7 @@ func (e *examination) births(ctx context.Context, patients []*patient) {
 		switch {
 		case n.Counts:
 			counting++
-		case n.SameAs != "" && patients[i].info["run_id"] == "":
+		case n.SameAs != "" && checks[i].info["run_id"] == "":
 			add(Danger, n.Node+": "+n.Why, sameServer, ownServer)
 		case n.SameAs != "": // twins has told
 		case n.Err == nil:
@@ -137,17 +137,17 @@ func (e *examination) births(ctx context.Context, patients []*patient) {
 	}
 }
 
-// majority measures a lock at all masters together.
-func (e *examination) majority(ctx context.Context, patients []*patient) {
+// measureMajority measures a lock at all masters together.
+func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck) {
 	const check = "lock"
-	p := &patient{name: server.Redact(e.target.URL)}
+	p := &serverCheck{name: server.Redact(e.target.URL)}
 	defer func() { e.findings = append(e.findings, p.findings...) }()
 	probes := make([]*probe, 2)
 	var recorders []*recorder
 	for i := range probes {
 		var stores []store.Store
-		for _, one := range patients {
-			if err := one.may("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
+		for _, one := range checks {
+			if err := one.checkCommands("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
 				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name, "whether a lock can be taken is not known", "see permissions")
 				return
 			}
@@ -159,13 +159,13 @@ func (e *examination) majority(ctx context.Context, patients []*patient) {
 		config.TrustNewNodes = true // nobody has ever locked under this prefix
 		probes[i].client, probes[i].err = holdfast.NewQuorum(stores, config)
 	}
-	if err := p.compare(ctx, check, nil, probes[0], probes[1]); err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimmed(err), "the programs cannot take one either", "see the findings above")
+	if err := p.measureLocks(ctx, check, nil, probes[0], probes[1]); err != nil {
+		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either", "see the findings above")
 	}
 	for _, probe := range probes {
 		probe.close()
 	}
 	for i, rec := range recorders {
-		remove(ctx, patients[i%len(patients)].rdb, rec.named())
+		removeKeys(ctx, checks[i%len(checks)].rdb, rec.named())
 	}
 }

@@ -39,35 +39,35 @@ func (i infoText) replicas() map[string]replica {
 }
 
 // replication checks the role of the server, and what a fail-over loses.
-func (p *patient) replication(ctx context.Context) {
+func (p *serverCheck) replication(ctx context.Context) {
 	const check = "replication"
 	p.lags = p.info.replicas()
 	switch role := p.info["role"]; {
 	case role == "":
-		p.add(Unknown, check, "not told: "+p.silent(), "a replica grants nothing, and a fail-over may lose locks", p.talk())
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a replica grants nothing, and a fail-over may lose locks", p.howToTell())
 	case role != "master":
 		p.add(Danger, check, "this is a replica of "+p.info["master_host"]+":"+p.info["master_port"], "a replica grants no lock",
 			"name the master in the URL, or use redis+sentinel:// or redis+cluster://")
 	case len(p.lags) == 0:
-		p.alone(check)
+		p.checkAlone(check)
 	case p.member:
-		p.add(Danger, check, following(len(p.lags))+" this master",
+		p.add(Danger, check, countReplicas(len(p.lags))+" this master",
 			"a replica that takes over a master of a quorum has forgotten locks, and is not noticed", "let nothing replicate it: REPLICAOF NO ONE at the replicas")
 	default:
-		p.fence(ctx, check)
+		p.checkSplitBrain(ctx, check)
 	}
 }
 
-// following says how many replicas follow.
-func following(n int) string {
+// countReplicas says how many replicas follow.
+func countReplicas(n int) string {
 	if n == 1 {
 		return "1 replica follows"
 	}
 	return fmt.Sprintf("%d replicas follow", n)
 }
 
-// alone is a master without replicas.
-func (p *patient) alone(check string) {
+// checkAlone is a master without replicas.
+func (p *serverCheck) checkAlone(check string) {
 	switch {
 	case p.member:
 		p.ok(check, "no replicas, as a quorum wants it")
@@ -78,17 +78,17 @@ func (p *patient) alone(check string) {
 	}
 }
 
-// fence checks what bounds a split brain, and whether replicas confirm.
-func (p *patient) fence(ctx context.Context, check string) {
+// checkSplitBrain checks what bounds a split brain, and whether replicas confirm.
+func (p *serverCheck) checkSplitBrain(ctx context.Context, check string) {
 	least, err := p.config(ctx, "min-replicas-to-write")
 	need, _ := strconv.Atoi(least)
 	switch {
 	case err != nil:
-		p.add(Note, check, "min-replicas-to-write is not told: "+why(err), "a master that is cut off goes on granting", "")
+		p.add(Note, check, "min-replicas-to-write is not told: "+errorText(err), "a master that is cut off goes on granting", "")
 	case need == 0:
 		p.add(Note, check, "min-replicas-to-write is 0", "a master that is cut off goes on granting beside the new master", "min-replicas-to-write 1")
 	case need > len(p.lags):
-		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %s", need, following(len(p.lags))),
+		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %s", need, countReplicas(len(p.lags))),
 			"the server refuses writes, and grants no lock", fmt.Sprintf("start replicas, or min-replicas-to-write %d", len(p.lags)))
 	default:
 		p.ok(check, "min-replicas-to-write is "+least)
@@ -97,7 +97,7 @@ func (p *patient) fence(ctx context.Context, check string) {
 }
 
 // confirm measures how long a replica takes to confirm a write: what Config.Replicas would cost.
-func (p *patient) confirm(ctx context.Context, check string) {
+func (p *serverCheck) confirm(ctx context.Context, check string) {
 	const hint = "in the programs: Config.Replicas{Count: 1, Timeout: 500 * time.Millisecond}"
 	const means = "without Config.Replicas a fail-over forgets the locks that its replica had not received, and second holders get in"
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
@@ -105,7 +105,7 @@ func (p *patient) confirm(ctx context.Context, check string) {
 	conn := p.rdb.Conn()
 	defer conn.Close()
 	if err := conn.Set(ctx, p.key(), "x", requestTime).Err(); err != nil {
-		p.add(Note, check, "whether replicas confirm is not known: "+why(err), means, hint)
+		p.add(Note, check, "whether replicas confirm is not known: "+errorText(err), means, hint)
 		return
 	}
 	defer conn.Del(ctx, p.key())
@@ -114,7 +114,7 @@ func (p *patient) confirm(ctx context.Context, check string) {
 	took := time.Since(began).Round(10 * time.Microsecond)
 	switch {
 	case err != nil:
-		p.add(Note, check, "whether replicas confirm is not known: "+why(err), means, hint)
+		p.add(Note, check, "whether replicas confirm is not known: "+errorText(err), means, hint)
 	case confirmed == 0:
 		p.unconfirmed = true
 		p.add(Danger, check, "no replica confirmed a write within 1s", means, "look at the replicas: INFO replication")
@@ -125,14 +125,14 @@ func (p *patient) confirm(ctx context.Context, check string) {
 
 // lag checks each replica, at the end of the examination: a replica that was late then and before
 // is late.
-func (p *patient) lag(ctx context.Context) {
+func (p *serverCheck) lag(ctx context.Context) {
 	const check = "replica lag"
 	if len(p.lags) == 0 || p.member {
 		return
 	}
 	answer, err := p.do(ctx, "INFO", "replication")
 	if err != nil {
-		p.add(Unknown, check, "not told: "+why(err), "a fail-over to a late replica forgets locks", "")
+		p.add(Unknown, check, "not told: "+errorText(err), "a fail-over to a late replica forgets locks", "")
 		return
 	}
 	text, _ := answer.(string)

@@ -10,11 +10,11 @@ import (
 const busyAt = 0.7
 
 // threads tells how the server uses threads. No lock depends on it.
-func (p *patient) threads(ctx context.Context) {
+func (p *serverCheck) threads(ctx context.Context) {
 	const check = "io-threads"
 	switch n, err := p.config(ctx, "io-threads"); {
 	case err != nil:
-		p.add(Note, check, "not told: "+why(err), "no lock depends on it", "")
+		p.add(Note, check, "not told: "+errorText(err), "no lock depends on it", "")
 	default:
 		p.ok(check, n)
 	}
@@ -23,8 +23,8 @@ func (p *patient) threads(ctx context.Context) {
 // shortest is how many seconds a look at the main thread lasts at least: less says nothing.
 const shortest = 0.1
 
-// busy tells whether the main thread, which runs all scripts, is near its limit.
-func (p *patient) busy(ctx context.Context) {
+// checkMainThread reports whether the main thread, which runs all scripts, is near its limit.
+func (p *serverCheck) checkMainThread(ctx context.Context) {
 	const check = "load"
 	before, window := p.info.mainThread(), time.Since(p.began).Seconds()
 	answer, err := p.do(ctx, "INFO", "cpu")

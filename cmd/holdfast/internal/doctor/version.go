@@ -22,8 +22,8 @@ func releaseOf(text string) (r release, ok bool) {
 	return r, len(parts) >= 2
 }
 
-// before compares two releases.
-func (r release) before(other release) bool {
+// isBefore compares two releases.
+func (r release) isBefore(other release) bool {
 	for i := range r {
 		if r[i] != other[i] {
 			return r[i] < other[i]
@@ -42,20 +42,20 @@ var repaired = map[string][]release{
 	"Valkey": {{7, 2, 11}, {8, 0, 6}, {8, 1, 4}},
 }
 
-// exposed tells whether a release may have the flaw: it is older than the repaired release of its
+// hasFlaw reports whether a release may have the flaw: it is older than the repaired release of its
 // line, or its line has none and is older than the last that has one.
-func exposed(product string, r release) bool {
+func hasFlaw(product string, r release) bool {
 	fixes := repaired[product]
 	for _, fix := range fixes {
 		if fix[0] == r[0] && fix[1] == r[1] {
-			return r.before(fix)
+			return r.isBefore(fix)
 		}
 	}
-	return len(fixes) > 0 && r.before(fixes[len(fixes)-1])
+	return len(fixes) > 0 && r.isBefore(fixes[len(fixes)-1])
 }
 
 // version checks the version of the server.
-func (p *patient) version() {
+func (p *serverCheck) version() {
 	const check = "version"
 	product, text := "Redis", p.info["redis_version"]
 	if valkey := p.info["valkey_version"]; valkey != "" {
@@ -64,22 +64,22 @@ func (p *patient) version() {
 	r, ok := releaseOf(text)
 	switch said := strings.TrimSpace(product + " " + text); {
 	case text == "":
-		p.add(Unknown, check, "not told: "+p.silent(), "a version before 6.2 lacks commands of the scripts",
-			p.talk())
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a version before 6.2 lacks commands of the scripts",
+			p.howToTell())
 	case !ok:
 		p.add(Note, check, fmt.Sprintf("%q is no version that is known here", text), "it must have all commands of Redis 6.2", "")
-	case r.before(oldest):
+	case r.isBefore(oldest):
 		p.add(Danger, check, said, "the scripts need commands of Redis 6.2: locks fail", "install Redis 6.2 or newer, or Valkey")
-	case exposed(product, r):
+	case hasFlaw(product, r):
 		p.add(Note, check, said, "CVE-2025-49844: a client that may send scripts may take over the server's process; "+
-			"a distribution may have repaired it under the same version", "install "+repairs(product)+", or a package that names this CVE")
+			"a distribution may have repaired it under the same version", "install "+repairedReleases(product)+", or a package that names this CVE")
 	default:
 		p.ok(check, said)
 	}
 }
 
-// repairs names the releases with the repair.
-func repairs(product string) string {
+// repairedReleases names the releases with the repair.
+func repairedReleases(product string) string {
 	var names []string
 	for _, r := range repaired[product] {
 		names = append(names, fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]))

@@ -41,16 +41,16 @@ func (a *Acquire) Validate() error {
 	c.Check(a.Keep == 0 || !a.toOutput(), "--keep-place: it needs --ticket FILE, where the place is kept")
 	c.Check(a.Keep == 0 || len(a.Names) == 1, "--keep-place and %d names: several names have no place", len(a.Names))
 	c.Check(len(a.Label) <= cli.MaxText, "--label of %d bytes: it must have at most %d", len(a.Label), cli.MaxText)
-	a.waiting.check(&c)
-	a.reporting.check(&c)
+	a.waitOptions.check(&c)
+	a.logOptions.check(&c)
 	a.Connection.Check(&c)
 	return c.Err()
 }
 
 func (a *Acquire) toOutput() bool { return a.File == "" || a.File == "-" }
 
-// printed is what goes to standard output.
-func (a *Acquire) printed() string {
+// outputName is what goes to standard output.
+func (a *Acquire) outputName() string {
 	if a.toOutput() {
 		return "ticket"
 	}
@@ -62,14 +62,14 @@ func (a *Acquire) Run(ctx context.Context) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	notices := newNotices(a.Err, a.reporting)
+	notices := newNotices(a.Err, a.logOptions)
 	defer notices.close()
-	return a.end(notices, &a.choice, a.run(ctx, notices))
+	return a.reportEnd(notices, &a.choice, a.run(ctx, notices))
 }
 
 func (a *Acquire) run(ctx context.Context, notices *notices) error {
 	if (a.toOutput() || a.JSON) && isClosed(a.Out) {
-		return fmt.Errorf("the %s could not be written: standard output is closed", a.printed())
+		return fmt.Errorf("the %s could not be written: standard output is closed", a.outputName())
 	}
 	file := ticketFile{a.File}
 	if !a.toOutput() {
@@ -88,14 +88,14 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 		lease, err = a.atPlace(ctx, client, began, file)
 	} else {
 		// With a min hold, a hand-over is confirmed for the whole TTL before it is told.
-		h := a.handle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
+		h := a.newHandle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
 		lease, err = a.lease(ctx, client, h, false, notices, nil)
 	}
 	if err != nil {
-		return a.refused(ctx, err)
+		return a.refusal(ctx, err)
 	}
-	notices.tell(a.granted(lease, began))
-	return a.hand(ctx, client, lease, file)
+	notices.tell(a.grantRecord(lease, began))
+	return a.deliverTicket(ctx, client, lease, file)
 }
 
 func (a *Acquire) label() string {
@@ -109,9 +109,9 @@ func (a *Acquire) label() string {
 	return fmt.Sprintf("holdfast acquire@%.200s", host) // the process ends at once
 }
 
-// hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.
-func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file ticketFile) error {
-	told := acquired{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
+// deliverTicket gives the lease to the ticket. A ticket that cannot be written gives the lock back.
+func (a *Acquire) deliverTicket(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file ticketFile) error {
+	told := acquisition{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
 	ticket, err := lease.Detach()
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 	case err != nil:
 	case a.JSON:
 		text, _ := json.Marshal(told)
-		what = a.printed()
+		what = a.outputName()
 		_, err = fmt.Fprintf(a.Out, "%s\n", text)
 	case a.toOutput():
 		_, err = fmt.Fprintln(a.Out, ticket)
@@ -141,8 +141,8 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 	return err
 }
 
-// An acquired is what --json prints.
-type acquired struct {
+// An acquisition is what --json prints.
+type acquisition struct {
 	Version int              `json:"version"`
 	Name    string           `json:"name"`
 	Token   int64            `json:"token"`
@@ -151,8 +151,8 @@ type acquired struct {
 	Ticket  holdfast.Ticket  `json:"ticket,omitempty"` // unless it is in the file
 }
 
-// refused turns the reason why there is no lock into a text and an exit code.
-func (a *Acquire) refused(ctx context.Context, err error) error {
+// refusal turns the reason why there is no lock into a text and an exit code.
+func (a *Acquire) refusal(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -219,21 +219,21 @@ could not be written, and the lock was given back.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Out, a.Err = cmd.OutOrStdout(), os.Stderr
-			return interrupted(a.Run)(cmd, args)
+			return runInterruptible(a.Run)(cmd, args)
 		},
 	}
 	a.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&a.Connection)
 	flags := cmd.Flags()
 	a.choice.flags(flags)
-	a.waiting.flags(flags)
+	a.waitOptions.flags(flags)
 	cli.DurationVar(flags, &a.TTL, "ttl", "", acquireTTL, "how long the lock is held unless it is renewed; up to 24h")
 	flags.StringVar(&a.File, "ticket", "", "write the ticket to `FILE`, and not to standard output")
 	cli.DurationVar(flags, &a.Keep, "keep-place", "", 0, "keep the place for so long after the wait")
 	flags.Lookup("keep-place").NoOptDefVal = "1m"
 	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket")
 	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: holdfast acquire@host)")
-	a.reporting.flags(flags, "print how long the wait for the lock was")
+	a.logOptions.flags(flags, "print how long the wait for the lock was")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 	if !errors.Is(err, errNoPlace) {
 		return lease, err
 	}
-	h := a.handle(client, holdfast.WithTTL(a.TTL))
+	h := a.newHandle(client, holdfast.WithTTL(a.TTL))
 	ticket, err := firstTry(ctx, began, func(ctx context.Context) (holdfast.Ticket, error) { return h.place(ctx, a.Keep) })
 	if err != nil {
 		return nil, err

@@ -72,8 +72,8 @@ type handle struct {
 	place     func(ctx context.Context, keep time.Duration) (holdfast.Ticket, error) // nil: none is kept
 }
 
-// handle makes the handle of a choice.
-func (c *choice) handle(client *holdfast.Client, options ...holdfast.Option) handle {
+// newHandle makes the handle of a choice.
+func (c *choice) newHandle(client *holdfast.Client, options ...holdfast.Option) handle {
 	name := c.Names[0]
 	switch {
 	case len(c.Names) > 1:

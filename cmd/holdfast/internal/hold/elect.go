@@ -37,9 +37,9 @@ func (e *Elect) Lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notices := newNotices(e.Err, e.reporting)
+	notices := newNotices(e.Err, e.logOptions)
 	defer notices.close()
-	return e.end(notices, &e.choice, e.lead(ctx, path, notices))
+	return e.reportEnd(notices, &e.choice, e.lead(ctx, path, notices))
 }
 
 func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
@@ -57,41 +57,41 @@ func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 		began := time.Now()
 		lease, err := e.campaign(ctx, client, election, first, signals, notices)
 		if err != nil {
-			return e.notLed(err)
+			return e.electionError(err)
 		}
-		notices.tell(e.granted(lease, began))
+		notices.tell(e.grantRecord(lease, began))
 		end, err := e.supervise(lease, path, signals, notices)
 		switch {
 		case err != nil:
 			return err
-		case end.over() && end.code == 0:
+		case end.isFinal() && end.code == 0:
 			return nil
-		case end.over():
+		case end.isFinal():
 			return cli.Exit(end.code)
 		case end.lost != nil:
 			e.tellLost(notices, end)
 			continue
 		}
-		wait := pause.after(end.held)
-		notices.printf("the command ended with %d after %v; the next campaign is in %v", end.code, round(end.held), wait)
+		wait := pause.next(end.held)
+		notices.printf("the command ended with %d after %v; the next campaign is in %v", end.code, roundTime(end.held), wait)
 		if err := sleep(ctx, wait, signals); err != nil {
-			return e.notLed(err)
+			return e.electionError(err)
 		}
 	}
 }
 
-// notLed turns the reason why this process does not lead into a text and an exit code.
-func (e *Elect) notLed(err error) error {
+// electionError turns the reason why this process does not lead into a text and an exit code.
+func (e *Elect) electionError(err error) error {
 	var signal *cli.SignalError
 	if errors.As(err, &signal) {
 		return cli.Exitf(signal.Code(), "%w: this process does not lead %s any more", err, e.title())
 	}
-	return e.refused(err)
+	return e.refusal(err)
 }
 
-// over tells whether nobody wants the command to run again: it was asked to end, or ended by a
+// isFinal reports whether nobody wants the command to run again: it was asked to end, or ended by a
 // signal of a terminal, which reaches the command and not this process.
-func (e ending) over() bool {
+func (e outcome) isFinal() bool {
 	switch e.code {
 	case cli.ExitSignal + int(syscall.SIGINT), cli.ExitSignal + int(syscall.SIGQUIT), cli.ExitSignal + int(syscall.SIGHUP):
 		return true
@@ -109,22 +109,22 @@ func (e *Elect) campaign(
 	})
 }
 
-func (e *Elect) tellLost(notices *notices, end ending) {
+func (e *Elect) tellLost(notices *notices, end outcome) {
 	text := fmt.Sprintf("%v; the command ended with %d; campaigning again", end.lost, end.code)
 	if !notices.json {
 		notices.printf("%s", text)
 		return
 	}
-	lost := e.about(eventLost)
-	lost.Held, lost.Code, lost.Text = seconds(end.held), &end.code, cli.Trim(text)
+	lost := e.newRecord(eventLost)
+	lost.Held, lost.Code, lost.Text = secondsOf(end.held), &end.code, cli.Trim(text)
 	notices.tell(lost)
 }
 
 // pauses are the times between the end of a command and the next campaign.
 type pauses struct{ last time.Duration }
 
-// after doubles the pause after each run, up to the longest. A long run begins anew.
-func (p *pauses) after(held time.Duration) time.Duration {
+// next doubles the pause after each run, up to the longest. A long run begins anew.
+func (p *pauses) next(held time.Duration) time.Duration {
 	if p.last = min(2*p.last, mostPause); p.last == 0 || held >= longRun {
 		p.last = firstPause
 	}
@@ -182,6 +182,6 @@ func newElect() *cobra.Command {
 	e.Weight = 1
 	flags := cmd.Flags()
 	e.superviseFlags(cmd)
-	e.reporting.flags(flags, "print how long the wait for the lock was, and how long it was held")
+	e.logOptions.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd
 }

@@ -45,9 +45,9 @@ type lease interface {
 	Until() time.Time
 }
 
-// watch returns when the command has ended and has been waited for. The error says how the lock was
-// lost, or why the command got TERM for fear of that.
-func (g *guard) watch() error {
+// superviseChild returns when the command has ended and has been waited for. The error says how the
+// lock was lost, or why the command got TERM for fear of that.
+func (g *guard) superviseChild() error {
 	over := g.lease.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -88,10 +88,10 @@ func (g *guard) check(now time.Time) time.Duration {
 	if g.lostReason != nil {
 		return time.Hour
 	}
-	if err := g.look(); err != nil {
-		return g.end(err, now)
+	if err := g.readLease(); err != nil {
+		return g.reactToLoss(err, now)
 	}
-	left, early := timeLeft(g.trustEnd, now), max(g.early, g.reserve())
+	left, early := timeLeft(g.trustEnd, now), max(g.early, g.killReserve())
 	if g.endReason == nil && left > early {
 		g.postponed = false
 		return min(left-early, checkEvery)
@@ -107,16 +107,16 @@ func (g *guard) check(now time.Time) time.Duration {
 		if !g.maxEnd.IsZero() && g.maxEnd.Sub(g.trustEnd) < g.ttl/3 {
 			g.endReason = fmt.Errorf("the max hold of %s is over", g.name)
 		}
-		g.terminate(left)
+		g.sendTerm(left)
 	}
-	if left <= g.reserve() {
-		return g.lose(g.endReason)
+	if left <= g.killReserve() {
+		return g.giveUp(g.endReason)
 	}
-	return max(min(left-g.reserve(), checkEvery), time.Millisecond)
+	return max(min(left-g.killReserve(), checkEvery), time.Millisecond)
 }
 
-// look returns how the lease was lost. If it is held, look notes until when it is trusted.
-func (g *guard) look() error {
+// readLease returns how the lease was lost. If it is held, look notes until when it is trusted.
+func (g *guard) readLease() error {
 	until := g.lease.Until() // first: of a lease that is lost in between, it is no end of trust
 	err := g.lease.Err()
 	if err == nil {
@@ -125,62 +125,62 @@ func (g *guard) look() error {
 	return err
 }
 
-// end reacts to a lost lease, and returns the time to the next step. A lease that an operator broke
-// keeps others out until its release, or until its trust would have ended. So there is time for
-// TERM. KILL follows if the command does not end.
-func (g *guard) end(lost error, now time.Time) time.Duration {
-	if g.onLost != onLostKill || g.early == 0 || !child.Groups || !broken(lost) {
-		return g.lose(lost)
+// reactToLoss reacts to a lost lease, and returns the time to the next step. A lease that an
+// operator broke keeps others out until its release, or until its trust would have ended. So there
+// is time for TERM. KILL follows if the command does not end.
+func (g *guard) reactToLoss(lost error, now time.Time) time.Duration {
+	if g.onLost != onLostKill || g.early == 0 || !child.Groups || !isBroken(lost) {
+		return g.giveUp(lost)
 	}
 	if g.killAt.IsZero() {
 		g.endReason = lost
-		left := min(g.early, timeLeft(g.trustEnd.Add(-g.reserve()), now))
+		left := min(g.early, timeLeft(g.trustEnd.Add(-g.killReserve()), now))
 		g.killAt = now.Add(left)
 		if left > 0 && !g.termSent {
-			g.terminate(left)
+			g.sendTerm(left)
 		}
 	}
 	left := timeLeft(g.killAt, now)
 	if left <= 0 {
-		return g.lose(lost)
+		return g.giveUp(lost)
 	}
 	return max(min(left, checkEvery), time.Millisecond)
 }
 
-// broken tells whether an operator broke the lease.
-func broken(err error) bool {
+// isBroken reports whether an operator broke the lease.
+func isBroken(err error) bool {
 	var lost *holdfast.LostError
 	return errors.As(err, &lost) && lost.Reason == holdfast.LossBroken
 }
 
-// mayRun tells whether processes that the command started may go on after its end.
+// mayRun reports whether processes that the command started may go on after its end.
 func (g *guard) mayRun(now time.Time) bool {
-	if g.look() == nil {
-		return timeLeft(g.trustEnd, now) > g.reserve()
+	if g.readLease() == nil {
+		return timeLeft(g.trustEnd, now) > g.killReserve()
 	}
 	return timeLeft(g.killAt, now) > 0
 }
 
-// reserve is the trust that is left when a command is killed that did not end: a process takes time
-// to die, and more on a busy machine.
-func (g *guard) reserve() time.Duration {
+// killReserve is the trust that is left when a command is killed that did not end: a process takes
+// time to die, and more on a busy machine.
+func (g *guard) killReserve() time.Duration {
 	if g.onLost != onLostKill {
 		return 0
 	}
 	return min(g.ttl/50, 100*time.Millisecond)
 }
 
-// terminate asks the command to end while the lock is still held.
-func (g *guard) terminate(left time.Duration) {
+// sendTerm asks the command to end while the lock is still held.
+func (g *guard) sendTerm(left time.Duration) {
 	if g.onLost != onLostIgnore && g.early > 0 && child.Groups {
 		g.termSent = true
 		g.child.Term()
-		g.notices.printf("%v, %v are left: TERM to the command", g.endReason, round(left))
+		g.notices.printf("%v, %v are left: TERM to the command", g.endReason, roundTime(left))
 	}
 }
 
-// lose does what --on-lost asks for. Nothing is due after that.
-func (g *guard) lose(err error) time.Duration {
+// giveUp does what --on-lost asks for. Nothing is due after that.
+func (g *guard) giveUp(err error) time.Duration {
 	g.lostReason = err
 	switch g.onLost {
 	case onLostKill:

@@ -54,7 +54,7 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	notices := newNotices(file, reporting{})
+	notices := newNotices(file, logOptions{})
 	return &guard{child: c, lease: l, notices: notices, name: `"job"`, onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
 		t.Helper()
 		close(notices.lines)
@@ -67,7 +67,7 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 	}
 }
 
-func alive(g *guard) bool {
+func isAlive(g *guard) bool {
 	select {
 	case <-g.child.Done():
 		return false
@@ -76,8 +76,8 @@ func alive(g *guard) bool {
 	}
 }
 
-// killed waits for the end of the command.
-func killed(t *testing.T, g *guard) {
+// waitForEnd waits for the end of the command.
+func waitForEnd(t *testing.T, g *guard) {
 	t.Helper()
 	select {
 	case <-g.child.Done():
@@ -101,12 +101,12 @@ func TestGuard(t *testing.T) {
 		{time.Second, 900 * time.Millisecond, true},
 		{101 * time.Millisecond, time.Millisecond, true},
 	} {
-		if next := g.check(end.Add(-step.left)); next != step.next || g.termSent != step.asked || g.lostReason != nil || !alive(g) {
+		if next := g.check(end.Add(-step.left)); next != step.next || g.termSent != step.asked || g.lostReason != nil || !isAlive(g) {
 			t.Errorf("with %v left the next step is after %v, want %v; asked %v, want %v; ended with %v", step.left, next, step.next, g.termSent, step.asked, g.lostReason)
 		}
 	}
 	g.check(end.Add(-100 * time.Millisecond))
-	killed(t, g)
+	waitForEnd(t, g)
 	if text := printed(); g.lostReason == nil || strings.Count(text, "TERM to the command") != 1 || strings.Count(text, "KILL to the command") != 1 {
 		t.Errorf("ended with %v, printed %q", g.lostReason, text)
 	}
@@ -123,7 +123,7 @@ func TestGuardAfterLateStep(t *testing.T) {
 		g.check(end.Add(-ttl))
 		l.err = errors.New("lost it")
 		g.check(end.Add(-ttl / 2))
-		killed(t, g)
+		waitForEnd(t, g)
 		if text := printed(); text != "holdfast: lost it: KILL to the command\n" {
 			t.Errorf("printed %q", text)
 		}
@@ -137,7 +137,7 @@ func TestGuardAfterLateStep(t *testing.T) {
 			t.Errorf("the next step is after %v; asked %v", next, g.termSent)
 		}
 		l.until = now.Add(ttl)
-		if next := g.check(now); next != checkEvery || g.termSent || !alive(g) {
+		if next := g.check(now); next != checkEvery || g.termSent || !isAlive(g) {
 			t.Errorf("after the renewal the next step is after %v; asked %v", next, g.termSent)
 		}
 		if text := printed(); text != "" {
@@ -191,12 +191,12 @@ func TestGuardBrokenLease(t *testing.T) {
 				if next != min(tt.grace, checkEvery) {
 					t.Errorf("the next step is after %v", next)
 				}
-				if g.check(end.Add(tt.grace - tt.left - time.Millisecond)); g.lostReason != nil || !alive(g) || !g.mayRun(end.Add(tt.grace-tt.left-time.Millisecond)) {
+				if g.check(end.Add(tt.grace - tt.left - time.Millisecond)); g.lostReason != nil || !isAlive(g) || !g.mayRun(end.Add(tt.grace-tt.left-time.Millisecond)) {
 					t.Errorf("a millisecond before KILL it ended with %v", g.lostReason)
 				}
 				g.check(end.Add(tt.grace - tt.left))
 			}
-			killed(t, g)
+			waitForEnd(t, g)
 			text := printed()
 			const kill = "it was broken by \"op\": KILL to the command\n"
 			if !errors.Is(g.lostReason, holdfast.ErrLost) || !strings.Contains(text, tt.printed) || !strings.HasSuffix(text, kill) || (tt.printed == "") == strings.Contains(text, "TERM") {

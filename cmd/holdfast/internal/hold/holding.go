@@ -32,12 +32,12 @@ func (r *Run) acquire(
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
 	}
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
-		return r.lease(ctx, client, r.handle(client, options...), false, notices, r.statusLine(r.Err))
+		return r.lease(ctx, client, r.newHandle(client, options...), false, notices, r.statusLine(r.Err))
 	})
 }
 
-// refused turns the reason why there is no lock into a text and an exit code.
-func (r *Run) refused(err error) error {
+// refusal turns the reason why there is no lock into a text and an exit code.
+func (r *Run) refusal(err error) error {
 	var (
 		signal *cli.SignalError
 		none   *holdfast.QuorumError
@@ -63,7 +63,7 @@ func busyOf(err error) *busyError {
 	)
 	switch {
 	case errors.As(err, &held):
-		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)
+		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder), roundTime(held.Remaining), held.Waiters)
 		return &busyError{text: text, holder: held.Holder}
 	case errors.As(err, &waited):
 		holder := ""
@@ -73,7 +73,7 @@ func busyOf(err error) *busyError {
 		if waited.Reason == holdfast.WaitEvicted {
 			holder += "; " + string(waited.Reason) + " by " + show.Text(waited.By)
 		}
-		return &busyError{text: fmt.Sprintf("waited %v for %q%s", round(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
+		return &busyError{text: fmt.Sprintf("waited %v for %q%s", roundTime(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestUnanswered(t *testing.T) {
 		{&holdfast.HeldError{}, false},
 		{nil, false},
 	} {
-		if got := unanswered(c.err); got != c.want {
+		if got := isUnanswered(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}
@@ -53,10 +53,10 @@ func TestTextsNameTheHolder(t *testing.T) {
 		{holdfast.HeldError{Name: "n", Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
 			`holdfast: waiting for "n": kept from others, for 1s unless renewed; 0 before us`},
 	} {
-		if got := r.refused(&c.held).Error(); got != c.refused {
+		if got := r.refusal(&c.held).Error(); got != c.refused {
 			t.Errorf("got  %s\nwant %s", got, c.refused)
 		}
-		if got := status(&c.held, 0); got != c.line {
+		if got := statusText(&c.held, 0); got != c.line {
 			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
 	}

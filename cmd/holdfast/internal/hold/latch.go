@@ -24,13 +24,13 @@ func (l *Latch) Validate() error {
 	var c cli.Checklist
 	cli.CheckName(&c, l.Names[0])
 	c.Check(l.TTL >= cli.LeastTTL && l.TTL <= cli.MostTTL, "--ttl %v: it must be %v to %v", l.TTL, cli.LeastTTL, cli.MostTTL)
-	l.waiting.check(&c)
+	l.waitOptions.check(&c)
 	l.Connection.Check(&c)
 	return c.Err()
 }
 
-// do does one thing with the latch, and turns its error into a text and an exit code.
-func (l *Latch) do(ctx context.Context, act func(*holdfast.Latch) error) error {
+// withLatch does one thing with the latch, and turns its error into a text and an exit code.
+func (l *Latch) withLatch(ctx context.Context, act func(*holdfast.Latch) error) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
@@ -53,23 +53,23 @@ func (l *Latch) do(ctx context.Context, act func(*holdfast.Latch) error) error {
 	case errors.As(err, new(*holdfast.WaitError)):
 		err = cli.ExitWith(cli.ExitBusy, busyOf(err))
 	}
-	return l.end(nil, &l.choice, err)
+	return l.reportEnd(nil, &l.choice, err)
 }
 
 // Set sets the count.
 func (l *Latch) Set(ctx context.Context, count int) error {
-	return l.do(ctx, func(latch *holdfast.Latch) error { return latch.Set(ctx, count) })
+	return l.withLatch(ctx, func(latch *holdfast.Latch) error { return latch.Set(ctx, count) })
 }
 
 // Down counts down.
 func (l *Latch) Down(ctx context.Context) error {
-	return l.do(ctx, func(latch *holdfast.Latch) error { return latch.CountDown(ctx) })
+	return l.withLatch(ctx, func(latch *holdfast.Latch) error { return latch.CountDown(ctx) })
 }
 
 // WaitOpen waits until the latch is open.
 func (l *Latch) WaitOpen(ctx context.Context) error {
-	return l.do(ctx, func(latch *holdfast.Latch) error {
-		count, err := askThenWait(ctx, &l.waiting, latch.Count,
+	return l.withLatch(ctx, func(latch *holdfast.Latch) error {
+		count, err := askThenWait(ctx, &l.waitOptions, latch.Count,
 			func(ctx context.Context) (int, error) { return 0, latch.Wait(ctx) },
 			func(count int, err error) bool { return count > 0 || errors.Is(err, holdfast.ErrNotHeld) })
 		switch {
@@ -122,7 +122,7 @@ func newLatchSet() *cobra.Command {
 			count = int(number)
 			return nil
 		},
-		RunE: interrupted(func(ctx context.Context) error { return l.Set(ctx, count) }),
+		RunE: runInterruptible(func(ctx context.Context) error { return l.Set(ctx, count) }),
 	}
 	l.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
@@ -138,7 +138,7 @@ func newLatchDown() *cobra.Command {
 		Short: "Count down",
 		Long:  "Take one off the count. An open latch stays open.\n\n" + latchLong,
 		Args:  cli.OneName(&l.Names[0]),
-		RunE:  interrupted(l.Down),
+		RunE:  runInterruptible(l.Down),
 	}
 	l.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
@@ -152,11 +152,11 @@ func newLatchWait() *cobra.Command {
 		Short: "Wait until the latch is open",
 		Long:  "Wait until the latch is open, also if it is not set yet.\n\n" + latchLong,
 		Args:  cli.OneName(&l.Names[0]),
-		RunE:  interrupted(l.WaitOpen),
+		RunE:  runInterruptible(l.WaitOpen),
 	}
 	l.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
-	l.waiting.flags(cmd.Flags())
+	l.waitOptions.flags(cmd.Flags())
 	l.quietFlag(cmd.Flags())
 	return cmd
 }
@@ -165,12 +165,10 @@ func namedLatch() *Latch {
 	return &Latch{TTL: cli.MostTTL, request: request{choice: choice{Names: []string{""}}}}
 }
 
-// interrupted runs a command until the first signal. It outlives the readers of its output.
-func interrupted(run func(context.Context) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
+// runInterruptible runs a command until the first signal. It outlives the readers of its output.
+func runInterruptible(run func(context.Context) error) func(*cobra.Command, []string) error {
+	return cli.UntilSignal(func(ctx context.Context, _ *cobra.Command) error {
 		cli.OutliveReaders()
-		ctx, cancel := cli.Interruptible(cmd.Context())
-		defer cancel()
 		return run(ctx)
-	}
+	})
 }

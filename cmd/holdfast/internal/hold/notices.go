@@ -20,7 +20,7 @@ type notices struct {
 	written chan struct{} // closed after the last line
 }
 
-func newNotices(to *os.File, r reporting) *notices {
+func newNotices(to *os.File, r logOptions) *notices {
 	n := &notices{json: r.Log == logJSON, verbose: r.Verbose, lines: make(chan string, 100), written: make(chan struct{})}
 	go func() {
 		defer close(n.written)
@@ -80,7 +80,7 @@ func (o *outageObserver) Observe(e holdfast.Event) {
 	case holdfast.EventRetried:
 		if !o.away.Swap(true) {
 			if e.Headroom > 0 {
-				o.notices.printf("%q: a renewal failed, %v of trust are left: %v", e.Name, round(e.Headroom), e.Err)
+				o.notices.printf("%q: a renewal failed, %v of trust are left: %v", e.Name, roundTime(e.Headroom), e.Err)
 			} else {
 				o.notices.printf("%q: the server is away, still waiting: %v", e.Name, e.Err)
 			}

@@ -18,8 +18,8 @@ const (
 	logJSON = "json"
 )
 
-// A reporting says what a command prints of what it does, on standard error.
-type reporting struct {
+// A logOptions says what a command prints of what it does, on standard error.
+type logOptions struct {
 	Log     string
 	Quiet   bool
 	Verbose bool
@@ -27,20 +27,20 @@ type reporting struct {
 
 // flags adds the flags. All commands that can find a lock held have them. Verbose says what -v
 // prints.
-func (r *reporting) flags(flags *pflag.FlagSet, verbose string) {
+func (r *logOptions) flags(flags *pflag.FlagSet, verbose string) {
 	r.quietFlag(flags)
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, verbose)
 	flags.StringVar(&r.Log, "log", logText, "`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
 }
 
 // quietFlag adds the one flag of a command that logs nothing.
-func (r *reporting) quietFlag(flags *pflag.FlagSet) {
+func (r *logOptions) quietFlag(flags *pflag.FlagSet) {
 	r.Log = logText
 	flags.BoolVarP(&r.Quiet, "quiet", "q", false, "print nothing if another is first or the wait is over: the exit code says so")
 }
 
 // check notes what is wrong with the flags.
-func (r *reporting) check(list *cli.Checklist) {
+func (r *logOptions) check(list *cli.Checklist) {
 	list.Check(!r.Quiet || !r.Verbose, "--quiet and --verbose: only one of them can be given")
 	list.Check(r.Log == logText || r.Log == logJSON, "--log %q: it must be text or json", r.Log)
 }
@@ -70,8 +70,8 @@ const (
 	eventFailed   = "failed"   // all other ends
 )
 
-// about is a record of an event about what is held.
-func (c *choice) about(event string) record {
+// newRecord is a record of an event about what is held.
+func (c *choice) newRecord(event string) record {
 	r := record{Event: event}
 	if len(c.Names) > 0 {
 		r.Name = c.Names[0]
@@ -82,22 +82,22 @@ func (c *choice) about(event string) record {
 	return r
 }
 
-// granted tells of a lease, after a wait that began at a moment.
-func (c *choice) granted(lease *holdfast.Lease, began time.Time) record {
-	r, waited := c.about(eventGranted), time.Since(began)
-	r.Token, r.Waited = lease.Token(), seconds(waited)
-	r.Text = fmt.Sprintf("got %s after %v, token %d", c.title(), round(waited), lease.Token())
+// grantRecord tells of a lease, after a wait that began at a moment.
+func (c *choice) grantRecord(lease *holdfast.Lease, began time.Time) record {
+	r, waited := c.newRecord(eventGranted), time.Since(began)
+	r.Token, r.Waited = lease.Token(), secondsOf(waited)
+	r.Text = fmt.Sprintf("got %s after %v, token %d", c.title(), roundTime(waited), lease.Token())
 	return r
 }
 
-// waits tells that another holds.
-func (c *choice) waits(held *holdfast.HeldError) record {
-	r := c.about(eventWaiting)
+// waitRecord tells that another holds.
+func (c *choice) waitRecord(held *holdfast.HeldError) record {
+	r := c.newRecord(eventWaiting)
 	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
 	return r
 }
 
-func seconds(d time.Duration) *float64 {
+func secondsOf(d time.Duration) *float64 {
 	s := float64(d.Milliseconds()) / 1000
 	return &s
 }
@@ -118,9 +118,9 @@ type busyError struct {
 
 func (e *busyError) Error() string { return e.text }
 
-// end reports how a command ended. It returns the error for the exit code, with the text that is
-// still to be printed.
-func (r *reporting) end(n *notices, c *choice, err error) error {
+// reportEnd reports how a command ended. It returns the error for the exit code, with the text that
+// is still to be printed.
+func (r *logOptions) reportEnd(n *notices, c *choice, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -132,11 +132,11 @@ func (r *reporting) end(n *notices, c *choice, err error) error {
 	var busy *busyError
 	is := errors.As(err, &busy)
 	if r.Log == logJSON {
-		line := c.about(eventFailed)
+		line := c.newRecord(eventFailed)
 		line.Code, line.Text = &code, cli.Trim(err.Error())
 		switch {
 		case is:
-			line.Event, line.Holder, line.Waited = eventRefused, busy.holder, seconds(busy.waited)
+			line.Event, line.Holder, line.Waited = eventRefused, busy.holder, secondsOf(busy.waited)
 		case code == cli.ExitLost, errors.Is(err, holdfast.ErrLost):
 			line.Event = eventLost
 		}

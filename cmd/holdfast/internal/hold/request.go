@@ -17,8 +17,8 @@ import (
 type request struct {
 	cli.Connection
 	choice
-	waiting
-	reporting
+	waitOptions
+	logOptions
 }
 
 // firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
@@ -28,7 +28,7 @@ const firstAnswer = 3 * time.Second
 // askThenWait asks once, and waits if the answer is that the command must wait. So a server that is
 // away or refuses this client causes an error and no endless wait.
 func askThenWait[T any](
-	ctx context.Context, w *waiting, ask, wait func(context.Context) (T, error), mustWait func(T, error) bool,
+	ctx context.Context, w *waitOptions, ask, wait func(context.Context) (T, error), mustWait func(T, error) bool,
 ) (T, error) {
 	began := time.Now()
 	got, err := firstTry(ctx, began, ask)
@@ -43,22 +43,22 @@ func askThenWait[T any](
 // firstTry asks again while a server may only have been too slow for a short TTL.
 func firstTry[T any](ctx context.Context, began time.Time, try func(context.Context) (T, error)) (T, error) {
 	got, err := try(ctx)
-	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
+	for isUnanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
 		got, err = try(ctx)
 	}
 	return got, err
 }
 
-// unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
-// TTL.
-func unanswered(err error) bool {
+// isUnanswered reports whether a server, or one of a quorum, may only have been too slow for a
+// short TTL.
+func isUnanswered(err error) bool {
 	var (
 		none   *holdfast.QuorumError
 		failed *holdfast.StoreError
 		late   net.Error
 	)
 	if errors.As(err, &none) {
-		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return unanswered(n.Err) })
+		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return isUnanswered(n.Err) })
 	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
 		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) && late.Timeout())
@@ -73,9 +73,9 @@ func (r *request) lease(
 	mustWait := func(_ *holdfast.Lease, err error) bool {
 		return errors.As(err, &held) || patience && errors.Is(err, holdfast.ErrUnavailable)
 	}
-	return askThenWait(ctx, &r.waiting, h.try, func(ctx context.Context) (*holdfast.Lease, error) {
+	return askThenWait(ctx, &r.waitOptions, h.try, func(ctx context.Context) (*holdfast.Lease, error) {
 		if held != nil {
-			notices.tell(r.waits(held))
+			notices.tell(r.waitRecord(held))
 			defer status.show(client, held)()
 		}
 		return h.lock(ctx)

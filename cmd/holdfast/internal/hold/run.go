@@ -50,9 +50,9 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notices := newNotices(r.Err, r.reporting)
+	notices := newNotices(r.Err, r.logOptions)
 	defer notices.close()
-	return r.end(notices, &r.choice, r.run(ctx, path, notices))
+	return r.reportEnd(notices, &r.choice, r.run(ctx, path, notices))
 }
 
 func (r *Run) run(ctx context.Context, path string, notices *notices) error {
@@ -67,9 +67,9 @@ func (r *Run) run(ctx context.Context, path string, notices *notices) error {
 	began := time.Now()
 	lease, err := r.acquire(ctx, client, signals, notices)
 	if err != nil {
-		return r.refused(err)
+		return r.refusal(err)
 	}
-	notices.tell(r.granted(lease, began))
+	notices.tell(r.grantRecord(lease, began))
 	return r.runCommand(lease, path, signals, notices)
 }
 
@@ -87,8 +87,8 @@ func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, n
 	return nil
 }
 
-// An ending is how a command ended that ran under a lock.
-type ending struct {
+// An outcome is how a command ended that ran under a lock.
+type outcome struct {
 	code  int
 	held  time.Duration
 	lost  error // how the lock was lost, or nearly
@@ -97,27 +97,27 @@ type ending struct {
 
 // supervise runs the command, waits for its end, and releases the lock. The error says that the
 // command could not be started.
-func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (ending, error) {
+func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (outcome, error) {
 	began := time.Now()
 	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
 	if err != nil {
 		_ = lease.Release()
-		return ending{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)
+		return outcome{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)
 	}
 	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
 		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
 	if r.MaxHold > 0 {
 		g.maxEnd = began.Add(r.MaxHold)
 	}
-	lost := g.watch()
+	lost := g.superviseChild()
 	err = lease.Release()
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
 		lost = err
 	}
-	end := ending{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
-	released := r.about(eventReleased)
-	released.Token, released.Held, released.Code = lease.Token(), seconds(end.held), &end.code
-	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), round(end.held), end.code)
+	end := outcome{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
+	released := r.newRecord(eventReleased)
+	released.Token, released.Held, released.Code = lease.Token(), secondsOf(end.held), &end.code
+	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), roundTime(end.held), end.code)
 	notices.tell(released)
 	if lost == nil && err != nil {
 		notices.printf("giving %s back: %v; it is free in %v at the latest", r.title(), err, r.ttl())
@@ -166,8 +166,8 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
 }
 
-// round makes a duration readable.
-func round(d time.Duration) time.Duration {
+// roundTime makes a duration readable.
+func roundTime(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(10 * time.Millisecond)
 	}

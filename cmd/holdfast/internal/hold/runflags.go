@@ -60,13 +60,13 @@ func newRun() *cobra.Command {
 	cmd.ValidArgsFunction = cli.CompleteNameAndCommand(&r.Connection)
 	flags := cmd.Flags()
 	r.choice.flags(flags)
-	r.waiting.flags(flags)
+	r.waitOptions.flags(flags)
 	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", cli.ExitBusy, "exit code if another holds the lock, or the wait was too long")
 	cli.DurationVar(flags, &r.MaxHold, "max-hold", "", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
 	cli.DurationVar(flags, &r.MinHold, "min-hold", "", 0, "the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
 	r.superviseFlags(cmd)
-	r.reporting.flags(flags, "print how long the wait for the lock was, and how long it was held")
+	r.logOptions.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd
 }
 

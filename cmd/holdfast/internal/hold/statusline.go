@@ -28,13 +28,13 @@ func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (st
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			l.write(status(&line, time.Since(asked)))
+			l.write(statusText(&line, time.Since(asked)))
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 			}
 			if info, err := client.Inspect(ctx, held.Name); err == nil {
-				refresh(&line, info)
+				updateStatus(&line, info)
 				asked = time.Now()
 			}
 		}
@@ -53,9 +53,9 @@ func (l *statusLine) clear() {
 	}
 }
 
-// refresh changes what is shown to what the server says now. Waiters that came later stand behind
-// this process, which knows its own place by host and process.
-func refresh(line *holdfast.HeldError, info lockinfo.Info) {
+// updateStatus changes what is shown to what the server says now. Waiters that came later stand
+// behind this process, which knows its own place by host and process.
+func updateStatus(line *holdfast.HeldError, info lockinfo.Info) {
 	hold, _ := info.Holder()
 	line.Holder, line.Remaining = holderOf(info), hold.Remaining
 	host, _ := os.Hostname()
@@ -68,7 +68,7 @@ func refresh(line *holdfast.HeldError, info lockinfo.Info) {
 	line.Waiters = min(line.Waiters, max(info.Waiters-1, 0))
 }
 
-func status(held *holdfast.HeldError, since time.Duration) string {
+func statusText(held *holdfast.HeldError, since time.Duration) string {
 	remaining := max(held.Remaining-since, 0)
 	return fmt.Sprintf("holdfast: waiting for %q: %s, for %v unless renewed; %d before us",
 		held.Name, heldBy(held.Holder), remaining.Round(time.Second), held.Waiters)

@@ -18,8 +18,8 @@ type Ticket struct {
 	In   io.Reader
 }
 
-// do does one thing with the ticket, and turns its error into a text and an exit code.
-func (t *Ticket) do(ctx context.Context, act func(*holdfast.Client, holdfast.Ticket) error) error {
+// withTicket does one thing with the ticket, and turns its error into a text and an exit code.
+func (t *Ticket) withTicket(ctx context.Context, act func(*holdfast.Client, holdfast.Ticket) error) error {
 	var c cli.Checklist
 	c.Check(t.File != "", "--ticket FILE is needed; - is standard input")
 	t.Connection.Check(&c)
@@ -48,7 +48,7 @@ func (t *Ticket) do(ctx context.Context, act func(*holdfast.Client, holdfast.Tic
 
 // Renew prolongs the lock by its TTL from now.
 func (t *Ticket) Renew(ctx context.Context) error {
-	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+	return t.withTicket(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
 		if ticket.IsPlace() {
 			return errOnlyPlace
 		}
@@ -63,14 +63,14 @@ func (t *Ticket) Renew(ctx context.Context) error {
 
 // Release gives the lock back, or a place.
 func (t *Ticket) Release(ctx context.Context) error {
-	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+	return t.withTicket(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
 		return client.DiscardTicket(ctx, ticket)
 	})
 }
 
 // Check looks whether the lock is held.
 func (t *Ticket) Check(ctx context.Context) error {
-	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+	return t.withTicket(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
 		if ticket.IsPlace() {
 			return errOnlyPlace
 		}
@@ -96,7 +96,7 @@ func newTicketCommand(use, short, long string, act func(*Ticket, context.Context
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.In = cmd.InOrStdin()
-			return interrupted(func(ctx context.Context) error { return act(t, ctx) })(cmd, args)
+			return runInterruptible(func(ctx context.Context) error { return act(t, ctx) })(cmd, args)
 		},
 	}
 	t.Connection.AddFlags(cmd)

@@ -36,7 +36,7 @@ func readTicket(file string, in io.Reader) (holdfast.Ticket, error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return holdfast.Ticket(text), nil
 	}
-	var object acquired
+	var object acquisition
 	switch err := json.Unmarshal(text, &object); {
 	case err != nil:
 		return "", cli.Usagef("--ticket %s: it is no object of acquire --json: %w", file, err)
@@ -55,7 +55,7 @@ func (f ticketFile) probe() error {
 	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
 		return cli.Usagef("--ticket %s: it must be a file", f.path)
 	}
-	err := f.beside(func(next *os.File) error {
+	err := f.withNewFile(func(next *os.File) error {
 		_, err := next.Write(make([]byte, 4<<10)) // a disk that is full is found now
 		return errors.Join(err, next.Close(), os.Remove(next.Name()))
 	})
@@ -67,7 +67,7 @@ func (f ticketFile) probe() error {
 
 // write replaces the file by one that has the ticket. If it fails, the file is as it was.
 func (f ticketFile) write(ticket holdfast.Ticket) error {
-	return f.beside(func(next *os.File) error {
+	return f.withNewFile(func(next *os.File) error {
 		_, err := next.WriteString(string(ticket) + "\n")
 		ours, failed := next.Stat()
 		if err = errors.Join(err, failed, next.Sync(), next.Close()); err != nil {
@@ -80,11 +80,11 @@ func (f ticketFile) write(ticket holdfast.Ticket) error {
 	})
 }
 
-// beside calls use with a new file beside the file, for its owner alone. The name of the new file
-// is the same each time. So what a process left that was killed inside of use is removed by the
-// next one. Another process may do this at the same time, and take the new file away: then use is
-// called again.
-func (f ticketFile) beside(use func(*os.File) error) error {
+// withNewFile calls use with a new file beside the file, for its owner alone. The name of the new
+// file is the same each time. So what a process left that was killed inside of use is removed by
+// the next one. Another process may do this at the same time, and take the new file away: then use
+// is called again.
+func (f ticketFile) withNewFile(use func(*os.File) error) error {
 	const tries = 100
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(filepath.Base(f.path)))

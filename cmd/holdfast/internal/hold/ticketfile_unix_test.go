@@ -19,7 +19,7 @@ import (
 func TestTicketFile(t *testing.T) {
 	dir := t.TempDir()
 	file := ticketFile{filepath.Join(dir, "ticket")}
-	err := file.beside(func(next *os.File) error {
+	err := file.withNewFile(func(next *os.File) error {
 		_, err := next.WriteString("half a tick")
 		return errors.Join(err, next.Close()) // and then the process was killed
 	})

@@ -33,8 +33,8 @@ func (r *Run) Validate() error {
 		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
 	}
 	check(r.Owner == "" || r.Slots == 0, "--owner and --slots: only one of them can be given, as the holders of slots do not exclude each other")
-	r.waiting.check(&c)
-	r.reporting.check(&c)
+	r.waitOptions.check(&c)
+	r.logOptions.check(&c)
 	r.Connection.Check(&c)
 	return c.Err()
 }

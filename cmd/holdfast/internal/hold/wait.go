@@ -28,8 +28,8 @@ type Wait struct {
 func (w *Wait) Validate() error {
 	var c cli.Checklist
 	cli.CheckName(&c, w.Names[0])
-	w.waiting.check(&c)
-	w.reporting.check(&c)
+	w.waitOptions.check(&c)
+	w.logOptions.check(&c)
 	w.Connection.Check(&c)
 	return c.Err()
 }
@@ -40,9 +40,9 @@ func (w *Wait) Run(ctx context.Context) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	notices := newNotices(w.Err, w.reporting)
+	notices := newNotices(w.Err, w.logOptions)
 	defer notices.close()
-	return w.end(notices, &w.choice, w.run(ctx, notices))
+	return w.reportEnd(notices, &w.choice, w.run(ctx, notices))
 }
 
 func (w *Wait) run(ctx context.Context, notices *notices) error {
@@ -60,8 +60,8 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 		return busy, err
 	}
 	var busy *busyError
-	busy, err = askThenWait(ctx, &w.waiting, ask, func(bounded context.Context) (*busyError, error) {
-		waits := w.about(eventWaiting)
+	busy, err = askThenWait(ctx, &w.waitOptions, ask, func(bounded context.Context) (*busyError, error) {
+		waits := w.newRecord(eventWaiting)
 		waits.Holder, waits.Text = busy.holder, busy.text+"; asking once a second"
 		notices.tell(waits)
 		return w.poll(ctx, bounded, busy, ask, notices)
@@ -74,7 +74,7 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 	}
 	busy.waited = time.Since(began)
 	if !w.Nonblock {
-		busy.text = fmt.Sprintf("waited %v for %s, %s", round(busy.waited), w.title(), heldBy(busy.holder))
+		busy.text = fmt.Sprintf("waited %v for %s, %s", roundTime(busy.waited), w.title(), heldBy(busy.holder))
 	}
 	return cli.ExitWith(cli.ExitBusy, busy)
 }
@@ -147,16 +147,14 @@ Exit codes: 0 it is free; 64 usage; 69 no server, or it cannot serve now; 75 the
 		Example: `  holdfast wait -w 10m deploy && ./smoke-test.sh
   holdfast wait -nq deploy || echo "a deploy is under way"`,
 		Args: cli.OneName(&w.Names[0]),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, _ *cobra.Command) error {
 			w.Err = os.Stderr
 			return w.Run(ctx)
-		},
+		}),
 	}
 	w.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&w.Connection)
-	w.waiting.flags(cmd.Flags())
-	w.reporting.flags(cmd.Flags(), "print how long the wait was")
+	w.waitOptions.flags(cmd.Flags())
+	w.logOptions.flags(cmd.Flags(), "print how long the wait was")
 	return cmd
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A waiting says how long a command waits.
-type waiting struct {
+// A waitOptions says how long a command waits.
+type waitOptions struct {
 	Nonblock bool
 	Wait     time.Duration // 0: for ever
 }
 
 // flags adds the flags.
-func (w *waiting) flags(flags *pflag.FlagSet) {
+func (w *waitOptions) flags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&w.Nonblock, "nonblock", "n", false, "do not wait")
 	flags.VarP((*waitFlag)(w), "wait", "w", "the longest wait, such as 5 (seconds), 0.5 or 2m; 0 is --nonblock")
 }
 
 // check notes what is wrong with the flags.
-func (w *waiting) check(list *cli.Checklist) {
+func (w *waitOptions) check(list *cli.Checklist) {
 	list.Check(w.Wait >= 0, "--wait %v: it must not be negative", w.Wait)
 	list.Check(!w.Nonblock || w.Wait == 0, "--nonblock and --wait %v: only one of them can be given", w.Wait)
 }
 
 // until returns a context that ends with the wait that began at a moment.
-func (w *waiting) until(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+func (w *waitOptions) until(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
 	if w.Wait <= 0 {
 		return context.WithCancel(ctx)
 	}
@@ -36,7 +36,7 @@ func (w *waiting) until(ctx context.Context, began time.Time) (context.Context, 
 }
 
 // waitFlag reads a duration into Wait and Nonblock.
-type waitFlag waiting
+type waitFlag waitOptions
 
 // Set implements pflag.Value.
 func (w *waitFlag) Set(text string) error {

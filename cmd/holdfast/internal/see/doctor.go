@@ -79,7 +79,7 @@ func (d *Doctor) Run(ctx context.Context) error {
 		return cause
 	}
 	if err != nil {
-		return d.failed(err)
+		return d.connectionError(err)
 	}
 	if d.Format == cli.FormatJSON {
 		err = d.PrintDocument(report)
@@ -95,8 +95,8 @@ func (d *Doctor) Run(ctx context.Context) error {
 	return nil
 }
 
-// failed is the error of the first contact.
-func (d *Doctor) failed(err error) error {
+// connectionError is the error of the first contact.
+func (d *Doctor) connectionError(err error) error {
 	at := server.Redact(d.Redis)
 	if errors.As(err, new(redis.Error)) {
 		for _, denial := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "ERR AUTH", "ERR invalid password"} {

@@ -44,7 +44,7 @@ func (i *Inspect) Run(ctx context.Context) error {
 	if err != nil {
 		return i.Failure(err)
 	}
-	queue := listed(info.Queue)
+	queue := waitersOf(info.Queue)
 	if i.All && len(info.Queue) > 0 {
 		queue = client.Queue(ctx, i.Name)
 	}
@@ -58,8 +58,8 @@ func (i *Inspect) Run(ctx context.Context) error {
 	return i.printQueue(page, info, queue)
 }
 
-// listed is a stream of waiters that are known.
-func listed(queue []lockinfo.Waiter) iter.Seq2[lockinfo.Waiter, error] {
+// waitersOf is a stream of waiters that are known.
+func waitersOf(queue []lockinfo.Waiter) iter.Seq2[lockinfo.Waiter, error] {
 	return func(yield func(lockinfo.Waiter, error) bool) {
 		for _, w := range queue {
 			if !yield(w, nil) {

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// sorted is how many names a sorted list has at most.
-const sorted = 1000
+// mostSorted is how many names a sorted list has at most.
+const mostSorted = 1000
 
 // unsorted is the order of a list that is printed while it is read.
 const unsorted = "none"
@@ -38,20 +38,20 @@ func (l *Ls) Validate() error {
 	c.Check(len(l.Options.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d", len(l.Options.Pattern), cli.MaxText)
 	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
 	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
-	c.Check(slices.Contains(orders(), l.Sort), "--sort %q: it must be one of %s", l.Sort, strings.Join(orders(), ", "))
+	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort, strings.Join(orderNames(), ", "))
 	l.Output.Check(&c, cli.ListFormats...)
 	l.Connection.Check(&c)
 	return c.Err()
 }
 
-// isProcess tells whether a text is a host, or a host and a process id.
+// isProcess reports whether a text is a host, or a host and a process id.
 func isProcess(text string) bool {
 	_, id, both := strings.Cut(text, "/")
 	number, err := strconv.ParseUint(id, 10, 31)
 	return !both || err == nil && number > 0
 }
 
-func orders() []string {
+func orderNames() []string {
 	out := []string{unsorted}
 	for _, order := range snapshot.Orders {
 		out = append(out, string(order))
@@ -70,11 +70,11 @@ func (l *Ls) Run(ctx context.Context) error {
 	}
 	defer end()
 	names := client.List(ctx, l.Options)
-	list := l.list()
+	list := l.newList()
 	if l.Sort == unsorted {
-		err = once(names, list.add)
+		err = dropRepeats(names, list.add)
 	} else {
-		err = l.sorted(names, list.add)
+		err = l.printSorted(names, list.add)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -88,8 +88,8 @@ func (l *Ls) Run(ctx context.Context) error {
 	return err
 }
 
-// once drops names that came before.
-func once(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+// dropRepeats drops names that came before.
+func dropRepeats(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
 	seen := snapshot.NewWindow()
 	for info, err := range names {
 		if err != nil {
@@ -105,9 +105,9 @@ func once(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) 
 	return nil
 }
 
-// sorted prints the first names of an order.
-func (l *Ls) sorted(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
-	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, sorted)
+// printSorted prints the first names of an order.
+func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, mostSorted)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ type list interface {
 	end(err error) error // after the last name, or an error that ended the names
 }
 
-func (l *Ls) list() list {
+func (l *Ls) newList() list {
 	switch l.Format {
 	case cli.FormatJSON:
 		return &documentList{out: l.Out}
@@ -230,12 +230,10 @@ refuses this client: to look for names takes the permission +scan.`,
   holdfast ls -o jsonl | jq -r 'select(.waiters > 10) | .name'`,
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&l.Options.Pattern),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			l.Out, l.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return l.Run(ctx)
-		},
+		}),
 	}
 	l.Connection.AddFlags(cmd)
 	flags := cmd.Flags()
@@ -243,8 +241,8 @@ refuses this client: to look for names takes the permission +scan.`,
 	cli.DurationVar(flags, &l.Options.OlderThan, "older-than", "", 0, "only names with a hold that is older, such as 90 (seconds) or 10m")
 	flags.StringVar(&l.Options.Label, "label", "", "only names with a holder of this label")
 	flags.StringVar(&l.Options.Process, "process", "", "only names with a holder of this process: `HOST` or HOST/PID")
-	flags.StringVar(&l.Sort, "sort", unsorted, "`ORDER`: "+strings.Join(orders(), ", ")+"; the first 1,000 are shown")
-	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&l.Sort, "sort", unsorted, "`ORDER`: "+strings.Join(orderNames(), ", ")+"; the first 1,000 are shown")
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames(), cobra.ShellCompDirectiveNoFileComp))
 	l.Output.AddFlags(cmd, cli.ListFormats...)
 	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
 	return cmd

@@ -52,7 +52,7 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 		word, why := "counts", fmt.Sprintf("remembers %v", n.Age.Round(time.Second))
 		switch {
 		case n.Err != nil:
-			word, why = "away", reason(n.Err)
+			word, why = "away", nodeError(n.Err)
 		case n.Counts:
 			counting++
 		case n.SameAs != "":
@@ -71,8 +71,8 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 	return nil
 }
 
-// reason is an error without the name of the node, which its line has.
-func reason(err error) string {
+// nodeError is an error without the name of the node, which its line has.
+func nodeError(err error) string {
 	var failed *holdfast.StoreError
 	if errors.As(err, &failed) {
 		return fmt.Sprintf("%s: %v", failed.Kind, failed.Err)

@@ -58,7 +58,7 @@ func (t *Top) Run(ctx context.Context) error {
 	if err != nil {
 		return t.Failure(err)
 	}
-	config := top.Config{Server: client, First: first, Title: server.Redact(t.Redis), Wrong: t.words}
+	config := top.Config{Server: client, First: first, Title: server.Redact(t.Redis), Wrong: t.errorText}
 	if t.Capture != "" {
 		writer, err := snapshot.Create(t.Capture, server.Redact(t.Redis))
 		if err != nil {
@@ -80,14 +80,14 @@ func (t *Top) replay(ctx context.Context, in, out *os.File) error {
 		return cli.Usage(err)
 	}
 	defer capture.Close()
-	if err := top.Run(ctx, top.Config{Recording: capture, Title: capture.Server, Cut: capture.Cut, Wrong: t.words}, in, out); err != nil {
+	if err := top.Run(ctx, top.Config{Recording: capture, Title: capture.Server, Cut: capture.Cut, Wrong: t.errorText}, in, out); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
 }
 
-// words is an error as the program would print it.
-func (t *Top) words(err error) string { return cli.Trim(t.Failure(err).Error()) }
+// errorText is an error as the program would print it.
+func (t *Top) errorText(err error) string { return cli.Trim(t.Failure(err).Error()) }
 
 func newTop() *cobra.Command {
 	t := &Top{}
@@ -123,12 +123,10 @@ Exit codes: 0 the user left; 128+n signal n ended it; 64 usage, no terminal, or 
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			t.In, t.Out = cmd.InOrStdin(), cmd.OutOrStdout()
 			return t.Run(ctx)
-		},
+		}),
 	}
 	t.Connection.AddFlags(cmd)
 	cmd.Flags().StringVar(&t.Capture, "capture", "", "write what is seen to this new `FILE`")

@@ -54,11 +54,11 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 	defer end()
 	w.Note("looking every second: what lasts for less may not be seen")
-	l := &lookout{Watch: w, client: client, follower: &snapshot.Follower{Limit: mostFollow}}
+	l := &watcher{Watch: w, client: client, follower: &snapshot.Follower{Limit: mostFollow}}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for first := true; ; first = false {
-		if err := l.look(ctx, first); err != nil {
+		if err := l.poll(ctx, first); err != nil {
 			return err
 		}
 		select {
@@ -68,8 +68,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// A lookout is a Watch that runs.
-type lookout struct {
+// A watcher is a Watch that runs.
+type watcher struct {
 	*Watch
 	client   *holdfast.Client
 	follower *snapshot.Follower
@@ -77,12 +77,12 @@ type lookout struct {
 	full     bool // there were more names than are followed
 }
 
-// look looks once. The error ends the watch.
-func (l *lookout) look(ctx context.Context, first bool) error {
+// poll looks once. The error ends the watch.
+func (l *watcher) poll(ctx context.Context, first bool) error {
 	var unwritten error
 	err := l.follower.Look(l.client.List(ctx, holdfast.ListOptions{Pattern: l.Pattern}), func(c lockinfo.Change) {
 		if unwritten == nil {
-			unwritten = l.tell(c)
+			unwritten = l.printChange(c)
 		}
 	})
 	switch {
@@ -90,7 +90,7 @@ func (l *lookout) look(ctx context.Context, first bool) error {
 		return unwritten
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
-	case err != nil && (first || lasting(err)):
+	case err != nil && (first || isLasting(err)):
 		return l.Failure(err)
 	case err != nil && !l.away:
 		l.Note("still looking: %s", show.Lines(cli.Trim(l.Failure(err).Error())))
@@ -105,11 +105,11 @@ func (l *lookout) look(ctx context.Context, first bool) error {
 	return nil
 }
 
-// lasting reports whether an error lasts until somebody changes something.
-func lasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
+// isLasting reports whether an error lasts until somebody changes something.
+func isLasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
 
-// tell prints a change.
-func (w *Watch) tell(c lockinfo.Change) error {
+// printChange prints a change.
+func (w *Watch) printChange(c lockinfo.Change) error {
 	if w.Format == cli.FormatLines {
 		return w.PrintDocument(c)
 	}
@@ -139,12 +139,10 @@ refuses this client: to look for names takes the permission +scan.`,
 		Example:               "  holdfast watch 'order:*'\n  holdfast watch -o jsonl | jq -r 'select(.event == \"late\") | .name'",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&w.Pattern),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			w.Out, w.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return w.Run(ctx)
-		},
+		}),
 	}
 	w.Connection.AddFlags(cmd)
 	w.Output.AddFlags(cmd, streamFormats...)

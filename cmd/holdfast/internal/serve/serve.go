@@ -47,14 +47,14 @@ func (s *Serve) Validate() error {
 	c.Check(err == nil, "--listen %q: it must be an address and a port, such as 127.0.0.1:8484", s.Listen)
 	c.Check((s.Cert == "") == (s.Key == ""), "--listen-cert %q and --listen-key %q: both or none must be given", s.Cert, s.Key)
 	safe := s.Cert != "" && s.TokenFile != ""
-	c.Check(err != nil || loopback(host) || safe,
+	c.Check(err != nil || isLoopback(host) || safe,
 		"--listen %q: it is no loopback address: it takes --listen-cert, --listen-key and --token-file", s.Listen)
 	s.Connection.Check(&c)
 	return c.Err()
 }
 
-// loopback tells whether only this host reaches a host.
-func loopback(host string) bool {
+// isLoopback reports whether only this host reaches a host.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -64,11 +64,11 @@ func (s *Serve) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	guard, err := s.guard()
+	guard, err := s.readToken()
 	if err != nil {
 		return err
 	}
-	config, err := s.tls()
+	config, err := s.loadTLS()
 	if err != nil {
 		return err
 	}
@@ -87,27 +87,27 @@ func (s *Serve) Run(ctx context.Context) error {
 		listener, scheme = tls.NewListener(listener, config), "https"
 	}
 	fmt.Fprintf(s.Err, "holdfast: the dashboard is at %s://%s/\n", scheme, listener.Addr())
-	return s.until(ctx, listener, site(client, observer, guard, s.AllowBreak))
+	return s.serveUntil(ctx, listener, newSite(client, observer, guard, s.AllowBreak))
 }
 
-// guard reads the token.
-func (s *Serve) guard() (doorkeeper, error) {
+// readToken reads the token.
+func (s *Serve) readToken() (tokenChecker, error) {
 	if s.TokenFile == "" {
-		return doorkeeper{}, nil
+		return tokenChecker{}, nil
 	}
 	text, err := os.ReadFile(s.TokenFile)
 	if err != nil {
-		return doorkeeper{}, cli.Usagef("--token-file: %w", err)
+		return tokenChecker{}, cli.Usagef("--token-file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < leastToken {
-		return doorkeeper{}, cli.Usagef("--token-file %q: the token has %d bytes, and must have at least %d", s.TokenFile, len(token), leastToken)
+		return tokenChecker{}, cli.Usagef("--token-file %q: the token has %d bytes, and must have at least %d", s.TokenFile, len(token), leastToken)
 	}
-	return doorkeeper{token: token}, nil
+	return tokenChecker{token: token}, nil
 }
 
-// tls reads the certificate of the listener; nil: there is none.
-func (s *Serve) tls() (*tls.Config, error) {
+// loadTLS reads the certificate of the listener; nil: there is none.
+func (s *Serve) loadTLS() (*tls.Config, error) {
 	if s.Cert == "" {
 		return nil, nil
 	}
@@ -118,8 +118,8 @@ func (s *Serve) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// until serves until ctx ends. The streams of open pages end with ctx as well.
-func (s *Serve) until(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// serveUntil serves until ctx ends. The streams of open pages end with ctx as well.
+func (s *Serve) serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := &http.Server{
 		Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
@@ -144,8 +144,8 @@ func (s *Serve) until(ctx context.Context, listener net.Listener, handler http.H
 	return err
 }
 
-// site is all that is served. Probes need no token, as they tell nothing but yes or no.
-func site(client *holdfast.Client, observer *promholdfast.Observer, guard doorkeeper, allowBreak bool) http.Handler {
+// newSite is all that is served. Probes need no token, as they tell nothing but yes or no.
+func newSite(client *holdfast.Client, observer *promholdfast.Observer, guard tokenChecker, allowBreak bool) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(observer, promholdfast.NewCollector(client, nil))
 	page := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return allowBreak }})
@@ -153,8 +153,8 @@ func site(client *holdfast.Client, observer *promholdfast.Observer, guard doorke
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.Handle("GET /readyz", readiness)
-	mux.Handle("GET /metrics", guard.keep(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 3})))
-	mux.Handle("/", guard.keep(page))
+	mux.Handle("GET /metrics", guard.guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 3})))
+	mux.Handle("/", guard.guard(page))
 	return mux
 }
 
@@ -182,12 +182,10 @@ the page.`,
   holdfast serve --listen :8484 --token-file token \
     --listen-cert cert.pem --listen-key key.pem`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			s.Err = cmd.ErrOrStderr()
 			return s.Run(ctx)
-		},
+		}),
 	}
 	s.Connection.AddFlags(cmd)
 	flags := cmd.Flags()

@@ -45,8 +45,8 @@ func TestServeRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// served runs the command, and returns where it serves. It ends by stop or with the test.
-func served(t *testing.T, s *Serve) (url string, stop func()) {
+// startServe runs the command, and returns where it serves. It ends by stop or with the test.
+func startServe(t *testing.T, s *Serve) (url string, stop func()) {
 	t.Helper()
 	in, out := io.Pipe()
 	s.Listen, s.Err, s.Prefix = "127.0.0.1:0", out, "holdfast"
@@ -92,7 +92,7 @@ func fetch(t *testing.T, client *http.Client, url string, change func(*http.Requ
 
 func TestServe(t *testing.T) {
 	s := redisserver.Start(t)
-	url, stop := served(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
+	url, stop := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]string{
 		"": "<title>holdfast", "healthz": "ok", "readyz": "ok", "metrics": "holdfast_list_success 1",
 	} {
@@ -116,7 +116,7 @@ func TestServe(t *testing.T) {
 func TestServeWithoutServer(t *testing.T) {
 	s := redisserver.Start(t)
 	s.Kill()
-	url, _ := served(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
+	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]int{"": 200, "healthz": 200, "readyz": 503} {
 		if code, _ := fetch(t, http.DefaultClient, url+path, nil); code != want {
 			t.Errorf("/%s: %d, want %d", path, code, want)
@@ -131,7 +131,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := redisserver.Start(t)
-	url, _ := served(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
+	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
 	for name, c := range map[string]struct {
 		path   string
 		change func(*http.Request)
@@ -157,7 +157,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 func TestServeWithTLS(t *testing.T) {
 	cert, key, client := listenerCertificate(t)
 	s := redisserver.Start(t)
-	url, _ := served(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
+	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
 	if !strings.HasPrefix(url, "https://") {
 		t.Errorf("it serves at %s", url)
 	}
@@ -184,7 +184,7 @@ func TestLoopback(t *testing.T) {
 		"127.0.0.1:8484": true, "localhost": true, "[::1]:1": true, "[::1]": true, "127.9.9.9": true,
 		"localhost.evil.example:1": false, "evil.example": false, "0.0.0.0:1": false, "": false, net.JoinHostPort("10.0.0.1", "1"): false,
 	} {
-		if local(host) != want {
+		if isLocal(host) != want {
 			t.Errorf("local(%q) is %v", host, !want)
 		}
 	}

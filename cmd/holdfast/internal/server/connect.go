@@ -48,7 +48,7 @@ func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewClusterClient(options), nil
 	}
-	options, err := l.one()
+	options, err := l.oneServer()
 	if err == nil {
 		err = files.into(options.TLSConfig)
 	}

@@ -27,8 +27,8 @@ func Keep(stdin io.Reader, path string, args ...string) error {
 	return cmd.Wait()
 }
 
-// stopper closes the keeper's stdin and waits for the keeper, which ends after the server.
-func stopper(keeper *exec.Cmd, stdin, stdout io.Closer, drained <-chan struct{}) func() error {
+// stopKeeper closes the keeper's stdin and waits for the keeper, which ends after the server.
+func stopKeeper(keeper *exec.Cmd, stdin, stdout io.Closer, drained <-chan struct{}) func() error {
 	return sync.OnceValue(func() error {
 		_ = stdin.Close()
 		late := time.AfterFunc(5*time.Second, func() {

@@ -11,10 +11,10 @@ import (
 // replicaOptions are the options of go-redis that would send the requests of a lock to replicas.
 var replicaOptions = []string{"read_only", "replica_only", "route_by_latency", "route_randomly", "use_disconnected_replicas", "shard_picker"}
 
-// refuse refuses options by their names.
-func (l *location) refuse(why string, names ...string) error {
+// refuseOptions refuses options by their names.
+func (l *location) refuseOptions(why string, names ...string) error {
 	if at := slices.IndexFunc(names, l.query.Has); at >= 0 {
-		return l.bad(fmt.Sprintf("option %s: %s", names[at], why))
+		return l.badURL(fmt.Sprintf("option %s: %s", names[at], why))
 	}
 	return nil
 }
@@ -25,19 +25,19 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	database := 0
 	switch len(l.parts) {
 	case 0:
-		return nil, l.bad("it has no master name: it must look like redis+sentinel://HOST,HOST/NAME")
+		return nil, l.badURL("it has no master name: it must look like redis+sentinel://HOST,HOST/NAME")
 	case 2:
 		if database, err = strconv.Atoi(l.parts[1]); err != nil || database < 0 {
-			return nil, l.bad(notDatabase)
+			return nil, l.badURL(notDatabase)
 		}
 	case 1:
 	default:
-		return nil, l.bad("after the hosts, only the master name and a database number are allowed")
+		return nil, l.badURL("after the hosts, only the master name and a database number are allowed")
 	}
-	if err := l.refuse("only a master can grant a lock", replicaOptions...); err != nil {
+	if err := l.refuseOptions("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
-	if err := l.refuse("another part of the URL says this", "master_name", "username", "password", "db"); err != nil {
+	if err := l.refuseOptions("another part of the URL says this", "master_name", "username", "password", "db"); err != nil {
 		return nil, err
 	}
 	err = l.parse(func(text string) (err error) { options, err = redis.ParseFailoverURL(text); return err }, "sentinel_username", "sentinel_password")
@@ -56,9 +56,9 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 // cluster is redis+cluster://[USER:PASSWORD@]HOST[:6379],....
 func (l *location) cluster() (options *redis.ClusterOptions, err error) {
 	if len(l.parts) > 0 {
-		return nil, l.bad("a cluster has no database numbers: nothing is allowed after the hosts")
+		return nil, l.badURL("a cluster has no database numbers: nothing is allowed after the hosts")
 	}
-	if err := l.refuse("only a master can grant a lock", replicaOptions...); err != nil {
+	if err := l.refuseOptions("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
 	if err := l.parse(func(text string) (err error) { options, err = redis.ParseClusterURL(text); return err }); err != nil {

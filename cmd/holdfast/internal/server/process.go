@@ -70,11 +70,11 @@ func startOn(ctx context.Context, path string, keeper []string, port int) (*Serv
 		defer close(drained)
 		watch(stdout, ready)
 	}()
-	s := &Server{URL: "redis://" + addr, stop: stopper(cmd, stdin, stdout, drained)}
+	s := &Server{URL: "redis://" + addr, stop: stopKeeper(cmd, stdin, stdout, drained)}
 	if err := await(ctx, ready); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", path, addr, err), s.Stop())
 	}
-	if err := s.ask(ctx); err != nil {
+	if err := s.identify(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", path, addr, err), s.Stop())
 	}
 	return s, nil

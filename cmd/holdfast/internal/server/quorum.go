@@ -47,8 +47,8 @@ func Quorum(members []string) string {
 	return quorumScheme + strings.Join(members, ",")
 }
 
-// each applies f to the members of a quorum. It returns false for a URL of one server.
-func each(raw string, f func(string) string) (string, bool) {
+// forEachMember applies f to the members of a quorum. It returns false for a URL of one server.
+func forEachMember(raw string, f func(string) string) (string, bool) {
 	members := Members(raw)
 	if members == nil {
 		return "", false

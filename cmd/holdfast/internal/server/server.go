@@ -48,7 +48,7 @@ func Open(ctx context.Context, rawURL string, embedded bool, keeper []string) (s
 // later.
 func Use(ctx context.Context, rawURL string) (*Server, error) {
 	s := &Server{URL: rawURL, stop: func() error { return nil }}
-	if err := s.ask(ctx); err != nil {
+	if err := s.identify(ctx); err != nil {
 		return nil, fmt.Errorf("no answer from %s: %w", Redact(rawURL), err)
 	}
 	return s, nil
@@ -62,7 +62,7 @@ func (s *Server) Stop() error {
 
 // Forget deletes all keys that begin with prefix. The prefix must have no character of a pattern.
 func (s *Server) Forget(ctx context.Context, prefix string) error {
-	err := s.with(func(rdb *redis.Client) error {
+	err := s.withClient(func(rdb *redis.Client) error {
 		keys := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(ctx) {
 			if err := rdb.Del(ctx, keys.Val()).Err(); err != nil {
@@ -77,11 +77,11 @@ func (s *Server) Forget(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// ask sets Name to the product and version that the server reports.
-func (s *Server) ask(ctx context.Context) error {
+// identify sets Name to the product and version that the server reports.
+func (s *Server) identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return s.with(func(rdb *redis.Client) error {
+	return s.withClient(func(rdb *redis.Client) error {
 		if err := rdb.Ping(ctx).Err(); err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (s *Server) ask(ctx context.Context) error {
 	})
 }
 
-// with calls use with a client that it closes afterwards.
-func (s *Server) with(use func(*redis.Client) error) error {
+// withClient calls use with a client that it closes afterwards.
+func (s *Server) withClient(use func(*redis.Client) error) error {
 	options, err := ParseURL(s.URL)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func keeper(t *testing.T) []string {
+func keeperCommand(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -102,7 +102,7 @@ func TestStartAndStop(t *testing.T) {
 	if !ok {
 		t.Skip("no redis-server on the PATH")
 	}
-	s, err := Start(t.Context(), path, keeper(t))
+	s, err := Start(t.Context(), path, keeperCommand(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestStartAndStop(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	t.Run("no such program", func(t *testing.T) {
-		if s, err := Start(t.Context(), "no-such-program", keeper(t)); err == nil {
+		if s, err := Start(t.Context(), "no-such-program", keeperCommand(t)); err == nil {
 			t.Errorf("started %+v", s)
 		}
 	})
@@ -139,12 +139,12 @@ func TestStartFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		if _, err := startOn(t.Context(), path, keeper(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err, errBusy) {
+		if _, err := startOn(t.Context(), path, keeperCommand(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err, errBusy) {
 			t.Errorf("error %v, want %v", err, errBusy)
 		}
 	})
 	t.Run("says why", func(t *testing.T) {
-		keep := keeper(t)
+		keep := keeperCommand(t)
 		t.Setenv(asBroken, "1")
 		_, err := Start(t.Context(), keep[0], keep)
 		if err == nil || !strings.Contains(err.Error(), "no room on this disk") {

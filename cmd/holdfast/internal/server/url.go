@@ -64,7 +64,7 @@ func read(raw string) (*location, error) {
 	case !known:
 		return nil, errors.New(notScheme)
 	case strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }):
-		return nil, l.bad("a space, a control character and # must be percent-encoded")
+		return nil, l.badURL("a space, a control character and # must be percent-encoded")
 	}
 	rest, options, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -72,16 +72,16 @@ func read(raw string) (*location, error) {
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
 		u, err := url.Parse("redis://" + authority[:at] + "@host")
 		if err != nil || u.User == nil {
-			return nil, l.bad(notLogin)
+			return nil, l.badURL(notLogin)
 		}
 		l.user, hosts = u.User, authority[at+1:]
 	}
 	if strings.Contains(path, "@") {
-		return nil, l.bad(notLogin)
+		return nil, l.badURL(notLogin)
 	}
 	if err := l.readHosts(hosts, k); err != nil {
 		if strings.Contains(options, "@") {
-			err = l.bad(notLogin)
+			err = l.badURL(notLogin)
 		}
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func read(raw string) (*location, error) {
 func (l *location) readHosts(text string, k kind) error {
 	if k.socket {
 		if text != "" {
-			return l.bad("it has no host: it must look like unix:///PATH or unix://USER:PASSWORD@/PATH")
+			return l.badURL("it has no host: it must look like unix:///PATH or unix://USER:PASSWORD@/PATH")
 		}
 		return nil
 	}
 	l.hosts = strings.Split(text, ",")
 	if !k.several && len(l.hosts) > 1 {
-		return l.bad("it names more than one host: use redis+sentinel, redis+cluster, or a quorum with a URL for each server")
+		return l.badURL("it names more than one host: use redis+sentinel, redis+cluster, or a quorum with a URL for each server")
 	}
 	for i, host := range l.hosts {
 		addr, why := address(host, k)
@@ -108,9 +108,9 @@ func (l *location) readHosts(text string, k kind) error {
 		case why == "":
 			l.addrs = append(l.addrs, addr)
 		case k.several:
-			return l.bad(fmt.Sprintf("host %d of %d: %s", i+1, len(l.hosts), why))
+			return l.badURL(fmt.Sprintf("host %d of %d: %s", i+1, len(l.hosts), why))
 		default:
-			return l.bad(why)
+			return l.badURL(why)
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (l *location) readPath(text string) error {
 	for part := range strings.SplitSeq(text, "/") {
 		plain, err := url.PathUnescape(part)
 		if err != nil || plain == "" {
-			return l.bad("the path is not percent-encoded, or has an empty part")
+			return l.badURL("the path is not percent-encoded, or has an empty part")
 		}
 		l.parts = append(l.parts, plain)
 	}
@@ -170,22 +170,22 @@ func address(host string, k kind) (addr, problem string) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", "the port must be 1 to 65535" + login
 	}
-	if !bracketed && (name == "" || strings.ContainsFunc(name, unusual)) {
+	if !bracketed && (name == "" || strings.ContainsFunc(name, isUnusual)) {
 		return "", "the name of a host has letters, digits, dots and hyphens" + login
 	}
 	return net.JoinHostPort(literal, port), ""
 }
 
-// unusual are characters that names of hosts do not have.
-func unusual(r rune) bool {
+// isUnusual are characters that names of hosts do not have.
+func isUnusual(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
 }
 
-// bad is an error for a malformed URL.
-func (l *location) bad(text string) error { return fmt.Errorf("%s://...: %s", l.scheme, text) }
+// badURL is an error for a malformed URL.
+func (l *location) badURL(text string) error { return fmt.Errorf("%s://...: %s", l.scheme, text) }
 
 func (l *location) badOption(i int) error {
-	return l.bad(fmt.Sprintf("option %d of %d after the ? is unknown to go-redis, or its value is malformed; in a user or password, ? is %%3F", i+1, len(l.options)))
+	return l.badURL(fmt.Sprintf("option %d of %d after the ? is unknown to go-redis, or its value is malformed; in a user or password, ? is %%3F", i+1, len(l.options)))
 }
 
 // parse gives the options to the parser of go-redis, except own. At first it gives one at a time:
@@ -210,7 +210,7 @@ func (l *location) parse(parser func(text string) error, own ...string) error {
 		query.Add(name, value)
 	}
 	if parser(text+"?"+query.Encode()) != nil {
-		return l.bad("its options contradict each other")
+		return l.badURL("its options contradict each other")
 	}
 	return nil
 }
@@ -245,12 +245,12 @@ func ParseURL(raw string) (*redis.Options, error) {
 		return nil, err
 	}
 	if kinds[l.scheme].several {
-		return nil, l.bad("it may name several servers: a URL of one is needed here, with redis, rediss or unix")
+		return nil, l.badURL("it may name several servers: a URL of one is needed here, with redis, rediss or unix")
 	}
-	return l.one()
+	return l.oneServer()
 }
 
-func (l *location) one() (options *redis.Options, err error) {
+func (l *location) oneServer() (options *redis.Options, err error) {
 	if err = l.parse(func(text string) (err error) { options, err = redis.ParseURL(text); return err }); err != nil {
 		return nil, err
 	}
@@ -258,11 +258,11 @@ func (l *location) one() (options *redis.Options, err error) {
 	database := 0
 	switch socket := kinds[l.scheme].socket; {
 	case socket && len(l.parts) == 0:
-		return nil, l.bad("it has no path: it must look like unix:///PATH")
+		return nil, l.badURL("it has no path: it must look like unix:///PATH")
 	case socket:
 		options.Addr = "/" + strings.Join(l.parts, "/")
 	case len(l.parts) > 1:
-		return nil, l.bad("after the host, only a database number is allowed")
+		return nil, l.badURL("after the host, only a database number is allowed")
 	default:
 		options.Addr = l.addrs[0]
 		if len(l.parts) == 1 {
@@ -270,7 +270,7 @@ func (l *location) one() (options *redis.Options, err error) {
 		}
 	}
 	if err != nil || database < 0 || options.DB < 0 {
-		return nil, l.bad(notDatabase)
+		return nil, l.badURL(notDatabase)
 	}
 	if l.query.Get("db") == "" {
 		options.DB = database
@@ -293,7 +293,7 @@ func readAll(raw string) (*location, error) {
 	case "cluster":
 		_, err = l.cluster()
 	default:
-		_, err = l.one()
+		_, err = l.oneServer()
 	}
 	return l, err
 }
@@ -301,7 +301,7 @@ func readAll(raw string) (*location, error) {
 // Redact returns a URL without user, passwords and options. It is safe to show. For a malformed
 // URL, it returns a known scheme at most.
 func Redact(raw string) string {
-	if all, ok := each(raw, Redact); ok {
+	if all, ok := forEachMember(raw, Redact); ok {
 		return all
 	}
 	if l, err := readAll(raw); err == nil {
@@ -317,7 +317,7 @@ func Redact(raw string) string {
 
 // WithoutPasswords returns a URL without its passwords, for other programs. The user stays.
 func WithoutPasswords(raw string) string {
-	if all, ok := each(raw, WithoutPasswords); ok {
+	if all, ok := forEachMember(raw, WithoutPasswords); ok {
 		return all
 	}
 	l, err := readAll(raw)

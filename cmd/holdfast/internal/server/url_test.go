@@ -139,8 +139,8 @@ var unreadable = map[string]string{
 	"redis+quorum://me:geheim@a,b":                         "its scheme is unknown",
 }
 
-// shows reports whether a text shows a password, plain, percent-encoded, or in part.
-func shows(text, secret string) bool {
+// showsSecret reports whether a text shows a password, plain, percent-encoded, or in part.
+func showsSecret(text, secret string) bool {
 	text = strings.ToLower(text)
 	plain, _ := url.QueryUnescape(text)
 	return strings.Contains(text, secret) || strings.Contains(plain, secret) || strings.Contains(text, secret[:3])
@@ -153,16 +153,16 @@ func TestUnreadableURLIsNotShown(t *testing.T) {
 			"alone": raw, "of a quorum": "quorum:redis://[::1]," + raw + ",redis://c", "of a quorum, first": "quorum:" + raw + ",redis://b,redis://c",
 		} {
 			err := Check(url, TLS{})
-			if err == nil || shows(err.Error(), "geheim") || form == "alone" && !strings.Contains(err.Error(), want) {
+			if err == nil || showsSecret(err.Error(), "geheim") || form == "alone" && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %q: error %v, want %q", form, url, err, want)
 			}
 			for _, text := range []string{Redact(url), WithoutPasswords(url)} {
-				if shows(text, "geheim") {
+				if showsSecret(text, "geheim") {
 					t.Errorf("%s, %q is shown as %q", form, url, text)
 				}
 			}
 		}
-		if _, err := ParseURL(raw); err == nil || shows(err.Error(), "geheim") {
+		if _, err := ParseURL(raw); err == nil || showsSecret(err.Error(), "geheim") {
 			t.Errorf("%q: error %v", raw, err)
 		}
 	}

@@ -13,7 +13,7 @@ func Cycle(d lockinfo.Deadlock) string {
 	for _, m := range d.Members {
 		label := Text(m.Label)
 		if m.Label == "" {
-			label = process(m.Host, m.PID)
+			label = processName(m.Host, m.PID)
 		}
 		fmt.Fprintf(&out, "  %s holds %s (token %d) and waits for %s\n", label, Text(m.Holds), m.Token, Text(m.Waits))
 	}

@@ -26,7 +26,7 @@ func (p Page) Detail(info lockinfo.Info) error {
 	if info.Kind != "" {
 		lines = append(lines, [2]Cell{{"kind", Heading}, {Text: Lines(string(info.Kind))}})
 	}
-	lines = append(lines, [2]Cell{{"state", Heading}, state(info)})
+	lines = append(lines, [2]Cell{{"state", Heading}, stateCell(info)})
 	switch {
 	case info.Foreign != "":
 		lines = append(lines, [2]Cell{{"foreign", Heading}, {Text: Lines(info.Foreign)}})
@@ -35,7 +35,7 @@ func (p Page) Detail(info lockinfo.Info) error {
 	case info.Kind == lockinfo.KindLatch:
 		lines = append(lines, [2]Cell{{"count", Heading}, {Text: fmt.Sprintf("%d to count down", info.Count)}})
 	}
-	lines = append(lines, [2]Cell{{"holds", Heading}, {Text: count(info.Holders, len(info.Holds))}})
+	lines = append(lines, [2]Cell{{"holds", Heading}, {Text: countText(info.Holders, len(info.Holds))}})
 	if info.Masters == nil {
 		lines = append(lines, [2]Cell{{"waiting", Heading}, {Text: fmt.Sprint(info.Waiters)}})
 	}
@@ -55,7 +55,7 @@ func (p Page) Detail(info lockinfo.Info) error {
 	return p.holds(info)
 }
 
-func count(all, shown int) string {
+func countText(all, shown int) string {
 	if all > shown {
 		return fmt.Sprintf("%d, the first %d below", all, shown)
 	}

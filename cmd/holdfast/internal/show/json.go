@@ -18,11 +18,11 @@ func JSON(document any, indent string) (string, error) {
 	if err := encoder.Encode(document); err != nil {
 		return "", err
 	}
-	return escaped(strings.TrimSuffix(text.String(), "\n")), nil
+	return escapeText(strings.TrimSuffix(text.String(), "\n")), nil
 }
 
-// escaped escapes what is not printable, which in JSON stands in strings alone.
-func escaped(text string) string {
+// escapeText escapes what is not printable, which in JSON stands in strings alone.
+func escapeText(text string) string {
 	safe := func(r rune) bool { return r == '\n' || strconv.IsPrint(r) && r != utf8.RuneError }
 	if !strings.ContainsFunc(text, func(r rune) bool { return !safe(r) }) {
 		return text

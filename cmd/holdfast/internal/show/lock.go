@@ -17,7 +17,7 @@ var LockColumns = []Column{
 // LockRow is a row of a list of locks. It shows its Holder.
 func LockRow(info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: Text(info.Name)}, {Text: kind(info)}, state(info), {}, {}, {}, {}, {Text: strconv.Itoa(info.Waiters)},
+		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), {}, {}, {}, {}, {Text: strconv.Itoa(info.Waiters)},
 	}
 	if info.Waiters > 0 {
 		row[7].Style = Warning
@@ -30,12 +30,12 @@ func LockRow(info lockinfo.Info) []Cell {
 		row[3].Text = fmt.Sprintf("%d to count down", info.Count)
 	}
 	if h, ok := info.Holder(); ok {
-		row[3].Text = holder(h)
+		row[3].Text = holderProcess(h)
 		if info.Holders > 1 {
 			row[3].Text += fmt.Sprintf(" +%d", info.Holders-1)
 		}
 		row[4].Text = strconv.FormatInt(h.Token, 10)
-		row[5].Text = since(h.Since, info.At)
+		row[5].Text = ageText(h.Since, info.At)
 		row[6].Text = Age(h.Remaining)
 	}
 	return row
@@ -48,8 +48,8 @@ func kind(info lockinfo.Info) string {
 	return Lines(string(info.Kind))
 }
 
-// state is the state of a name, and what is the matter with its holds.
-func state(info lockinfo.Info) Cell {
+// stateCell is the state of a name, and what is the matter with its holds.
+func stateCell(info lockinfo.Info) Cell {
 	text := Lines(string(info.State()))
 	if info.Late() {
 		return Cell{text + ", late", Warning}
@@ -65,16 +65,16 @@ func state(info lockinfo.Info) Cell {
 	return Cell{text, Good}
 }
 
-// holder names the process of a hold.
-func holder(h lockinfo.Hold) string {
+// holderProcess names the process of a hold.
+func holderProcess(h lockinfo.Hold) string {
 	if h.Label != "" {
 		return Text(h.Label)
 	}
-	return process(h.Host, h.PID)
+	return processName(h.Host, h.PID)
 }
 
-// process names a process by its host.
-func process(host string, pid int) string {
+// processName names a process by its host.
+func processName(host string, pid int) string {
 	if host == "" {
 		return "?"
 	}
@@ -91,8 +91,8 @@ var HoldColumns = []Column{
 // HoldRow is a row of a list of holds.
 func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: holder(h)}, {Text: process(h.Host, h.PID)}, {Text: mode(h.Mode, h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
-		{Text: since(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
+		{Text: holderProcess(h)}, {Text: processName(h.Host, h.PID)}, {Text: mode(h.Mode, h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
+		{Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
 	}
 	if h.Owner != "" {
 		row[9] = Cell{Text(h.Owner), Faint}
@@ -104,7 +104,7 @@ func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	case h.Fixed:
 		row[7].Text = "never"
 	case !h.Renewed.IsZero():
-		row[7].Text = since(h.Renewed, info.At) + " ago"
+		row[7].Text = ageText(h.Renewed, info.At) + " ago"
 	}
 	return row
 }
@@ -141,8 +141,8 @@ var WaiterColumns = []Column{
 // WaiterRow is a row of a queue.
 func WaiterRow(w lockinfo.Waiter, info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: process(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
-		{Text: since(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
+		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: processName(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
+		{Text: ageText(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
 	}
 	if w.Owner != "" {
 		row[8] = Cell{Text(w.Owner), Faint}
@@ -176,7 +176,7 @@ func MasterRow(m lockinfo.Master) []Cell {
 	var says []string
 	for _, h := range m.Holds {
 		cell := holdState(h)
-		says = append(says, fmt.Sprintf("%s: %s, token %d, %s left", cell.Text, holder(h), h.Token, Age(h.Remaining)))
+		says = append(says, fmt.Sprintf("%s: %s, token %d, %s left", cell.Text, holderProcess(h), h.Token, Age(h.Remaining)))
 	}
 	switch {
 	case m.Err != nil:

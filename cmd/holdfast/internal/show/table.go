@@ -144,7 +144,7 @@ func (t *Table) line(cells []Cell) string {
 		}
 		text := strings.ReplaceAll(Lines(cell.Text), "\n", "\\n")
 		if t.Width > 0 && t.Columns[i].Flex {
-			text = cut(text, t.widths[i])
+			text = cutText(text, t.widths[i])
 		}
 		pad := strings.Repeat(" ", max(t.widths[i]-ansi.StringWidth(text), 0))
 		if t.Colors {

@@ -15,7 +15,7 @@ const mostMarks = 4
 // Text shows a text of others. A plain text stays as it is. Any other is quoted as in Go, so that
 // nobody can take it for a plain one.
 func Text(s string) string {
-	if plain(s) {
+	if isPlain(s) {
 		return s
 	}
 	var out strings.Builder
@@ -38,8 +38,8 @@ func Lines(s string) string {
 	return out.String()
 }
 
-// plain reports whether a text can be shown as it is, and taken for nothing else.
-func plain(s string) bool {
+// isPlain reports whether a text can be shown as it is, and taken for nothing else.
+func isPlain(s string) bool {
 	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' || strings.ContainsAny(s, "\"\\") {
 		return false
 	}
@@ -84,7 +84,7 @@ func marksAfter(before int, r rune) int {
 	return 0
 }
 
-// cut shortens a shown text to a number of columns.
-func cut(s string, columns int) string {
+// cutText shortens a shown text to a number of columns.
+func cutText(s string, columns int) string {
 	return ansi.Truncate(s, max(columns, 1), "…")
 }

@@ -25,8 +25,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/day)
 }
 
-// since shows how long ago something was, and "?" if that is not known.
-func since(then, now time.Time) string {
+// ageText shows how long ago something was, and "?" if that is not known.
+func ageText(then, now time.Time) string {
 	if then.IsZero() {
 		return "?"
 	}

@@ -34,7 +34,7 @@ type header struct {
 	At      time.Time `json:"at"`
 }
 
-type stored struct {
+type storedRecord struct {
 	At    time.Time       `json:"at"`
 	Took  float64         `json:"took_seconds"`
 	Total int             `json:"total"`
@@ -72,7 +72,7 @@ func Create(path, server string) (*Writer, error) {
 // Add writes a snapshot as one line, in one write. The error is ErrFull if the file would become
 // too large; then nothing is written.
 func (w *Writer) Add(s Snapshot) error {
-	out := stored{At: s.At.UTC(), Took: s.Took.Seconds(), Total: s.Total, Locks: []lockinfo.Info{}}
+	out := storedRecord{At: s.At.UTC(), Took: s.Took.Seconds(), Total: s.Total, Locks: []lockinfo.Info{}}
 	if s.Err != nil {
 		out.Error = s.Err.Error()
 	}
@@ -156,11 +156,11 @@ func (c *Capture) open() error {
 		return fmt.Errorf("it has the format %d, and this holdfast reads %d", head.Version, captureVersion)
 	}
 	c.Server = head.Server
-	return c.find(lines, int64(len(first)))
+	return c.indexLines(lines, int64(len(first)))
 }
 
-// find notes where the snapshots begin.
-func (c *Capture) find(lines *bufio.Reader, at int64) error {
+// indexLines notes where the snapshots begin.
+func (c *Capture) indexLines(lines *bufio.Reader, at int64) error {
 	c.starts = []int64{at}
 	for {
 		part, err := lines.ReadSlice('\n')
@@ -201,7 +201,7 @@ func (c *Capture) read(i int) (Snapshot, error) {
 	if _, err := c.file.ReadAt(text, c.starts[i]); err != nil {
 		return Snapshot{}, err
 	}
-	var in stored
+	var in storedRecord
 	if err := json.Unmarshal(text, &in); err != nil {
 		return Snapshot{}, err
 	}

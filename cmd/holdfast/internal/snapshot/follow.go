@@ -41,20 +41,20 @@ func (f *Follower) Look(names iter.Seq2[lockinfo.Info, error], tell func(lockinf
 			f.Full = true
 			continue
 		}
-		f.tell(before, info, tell)
+		f.tellChanges(before, info, tell)
 		now := info.Summary()
 		f.known[now.Name], seen[now.Name] = now, true
 	}
 	for name, before := range f.known {
 		if !seen[name] {
 			delete(f.known, name)
-			f.tell(before, lockinfo.Info{Name: name, At: last}, tell)
+			f.tellChanges(before, lockinfo.Info{Name: name, At: last}, tell)
 		}
 	}
 	return nil
 }
 
-func (f *Follower) tell(before, after lockinfo.Info, tell func(lockinfo.Change)) {
+func (f *Follower) tellChanges(before, after lockinfo.Info, tell func(lockinfo.Change)) {
 	for _, change := range lockinfo.Compare(before, after) {
 		tell(change)
 	}

@@ -32,7 +32,7 @@ func Sentence(c lockinfo.Change) (string, show.Style) {
 	case lockinfo.EventHolders:
 		return fmt.Sprintf("%d holders, before %d", c.After.Holders, c.Before.Holders), show.Plain
 	case lockinfo.EventLate:
-		return late(c.After), show.Warning
+		return lateText(c.After), show.Warning
 	case lockinfo.EventRenewed:
 		return "renewed again", show.Good
 	case lockinfo.EventCounted:
@@ -56,7 +56,7 @@ func heldBefore(c lockinfo.Change) string {
 	return text
 }
 
-func late(info lockinfo.Info) string {
+func lateText(info lockinfo.Info) string {
 	for _, h := range info.Holds {
 		if h.Late {
 			return fmt.Sprintf("late: %s renewed it %s ago, %s left", show.Text(h.Label), show.Age(info.At.Sub(h.Renewed)), show.Age(h.Remaining))

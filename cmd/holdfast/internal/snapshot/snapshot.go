@@ -49,8 +49,8 @@ func (o Order) Compare(a, b lockinfo.Info) int {
 // byAge compares by the time of the grant: ages at the moments of two requests say less. Names that
 // nobody holds come last, and before them those of which no grant is known.
 func byAge(a, b lockinfo.Info) int {
-	x, held := since(a)
-	y, heldToo := since(b)
+	x, held := oldestGrant(a)
+	y, heldToo := oldestGrant(b)
 	switch {
 	case held && heldToo:
 		return x.Compare(y)
@@ -62,8 +62,8 @@ func byAge(a, b lockinfo.Info) int {
 	return cmp.Compare(len(b.Holds), len(a.Holds))
 }
 
-// since is the time of the oldest grant that is known.
-func since(info lockinfo.Info) (oldest time.Time, known bool) {
+// oldestGrant is the time of the oldest grant that is known.
+func oldestGrant(info lockinfo.Info) (oldest time.Time, known bool) {
 	for _, h := range info.Holds {
 		if !h.Since.IsZero() && (!known || h.Since.Before(oldest)) {
 			oldest, known = h.Since, true
@@ -85,7 +85,7 @@ type Snapshot struct {
 // is of no use.
 func Take(names iter.Seq2[lockinfo.Info, error], compare Compare, keep int) (Snapshot, error) {
 	s := Snapshot{At: time.Now()}
-	seen, first := NewWindow(), ranking{compare: compare}
+	seen, first := NewWindow(), lockHeap{compare: compare}
 	for info, err := range names {
 		if err != nil {
 			return s, err
@@ -108,26 +108,26 @@ func Take(names iter.Seq2[lockinfo.Info, error], compare Compare, keep int) (Sna
 	return s, nil
 }
 
-// A ranking is a heap of names with the last one of the order at the top.
-type ranking struct {
+// A lockHeap is a heap of names with the last one of the order at the top.
+type lockHeap struct {
 	compare Compare
 	locks   []lockinfo.Info
 }
 
 // Len implements heap.Interface.
-func (r *ranking) Len() int { return len(r.locks) }
+func (r *lockHeap) Len() int { return len(r.locks) }
 
 // Less implements heap.Interface.
-func (r *ranking) Less(i, j int) bool { return r.compare(r.locks[i], r.locks[j]) > 0 }
+func (r *lockHeap) Less(i, j int) bool { return r.compare(r.locks[i], r.locks[j]) > 0 }
 
 // Swap implements heap.Interface.
-func (r *ranking) Swap(i, j int) { r.locks[i], r.locks[j] = r.locks[j], r.locks[i] }
+func (r *lockHeap) Swap(i, j int) { r.locks[i], r.locks[j] = r.locks[j], r.locks[i] }
 
 // Push implements heap.Interface.
-func (r *ranking) Push(x any) { r.locks = append(r.locks, x.(lockinfo.Info)) }
+func (r *lockHeap) Push(x any) { r.locks = append(r.locks, x.(lockinfo.Info)) }
 
 // Pop implements heap.Interface.
-func (r *ranking) Pop() any {
+func (r *lockHeap) Pop() any {
 	last := r.locks[len(r.locks)-1]
 	r.locks = r.locks[:len(r.locks)-1]
 	return last

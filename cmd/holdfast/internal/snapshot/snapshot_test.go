@@ -23,7 +23,7 @@ func lock(name string, token int64, held time.Duration, waiters int) lockinfo.In
 		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive, Token: token, Since: at.Add(-held)}}}
 }
 
-func names(err error, infos ...lockinfo.Info) iter.Seq2[lockinfo.Info, error] {
+func streamOf(err error, infos ...lockinfo.Info) iter.Seq2[lockinfo.Info, error] {
 	return func(yield func(lockinfo.Info, error) bool) {
 		for _, info := range infos {
 			if !yield(info, nil) {
@@ -45,7 +45,7 @@ func TestTakeKeepsTheFirstOfTheOrder(t *testing.T) {
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = append(all, all[:50]...) // a SCAN may tell a name twice
 	for _, order := range Orders {
-		s, err := Take(names(nil, all...), order.Compare, 20)
+		s, err := Take(streamOf(nil, all...), order.Compare, 20)
 		if err != nil || s.Total != 501 || len(s.Locks) != 20 {
 			t.Fatalf("%s: %v, %d names, %d kept", order, err, s.Total, len(s.Locks))
 		}
@@ -55,11 +55,11 @@ func TestTakeKeepsTheFirstOfTheOrder(t *testing.T) {
 			t.Errorf("%s: got %v", order, s.Locks)
 		}
 	}
-	if s, _ := Take(names(nil, all...), ByAge.Compare, 1000); len(s.Locks) != 501 || s.Locks[500].Name != "queue only" {
+	if s, _ := Take(streamOf(nil, all...), ByAge.Compare, 1000); len(s.Locks) != 501 || s.Locks[500].Name != "queue only" {
 		t.Errorf("a name that nobody holds is not the last one by age")
 	}
 	away := errors.New("away")
-	if _, err := Take(names(away, all[:3]...), ByAge.Compare, 20); !errors.Is(err, away) {
+	if _, err := Take(streamOf(away, all[:3]...), ByAge.Compare, 20); !errors.Is(err, away) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestFollower(t *testing.T) {
 	f := &Follower{Limit: 3}
 	look := func(err error, infos ...lockinfo.Info) string {
 		var told []string
-		if e := f.Look(names(err, infos...), func(c lockinfo.Change) { told = append(told, c.After.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
+		if e := f.Look(streamOf(err, infos...), func(c lockinfo.Change) { told = append(told, c.After.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
 			t.Fatalf("got %v", e)
 		}
 		slices.Sort(told)
@@ -127,7 +127,7 @@ func TestFollowerTellsWhen(t *testing.T) {
 		{[]lockinfo.Info{{Name: "odd", Foreign: "a list"}}, false},
 		{[]lockinfo.Info{lock("a", 1, 0, 0), {Name: "odd 2", Foreign: "a list"}}, true},
 	} {
-		err := f.Look(names(nil, step.infos...), func(c lockinfo.Change) {
+		err := f.Look(streamOf(nil, step.infos...), func(c lockinfo.Change) {
 			if c.After.At.IsZero() || step.known && c.Event == lockinfo.EventForeign && !c.After.At.Equal(at) {
 				t.Errorf("%s %s at %v", c.After.Name, c.Event, c.After.At)
 			}

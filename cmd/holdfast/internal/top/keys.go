@@ -20,7 +20,7 @@ func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
 	}
 	switch m.mode {
 	case filtering:
-		m.typed(name, key.Text)
+		m.editFilter(name, key.Text)
 		return nil
 	case asking:
 		return m.answer(name)
@@ -33,7 +33,7 @@ func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
 		m.ask()
 		return nil
 	}
-	if m.recording != nil && m.step(name) {
+	if m.recording != nil && m.stepRecording(name) {
 		return nil
 	}
 	if m.mode == detailing {
@@ -49,7 +49,7 @@ var orderOf = map[string]snapshot.Order{"o": snapshot.ByAge, "c": snapshot.ByWai
 func (m *Model) listKey(name string) tea.Cmd {
 	if order, ok := orderOf[name]; ok {
 		m.order = order
-		m.arrange()
+		m.sortLocks()
 		return nil
 	}
 	switch name {
@@ -57,7 +57,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 		m.mode = filtering
 	case "esc":
 		m.filter = ""
-		m.arrange()
+		m.sortLocks()
 	case "enter":
 		if m.row < len(m.locks) {
 			m.mode, m.hold, m.scroll, m.gone = detailing, 0, 0, ""
@@ -106,8 +106,8 @@ func (m *Model) detailKey(name string) {
 	}
 }
 
-// step goes to another snapshot of a recording.
-func (m *Model) step(name string) bool {
+// stepRecording goes to another snapshot of a recording.
+func (m *Model) stepRecording(name string) bool {
 	at := m.at
 	switch name {
 	case "left", "h":
@@ -135,8 +135,8 @@ func (m *Model) step(name string) bool {
 	return true
 }
 
-// typed changes the filter.
-func (m *Model) typed(name, text string) {
+// editFilter changes the filter.
+func (m *Model) editFilter(name, text string) {
 	switch name {
 	case "enter":
 		m.mode = listing
@@ -151,12 +151,12 @@ func (m *Model) typed(name, text string) {
 			m.filter += text
 		}
 	}
-	m.arrange()
+	m.sortLocks()
 }
 
-// arrange chooses and sorts the names of the last look. The cursor stays on its name.
-func (m *Model) arrange() {
-	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info lockinfo.Info) bool { return !matches(info, m.filter) })
+// sortLocks chooses and sorts the names of the last look. The cursor stays on its name.
+func (m *Model) sortLocks() {
+	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info lockinfo.Info) bool { return !filterMatches(info, m.filter) })
 	slices.SortFunc(m.locks, m.order.Compare)
 	if i := slices.IndexFunc(m.locks, func(info lockinfo.Info) bool { return info.Name == m.cursor }); i >= 0 {
 		m.row = i
@@ -204,6 +204,6 @@ func (m *Model) answer(name string) tea.Cmd {
 	ctx, server := m.ctx, m.server
 	return func() tea.Msg {
 		err := server.Break(ctx, asked.name, asked.hold.Token)
-		return broken{asked, errors.Is(err, holdfast.ErrNotHeld), m.words(err)}
+		return broken{asked, errors.Is(err, holdfast.ErrNotHeld), m.errorText(err)}
 	}
 }

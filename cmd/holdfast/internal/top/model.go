@@ -106,11 +106,11 @@ func Look(ctx context.Context, server Server, compare snapshot.Compare) (snapsho
 
 // The messages of a Model.
 type (
-	looked struct {
+	snapshotMessage struct {
 		snapshot.Snapshot
 		wrong string
 	}
-	detailed struct {
+	detailMessage struct {
 		lockinfo.Info
 		wrong string
 	}
@@ -119,12 +119,12 @@ type (
 		not   bool // there is no such hold any more
 		wrong string
 	}
-	lookNow struct{}
+	pollMessage struct{}
 )
 
-// words says in words what is wrong, and nothing of nil. That may take a moment, so that only
+// errorText says in words what is wrong, and nothing of nil. That may take a moment, so that only
 // commands of bubbletea call it.
-func (m *Model) words(err error) string {
+func (m *Model) errorText(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -136,20 +136,20 @@ func (m *Model) Init() tea.Cmd {
 	if m.server == nil {
 		return nil
 	}
-	return m.later(0)
+	return m.pollLater(0)
 }
 
-// later looks again, a second after the last look began.
-func (m *Model) later(took time.Duration) tea.Cmd {
-	return tea.Tick(max(lookEvery-took, lookEvery/10), func(time.Time) tea.Msg { return lookNow{} })
+// pollLater looks again, a second after the last look began.
+func (m *Model) pollLater(took time.Duration) tea.Cmd {
+	return tea.Tick(max(lookEvery-took, lookEvery/10), func(time.Time) tea.Msg { return pollMessage{} })
 }
 
-// look asks for all names. The names that the filter chooses come first, so that they are kept.
-func (m *Model) look() tea.Cmd {
+// poll asks for all names. The names that the filter chooses come first, so that they are kept.
+func (m *Model) poll() tea.Cmd {
 	ctx, server, order, filter := m.ctx, m.server, m.order, m.filter
 	return func() tea.Msg {
 		s, err := Look(ctx, server, func(a, b lockinfo.Info) int {
-			if x, y := matches(a, filter), matches(b, filter); x != y {
+			if x, y := filterMatches(a, filter), filterMatches(b, filter); x != y {
 				if x {
 					return -1
 				}
@@ -157,7 +157,7 @@ func (m *Model) look() tea.Cmd {
 			}
 			return order.Compare(a, b)
 		})
-		return looked{s, m.words(err)}
+		return snapshotMessage{s, m.errorText(err)}
 	}
 }
 
@@ -170,7 +170,7 @@ func (m *Model) inspect() tea.Cmd {
 	return func() tea.Msg {
 		info, err := server.Inspect(ctx, name)
 		info.Name = name
-		return detailed{info, m.words(err)}
+		return detailMessage{info, m.errorText(err)}
 	}
 }
 
@@ -181,26 +181,26 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
-	case lookNow:
-		return m, tea.Batch(m.look(), m.inspect())
-	case looked:
-		m.seen(msg)
-		return m, m.later(msg.Took)
-	case detailed:
+	case pollMessage:
+		return m, tea.Batch(m.poll(), m.inspect())
+	case snapshotMessage:
+		m.takeSnapshot(msg)
+		return m, m.pollLater(msg.Took)
+	case detailMessage:
 		if msg.Name == m.detail.Name {
 			if m.gone = msg.wrong; msg.wrong == "" {
 				m.setDetail(msg.Info)
 			}
 		}
 	case broken:
-		m.message = m.became(msg)
+		m.message = m.breakOutcome(msg)
 		return m, m.inspect()
 	}
 	return m, nil
 }
 
-// seen takes a look. After a failure the last good one stays on the screen.
-func (m *Model) seen(l looked) {
+// takeSnapshot takes a look. After a failure the last good one stays on the screen.
+func (m *Model) takeSnapshot(l snapshotMessage) {
 	if l.wrong != "" {
 		if m.away == "" {
 			m.since = l.At
@@ -239,7 +239,7 @@ func (m *Model) show(s snapshot.Snapshot) {
 		}
 	}
 	m.now, m.before = s, append([]lockinfo.Info{}, s.Locks...)
-	m.arrange()
+	m.sortLocks()
 	if m.server == nil {
 		for _, info := range s.Locks {
 			if info.Name == m.detail.Name {
@@ -266,8 +266,8 @@ func (m *Model) setDetail(info lockinfo.Info) {
 	}
 }
 
-// became says what became of breaking a hold.
-func (m *Model) became(b broken) string {
+// breakOutcome says what became of breaking a hold.
+func (m *Model) breakOutcome(b broken) string {
 	hold := fmt.Sprintf("token %d of %s", b.hold.Token, show.Text(b.name))
 	switch {
 	case b.not:
@@ -278,8 +278,9 @@ func (m *Model) became(b broken) string {
 	return "broken: " + hold + "; others get in when its holder has stopped"
 }
 
-// matches reports whether a filter chooses a name: by a part of the name or of a holder's label.
-func matches(info lockinfo.Info, filter string) bool {
+// filterMatches reports whether a filter chooses a name: by a part of the name or of a holder's
+// label.
+func filterMatches(info lockinfo.Info, filter string) bool {
 	if filter == "" || contains(info.Name, filter) {
 		return true
 	}

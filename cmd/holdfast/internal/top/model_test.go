@@ -97,7 +97,7 @@ func newRig(t *testing.T, locks ...lockinfo.Info) *rig {
 
 // look is a second on.
 func (r *rig) look() {
-	msg := r.Model.look()().(looked)
+	msg := r.Model.poll()().(snapshotMessage)
 	msg.At, msg.Took = at, 4*time.Millisecond
 	r.Update(msg)
 	if cmd := r.inspect(); cmd != nil {
@@ -160,12 +160,12 @@ looking every second (it took 4 ms): what lasts for less may not be seen
 
 `
 
-func three() []lockinfo.Info {
+func threeLocks() []lockinfo.Info {
 	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0), lock("c", 13, time.Second, 2)}
 }
 
 func TestListIsSorted(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
 >   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
     b              mutex  held   l-b                 11  1m00s   13s     0
@@ -193,7 +193,7 @@ func TestListIsSorted(t *testing.T) {
 }
 
 func TestChangesAreMarked(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.fake.locks[0] = lock("b", 20, 0, 0)
 	r.fake.locks = append(r.fake.locks, lock("d", 30, 0, 0))
 	r.look()
@@ -205,7 +205,7 @@ func TestChangesAreMarked(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.press("/", "L-Bx", "backspace")
 	r.has("filter: L-B_")
 	if len(r.locks) != 1 || r.cursor != "b" {
@@ -260,7 +260,7 @@ func TestLongListsScroll(t *testing.T) {
 }
 
 func TestDetail(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.press("end", "enter")
 	r.want(head + `name     c
 kind     mutex
@@ -289,7 +289,7 @@ esc back  ↑↓ scroll  tab next hold  b break  q quit
 }
 
 func TestBreakAsks(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.press("b")
 	r.has(`Break the hold of "l-evil\x1b[2J" on "evil\x1b[2J", token 12?`)
 	r.press("n")
@@ -336,7 +336,7 @@ func TestBreakChoosesAHold(t *testing.T) {
 }
 
 func TestServerAwayAndBack(t *testing.T) {
-	r := newRig(t, three()...)
+	r := newRig(t, threeLocks()...)
 	r.fake.err = errors.New("dial: refused")
 	r.look()
 	r.has("away since 02:14:05: dial: refused", ">   \"evil")
@@ -373,7 +373,7 @@ func (r *recorded) Len() int                   { return len(r.looks) }
 func (r *recorded) At(i int) snapshot.Snapshot { return r.looks[i] }
 
 func TestCapture(t *testing.T) {
-	live := newRig(t, three()...)
+	live := newRig(t, threeLocks()...)
 	looks := &recorded{}
 	live.recorder = looks
 	for i := range 100 {

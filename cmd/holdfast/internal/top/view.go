@@ -51,7 +51,7 @@ func (m *Model) head() []string {
 	if m.now.Total > len(m.now.Locks) {
 		first += fmt.Sprintf(", the first %d by %s", len(m.now.Locks), m.order)
 	}
-	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen", took(m.now.Took)))
+	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen", tookText(m.now.Took)))
 	switch {
 	case m.recording != nil:
 		second = fmt.Sprintf("capture, snapshot %d of %d, of %s", m.at+1, m.recording.Len(), m.now.At.Local().Format(time.DateTime))
@@ -66,7 +66,7 @@ func (m *Model) head() []string {
 	return []string{show.Heading.Styled(first), second, ""}
 }
 
-func took(d time.Duration) string {
+func tookText(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
@@ -127,7 +127,7 @@ func (m *Model) listBody(room int) []string {
 		_ = table.Row(append([]show.Cell{{Text: mark}}, show.LockRow(info)...)...)
 	}
 	_ = table.Flush()
-	lines := split(out.String())
+	lines := splitLines(out.String())
 	lines[0] = m.sortedTitle(lines[0])
 	chosen := m.row - m.top + 1
 	lines[chosen] = ansi.NewStyle().Reverse(true).Styled(ansi.Strip(lines[chosen]))
@@ -140,7 +140,7 @@ func (m *Model) sortedTitle(line string) string {
 	return strings.Replace(line, title, ansi.NewStyle().Underline(true).Styled(title), 1)
 }
 
-func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 // detailLines is all that is known of the chosen name.
 func (m *Model) detailLines() []string {
@@ -158,7 +158,7 @@ func (m *Model) detailLines() []string {
 			fmt.Fprintf(&out, "and %d more: holdfast inspect --all shows them\n", more)
 		}
 	}
-	return split(out.String())
+	return splitLines(out.String())
 }
 
 func (m *Model) detailBody(room int) []string {

@@ -100,12 +100,10 @@ The demo starts a redis-server or valkey-server if there is one on the PATH. Els
 in-memory server inside this program. It ends with 0 only if every round had exactly one draw, and
 leaves nothing behind.`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.In, d.Out, d.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return d.Run(ctx)
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

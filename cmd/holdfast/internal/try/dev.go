@@ -69,12 +69,10 @@ func newDev() *cobra.Command {
 The clock of the server runs: locks expire as they should. The server asks for no password, stores
 nothing on disk, and forgets everything when it ends.`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := cli.Interruptible(cmd.Context())
-			defer cancel()
+		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.Out = cmd.OutOrStdout()
 			return d.Run(ctx)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&d.Addr, "addr", "127.0.0.1:6379", "loopback address to listen on; port 0: any free one")
 	return cmd

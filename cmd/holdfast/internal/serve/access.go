@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A doorkeeper lets in who has the token. Without one it lets in who asks for this host by
+// A tokenChecker lets in who has the token. Without one it lets in who asks for this host by
 // a loopback name: a page of another site can lead its own name to this address, but then the
 // browser asks for that name.
-type doorkeeper struct{ token string }
+type tokenChecker struct{ token string }
 
-func (d doorkeeper) keep(next http.Handler) http.Handler {
+func (d tokenChecker) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case d.token == "" && !local(r.Host):
+		case d.token == "" && !isLocal(r.Host):
 			http.Error(w, "this page is served to loopback names alone", http.StatusMisdirectedRequest)
-		case d.token != "" && !d.knows(r):
+		case d.token != "" && !d.hasToken(r):
 			w.Header().Set("WWW-Authenticate", `Basic realm="holdfast", charset="UTF-8"`)
 			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
 		default:
@@ -31,9 +31,9 @@ func (d doorkeeper) keep(next http.Handler) http.Handler {
 	})
 }
 
-// knows tells whether a request has the token: as a bearer token, or as the password that
+// hasToken reports whether a request has the token: as a bearer token, or as the password that
 // a browser asked for.
-func (d doorkeeper) knows(r *http.Request) bool {
+func (d tokenChecker) hasToken(r *http.Request) bool {
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
 		_, given, _ = r.BasicAuth()
@@ -42,18 +42,18 @@ func (d doorkeeper) knows(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// local tells whether a Host header names the loopback.
-func local(host string) bool {
+// isLocal reports whether a Host header names the loopback.
+func isLocal(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	return loopback(strings.Trim(host, "[]"))
+	return isLoopback(strings.Trim(host, "[]"))
 }
 
 // probeEvery is how long an answer about readiness is good for. Anybody may ask.
 const probeEvery = time.Second
 
-// A probe tells whether the servers can serve, and asks them at most once a second.
+// A probe reports whether the servers can serve, and asks them at most once a second.
 type probe struct {
 	ask func(context.Context) error
 
