@@ -113,7 +113,8 @@ func TestPagesThatDoNotReadOnRealConnections(t *testing.T) {
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	}
 	all := most(patience) // the streams end meanwhile
-	t.Logf("the list has %d MB; in use are at most %d MB with one page that reads, and %d MB with %d beside it that do not",
+	t.Logf("the list has %d MB; in use are at most %d MB with one page that reads, and %d MB with %d beside it that "+
+		"do not",
 		size>>20, one>>20, all>>20, pages)
 	if all > one+pages<<20 {
 		t.Errorf("%d pages cost %d MB", pages, (all-one)>>20)

@@ -225,7 +225,8 @@ func silenceConnections(t *testing.T, b *harness.Deployment) {
 	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return done.Load() >= least }}
 	l.Run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
 	times := silent()
-	l.Report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
+	l.Report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before "+
+		"another was in", times, told))
 	if told < times || times < least {
 		t.Error("it did not know in time")
 	}

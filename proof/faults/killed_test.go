@@ -32,7 +32,8 @@ func TestServerKilled(t *testing.T) {
 			l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 			n := kills()
 			if opts == nil {
-				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one before", l.Overlaps, l.Smaller)
+				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one "+
+					"before", l.Overlaps, l.Smaller)
 				l.Overlaps, l.Smaller = 0, 0
 			}
 			l.Report(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))

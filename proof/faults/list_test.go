@@ -32,7 +32,8 @@ func TestListAmongManyKeys(t *testing.T) {
 		}
 	}
 	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'other:' .. i, 'x') end return 1", others)
-	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'listed:{lock ' .. string.format('%.0f', i) .. '}', ARGV[3], 'PX', 300000) end return 1", locks,
+	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'listed:{lock ' .. string.format('%.0f', i) .. '}', ARGV[3], "+
+		"'PX', 300000) end return 1", locks,
 		harness.Must(t, srv, "GET", "listed:{template}"))
 	harness.Must(t, srv, "CONFIG", "SET", "slowlog-log-slower-than", 500)
 	harness.Must(t, srv, "CONFIG", "SET", "slowlog-max-len", 10_000)
@@ -78,7 +79,8 @@ func TestListAmongManyKeys(t *testing.T) {
 			slowest, which = us, fmt.Sprint(fields[3])
 		}
 	}
-	t.Logf("%d locks among %d other keys: %d told in %v, the first after %v; the heap grew by %d KiB; the longest command took %v: %.60s",
+	t.Logf("%d locks among %d other keys: %d told in %v, the first after %v; the heap grew by %d KiB; the longest "+
+		"command took %v: %.60s",
 		locks, others, told, took.Round(time.Millisecond), first.Round(time.Millisecond), grown>>10, slowest, which)
 	if grown > most {
 		t.Errorf("the heap grew by %d KiB", grown>>10)

@@ -72,8 +72,7 @@ func operations(isQuorum bool) map[string]operation {
 
 // lockLost must get what it waits for; others are kept out until it is given back.
 func (v *victimOf) lockLost(ctx context.Context, lock func(context.Context) (*holdfast.Lease, error)) error {
-	var lease *holdfast.Lease
-	err := v.withoutAnswer(func() (err error) { lease, err = lock(ctx); return err })
+	lease, err := v.takeLost(ctx, lock)
 	if err != nil {
 		return err
 	}
@@ -96,12 +95,15 @@ func isQuorumError(err error) bool {
 	return errors.As(err, &none)
 }
 
+// takeLost takes something, and the answer is lost.
+func (v *victimOf) takeLost(ctx context.Context, take try) (lease *holdfast.Lease, err error) {
+	_ = v.withoutAnswer(func() error { lease, err = take(ctx); return nil })
+	return lease, err
+}
+
 // tryLost is told that nobody knows, and what it won is taken back.
 func (v *victimOf) tryLost(ctx context.Context, try try, names ...string) error {
-	var lease *holdfast.Lease
-	var err error
-	_ = v.withoutAnswer(func() error { lease, err = try(ctx); return nil })
-	if err := isUnknown(lease, err); err != nil {
+	if err := isUnknown(v.takeLost(ctx, try)); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -193,8 +195,8 @@ func enterTwice(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	var second *holdfast.Lease
-	if err := v.withoutAnswer(func() (err error) { second, err = m.Lock(ctx); return err }); err != nil {
+	second, err := v.takeLost(ctx, m.Lock)
+	if err != nil {
 		return err
 	}
 	return errors.Join(checkAndRelease(ctx, second), askUntilAnswered(ctx, first.Check),
@@ -202,8 +204,8 @@ func enterTwice(ctx context.Context, v *victimOf) error {
 }
 
 func readBeside(ctx context.Context, v *victimOf) error {
-	var mine *holdfast.Lease
-	if err := v.withoutAnswer(func() (err error) { mine, err = v.victim.RWMutex(v.name).RLock(ctx); return err }); err != nil {
+	mine, err := v.takeLost(ctx, v.victim.RWMutex(v.name).RLock)
+	if err != nil {
 		return err
 	}
 	beside, err := tryUntilGranted(ctx, v.other.RWMutex(v.name).TryRLock)
@@ -233,8 +235,8 @@ func downgradeLost(ctx context.Context, v *victimOf) error {
 
 func lockGroup(ctx context.Context, v *victimOf) error {
 	one, two := v.name+"1", v.name+"2"
-	var lease *holdfast.Lease
-	if err := v.withoutAnswer(func() (err error) { lease, err = v.victim.All([]string{one, two}).Lock(ctx); return err }); err != nil {
+	lease, err := v.takeLost(ctx, v.victim.All([]string{one, two}).Lock)
+	if err != nil {
 		return err
 	}
 	return errors.Join(isHeld(ctx, v.other.Mutex(one).TryLock), isHeld(ctx, v.other.Mutex(two).TryLock),
@@ -345,8 +347,9 @@ func closeClient(ctx context.Context, v *victimOf) error {
 }
 
 func acquirePermits(ctx context.Context, v *victimOf) error {
-	var lease *holdfast.Lease
-	if err := v.withoutAnswer(func() (err error) { lease, err = v.victim.Semaphore(v.name, 3).Acquire(ctx, 2); return err }); err != nil {
+	semaphore := v.victim.Semaphore(v.name, 3)
+	lease, err := v.takeLost(ctx, func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, 2) })
+	if err != nil {
 		return err
 	}
 	third, err := tryUntilGranted(ctx, v.tryPermits(3, 1))

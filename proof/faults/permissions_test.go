@@ -74,7 +74,8 @@ func TestQuorumPermissions(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d permissions, one after the other: at one master of three nobody noticed; at all, %d are refused as such without it (%s), and it goes on without %d (%s); %d wrong",
+	t.Logf("%d permissions, one after the other: at one master of three nobody noticed; at all, %d are refused as "+
+		"such without it (%s), and it goes on without %d (%s); %d wrong",
 		len(commands), len(refused), strings.Join(refused, " "), len(works), strings.Join(works, " "), len(wrong))
 }
 

@@ -209,8 +209,10 @@ func stopProcesses(t *testing.T, b *harness.Deployment) {
 	}
 	_ = p.Stdin.Close()
 	n := names * rounds
-	t.Logf("%d leases of a process stopped past its TTL: %d steps done under a look at the lease; of %d careless ones storage took %d; %d of %d releases"+
-		" said that it was lost; %d of %d other holders disturbed; %d of %d waits came in, %d of them while another held", n, steps, refused+accepted, accepted, lost, n,
+	t.Logf("%d leases of a process stopped past its TTL: %d steps done under a look at the lease; of %d careless "+
+		"ones storage took %d; %d of %d releases"+
+		" said that it was lost; %d of %d other holders disturbed; %d of %d waits came in, %d of them while another "+
+		"held", n, steps, refused+accepted, accepted, lost, n,
 		disturbed, 2*n, in, n, early)
 	if steps > 0 || accepted > 0 || refused != n || lost != n || disturbed > 0 || in != n || early > 0 {
 		t.Error("not what was promised")

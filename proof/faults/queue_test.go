@@ -94,7 +94,8 @@ func TestTenThousandWaiters(t *testing.T) {
 		}
 		all.Wait()
 		took := time.Since(handing)
-		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over, %d lost", n, joined.Round(time.Millisecond),
+		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a "+
+			"hand-over, %d lost", n, joined.Round(time.Millisecond),
 			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n),
 			float64(countScripts(srv)-start)/float64(n), lost.Load())
 		// Ten hand-overs, and as much again for those who show life meanwhile.

@@ -71,7 +71,8 @@ func stopServers(t *testing.T, b *harness.Deployment) {
 		applied += countWrites(b) - before
 		orphans += len(left)
 	}
-	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, %d orphans", asked, got.Load(), applied, orphans)
+	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, "+
+		"%d orphans", asked, got.Load(), applied, orphans)
 	if got.Load() > 0 || orphans > 0 || applied > 0 && (b.Topology == harness.Single || b.Topology == harness.Quorum) {
 		t.Error("not what was promised")
 	}

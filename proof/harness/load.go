@@ -209,7 +209,8 @@ func (l *Load) IsUndisturbed(why string) {
 // Report prints what came of it, and fails when anything was done wrong that no fault excuses.
 func (l *Load) Report(what string) {
 	l.T.Helper()
-	l.T.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest wait %v;"+
+	l.T.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest "+
+		"wait %v;"+
 		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what,
 		l.Holds, l.Overlaps,
 		l.Smaller, l.Stuck, l.Lost, l.Unsure, l.Longest.Round(time.Millisecond),

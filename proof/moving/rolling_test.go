@@ -46,7 +46,8 @@ func (f *fleet) roll(n int, start func(release string) *member) {
 		}
 	}
 	f.isExclusive(f.T)
-	f.Logf("%d visits of %d members, %d of them killed; N-1 to N %d times, N to N-1 %d, N to N+1 %d, N+1 to N %d; overlaps: %d",
+	f.Logf("%d visits of %d members, %d of them killed; N-1 to N %d times, N to N-1 %d, N to N+1 %d, N+1 to N %d; "+
+		"overlaps: %d",
 		f.total(), f.count, killed, f.passed[[2]string{before, between}], f.passed[[2]string{between, before}],
 		f.passed[[2]string{between, after}], f.passed[[2]string{after, between}], f.overlapped())
 }

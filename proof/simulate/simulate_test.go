@@ -34,9 +34,11 @@ var failedOnce = []struct {
 	seed uint64
 	why  string
 }{
-	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket does"},
+	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket " +
+		"does"},
 	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
-	{600196, "nobody was told of the end of a min hold when the first in the queue, which had been told, left meanwhile"},
+	{600196, "nobody was told of the end of a min hold when the first in the queue, which had been told, left " +
+		"meanwhile"},
 	{700110, "an ask that arrived after its caller had taken it back was handed to, and nobody gave that back"},
 	{848847028, "as 2"},
 	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},
@@ -160,7 +162,8 @@ func TestSimulate(t *testing.T) {
 	}
 	works.Wait()
 	took := time.Since(began)
-	t.Logf("SEED=%d: %d runs of an hour in %v, %.0f a minute: %d operations, %d holds, %d of them lost and told, %d faults, %d holds broken, %d of them as they were handed over",
+	t.Logf("SEED=%d: %d runs of an hour in %v, %.0f a minute: %d operations, %d holds, %d of them lost and told, %d "+
+		"faults, %d holds broken, %d of them as they were handed over",
 		from, done, took.Round(time.Second), float64(done)/took.Minutes(), sum["operations"], sum["got"], sum["lost"],
 		sum["fault"],
 		sum["break"]+sum["break of a hand-over"], sum["break of a hand-over"])

@@ -79,7 +79,8 @@ func killMaster(t *testing.T, replicas int) {
 					gone++
 				}
 			}
-			t.Logf("%s: elected %v after the kill, first grant %v after that; %d grants, %d breaches before the kill and %d after, %d tokens not larger, %d of %d idle leases lost",
+			t.Logf("%s: elected %v after the kill, first grant %v after that; %d grants, %d breaches before the kill "+
+				"and %d after, %d tokens not larger, %d of %d idle leases lost",
 				kind, at.Sub(began).Round(time.Millisecond), first.Sub(at).Round(time.Millisecond), l.Seen().Holds,
 				before, l.Seen().Overlaps-before, l.Seen().Smaller, gone, len(held))
 			if late := first.Sub(at); harness.Measured() && late > time.Second { // beside other tests: as since waits

@@ -171,7 +171,8 @@ func (r *Run) addCounts(add func(*Counts)) {
 func (r Report) String() string {
 	return fmt.Sprintf("%v\n  faults   %d killed, %d stopped, %d of them past every TTL, %d cut off;"+
 		" the server frozen %d times, its connections cut %d times\n"+
-		"  resource %d writes, %d reads, %d late ones refused, of which %d would have destroyed another's; %d updates lost\n"+
+		"  resource %d writes, %d reads, %d late ones refused, of which %d would have destroyed another's; %d "+
+		"updates lost\n"+
 		"  server   %d names with places of the dead a TTL after the end; all keys gone after %v;"+
 		" %d looks for keys without an expiry",
 		r.Summary, r.Kills, r.Stops, r.LongStops, r.Mutes, r.Freezes, r.Cuts,
