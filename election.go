@@ -77,10 +77,8 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context) error) erro
 	if err := e.check(ctx); err != nil {
 		return err
 	}
-	var bad problems
-	bad.check(fn != nil, "fn", nil, "not nil")
-	if err := bad.err("Election.Run"); err != nil {
-		return err
+	if fn == nil {
+		return badArgument("Election.Run", "fn", nil, "not nil")
 	}
 	for {
 		inner, err := e.lock.Acquire(ctx)

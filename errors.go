@@ -313,6 +313,13 @@ func (p problems) err(call string) error {
 	return &ArgumentError{Call: call, Problems: p}
 }
 
+// badArgument returns the error of a call with one bad argument.
+func badArgument(call, argument string, value any, allowed string) error {
+	return problems{{argument, value, allowed}}.err(call)
+}
+
+func nilContext(call string) error { return badArgument(call, "ctx", nil, "not nil") }
+
 // joinArguments makes one error of two of the same call.
 func joinArguments(first, second error) error {
 	var a, b *ArgumentError

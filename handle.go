@@ -11,11 +11,7 @@ import (
 
 // This file has what the types that give leases have in common.
 
-func zeroHandleError(what, want string) error {
-	var bad problems
-	bad.check(false, what, nil, want)
-	return bad.err(what)
-}
+func zeroHandleError(what, want string) error { return badArgument(what, what, nil, want) }
 
 // checkHandle refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func checkHandle(ctx context.Context, kind string, made bool, wrong error) error {
@@ -25,9 +21,7 @@ func checkHandle(ctx context.Context, kind string, made bool, wrong error) error
 	case !made:
 		return zeroHandleError(kind, "made by Client."+kind)
 	case ctx == nil:
-		var bad problems
-		bad.check(false, "ctx", nil, "not nil")
-		return bad.err(kind)
+		return nilContext(kind)
 	}
 	return nil
 }
@@ -75,9 +69,7 @@ func handleText(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, s
 func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (
 	err error) {
 	if fn == nil {
-		var bad problems
-		bad.check(false, "fn", nil, "not nil")
-		return bad.err(call)
+		return badArgument(call, "fn", nil, "not nil")
 	}
 	l, err := lock(ctx)
 	if err != nil {

@@ -55,10 +55,8 @@ func (l *Latch) Set(ctx context.Context, count int) error {
 	if err := l.check(ctx); err != nil {
 		return err
 	}
-	var bad problems
-	bad.check(count >= 0 && count <= math.MaxInt32, "count", count, "from 0 to 2147483647")
-	if err := bad.err("Latch.Set"); err != nil {
-		return err
+	if count < 0 || count > math.MaxInt32 {
+		return badArgument("Latch.Set", "count", count, "from 0 to 2147483647")
 	}
 	standing, set, err := l.latch.Set(ctx, int64(count))
 	switch {

@@ -104,9 +104,7 @@ func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context
 	case l.isNone():
 		return endedContext(ctx, ErrNotHeld), func() {}
 	case none:
-		var bad problems
-		bad.check(false, "ctx", nil, "not nil")
-		return endedContext(ctx, bad.err("Lease.Bind")), func() {}
+		return endedContext(ctx, nilContext("Lease.Bind")), func() {}
 	}
 	return l.inner.Bind(ctx)
 }
@@ -197,9 +195,7 @@ func (l *Lease) Check(ctx context.Context) error {
 		return ErrNotHeld
 	}
 	if ctx == nil {
-		var bad problems
-		bad.check(false, "ctx", nil, "not nil")
-		return bad.err("Lease.Check")
+		return nilContext("Lease.Check")
 	}
 	return publicError("check", l.inner.Name(), l.inner.Check(ctx))
 }
@@ -222,15 +218,12 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if l.isNone() {
 		return ErrNotHeld
 	}
-	var bad problems
-	bad.check(ctx != nil, "ctx", nil, "not nil")
-	if err := bad.err("Lease.Extend"); err != nil {
-		return err
+	if ctx == nil {
+		return nilContext("Lease.Extend")
 	}
 	err := l.inner.Extend(ctx)
 	if errors.Is(err, engine.ErrRenewed) {
-		bad.add("lease", "of "+shorten(l.inner.Name()), "one of WithoutRenewal")
-		return bad.err("Lease.Extend")
+		return badArgument("Lease.Extend", "lease", "of "+shorten(l.inner.Name()), "one of WithoutRenewal")
 	}
 	return publicError("extend", l.inner.Name(), err)
 }
@@ -270,15 +263,12 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	if l.isNone() {
 		return ErrNotHeld
 	}
-	var bad problems
-	bad.check(ctx != nil, "ctx", nil, "not nil")
-	if err := bad.err("Lease.Downgrade"); err != nil {
-		return err
+	if ctx == nil {
+		return nilContext("Lease.Downgrade")
 	}
 	err := l.inner.Downgrade(ctx)
 	if errors.Is(err, engine.ErrNotWriter) {
-		bad.add("lease", "of "+shorten(l.inner.Name()), "one that writes an RWMutex")
-		return bad.err("Lease.Downgrade")
+		return badArgument("Lease.Downgrade", "lease", "of "+shorten(l.inner.Name()), "one that writes an RWMutex")
 	}
 	return publicError("downgrade", l.inner.Name(), err)
 }

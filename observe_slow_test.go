@@ -131,7 +131,8 @@ func TestSlowIsReported(t *testing.T) {
 				own := slices.DeleteFunc(holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
 				checkReported(t, "holds", own, 2, 4)
 				for text, want := range map[string]int{
-					"a caller waits for long": 4, "a wait was long and is over": 1, "a lease was long and is over": leases,
+					"a caller waits for long": 4, "a wait was long and is over": 1,
+					"a lease was long and is over": leases,
 				} {
 					if got := r.countLines(text); got != want {
 						t.Errorf("%q was logged %d times, want %d", text, got, want)

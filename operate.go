@@ -37,10 +37,8 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if err := c.checkCall(ctx, call, name); err != nil {
 		return err
 	}
-	var bad problems
-	bad.check(token > 0, "token", token, "a token that Inspect tells")
-	if err := bad.err(call); err != nil {
-		return err
+	if token <= 0 {
+		return badArgument(call, "token", token, "a token that Inspect tells")
 	}
 	kind := protocol.Kind(0)
 	if c.quorum == nil { // a quorum finds out by itself, and waits for no master that does not answer

@@ -72,7 +72,8 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 		"answered once": {most: 10 * time.Second, answered: true},
 	} {
 		for name, call := range new(rig).calls() {
-			heldByOther := name != "Latch.Wait" && !strings.HasPrefix(name, "Group.") // but by nobody, or by this client
+			// A latch is held by nobody, and the first name of a group by this client.
+			heldByOther := name != "Latch.Wait" && !strings.HasPrefix(name, "Group.")
 			if call.waits < waitsBounded || test.answered && !heldByOther {
 				continue
 			}

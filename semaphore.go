@@ -98,15 +98,18 @@ func (s *Semaphore) check(ctx context.Context, n int64) error {
 	if err := checkHandle(ctx, "Semaphore", s.lock != nil, s.err); err != nil {
 		return err
 	}
-	var bad problems
-	bad.check(n >= 1 && n <= s.permits, "n", n, fmt.Sprintf("from 1 to the permits, %d", s.permits))
-	return bad.err(handleText("Semaphore", s.lock.Spec().Name))
+	if n >= 1 && n <= s.permits {
+		return nil
+	}
+	call := handleText("Semaphore", s.lock.Spec().Name)
+	return badArgument(call, "n", n, fmt.Sprintf("from 1 to the permits, %d", s.permits))
 }
 
 func checkPermits(call string, permits int64) error {
-	var bad problems
-	bad.check(permits >= 1 && permits <= maxPermits, "permits", permits, "from 1 to 2147483648")
-	return bad.err(call)
+	if permits >= 1 && permits <= maxPermits {
+		return nil
+	}
+	return badArgument(call, "permits", permits, "from 1 to 2147483648")
 }
 
 func permitsText(have int64) string {

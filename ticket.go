@@ -101,16 +101,14 @@ func placeTicket(ctx context.Context, kind string, lock *engine.Lock, keep time.
 		keep = time.Minute
 	}
 	call := handleText(kind, lock.Spec().Name) + ".Ticket"
-	var bad problems
-	bad.check(limits.IsKeep(keep), "keep", keep, "0, or from 1s to 10m in whole milliseconds")
-	if err := bad.err(call); err != nil {
-		return "", err
+	if !limits.IsKeep(keep) {
+		return "", badArgument(call, "keep", keep, "0, or from 1s to 10m in whole milliseconds")
 	}
 	place, err := lock.Place(ctx, keep)
 	switch {
 	case errors.Is(err, engine.ErrOwnTimes):
-		bad.add("lock", "with WithoutRenewal, WithMinHold, WithMaxHold or WithPolling", "one without these options")
-		return "", bad.err(call)
+		return "", badArgument(call, "lock", "with WithoutRenewal, WithMinHold, WithMaxHold or WithPolling",
+			"one without these options")
 	case err != nil:
 		_, err = newLease(kind, lock, nil, err)
 		return "", err
@@ -137,18 +135,18 @@ func (l *Lease) Detach() (Ticket, error) {
 		return "", ErrNotHeld
 	}
 	holds, err := l.inner.Detach()
-	var bad problems
+	refuse := func(allowed string) error {
+		return badArgument("Lease.Detach", "lease", "of "+shorten(l.inner.Name()), allowed)
+	}
 	switch {
 	case errors.Is(err, engine.ErrShared):
-		bad.add("lease", "of "+shorten(l.inner.Name()), "one that is alone in its hold: release the others before")
+		return "", refuse("one that is alone in its hold: release the others before")
 	case errors.Is(err, engine.ErrDowngrading):
-		bad.add("lease", "of "+shorten(l.inner.Name()), "one whose downgrade was answered")
+		return "", refuse("one whose downgrade was answered")
 	case err != nil:
 		return "", publicError("detach", l.inner.Name(), err)
-	default:
-		return newTicket(ticketcode.Hold, holds), nil
 	}
-	return "", bad.err("Lease.Detach")
+	return newTicket(ticketcode.Hold, holds), nil
 }
 
 // Attach takes up a ticket, in this process or in another one. The lease is then as any other. TTL,
@@ -206,10 +204,8 @@ func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 		return err
 	}
 	if kind == ticketcode.Place {
-		var bad problems
-		bad.add("ticket", "of a place in the queue of "+shorten(holds[0].Spec.Name),
+		return badArgument(call, "ticket", "of a place in the queue of "+shorten(holds[0].Spec.Name),
 			"one of a lease, which Detach returned")
-		return bad.err(call)
 	}
 	return attachError("check", holds[0].Spec.Name, c.engine.CheckDetached(ctx, holds))
 }
