@@ -9,13 +9,13 @@ import (
 
 const memory = 100 * time.Millisecond // for which a node that forgot does not count, here
 
-// young makes a protocol that waits for so long.
-func young(t *testing.T, stores []wire.Store, trust bool, longest time.Duration) *Protocol {
+// openYoung makes a protocol that waits for so long.
+func openYoung(t *testing.T, stores []wire.Store, trust bool, longest time.Duration) *Protocol {
 	t.Helper()
 	return open(t, stores, Config{Process: string(id(77)), MaxTTL: longest, Trust: trust})
 }
 
-// counts are the nodes that count by their own record.
+// counts returns the nodes that count by their own record.
 func counts(t *testing.T, servers []wire.Store) int {
 	t.Helper()
 	return int(countAll(t, servers, "HEXISTS", "q:{%quorum}", "counts"))
@@ -34,11 +34,11 @@ func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bo
 	return false
 }
 
-// founded lets all masters count, and returns who did that, when it has nothing more on its way: a
-// master that forgets meanwhile would be let count again.
-func founded(t *testing.T, servers []wire.Store) *Protocol {
+// foundQuorum lets all masters count, and returns who did that, when it has nothing more on its
+// way: a master that forgets meanwhile would be let count again.
+func foundQuorum(t *testing.T, servers []wire.Store) *Protocol {
 	t.Helper()
-	p := young(t, servers, true, memory)
+	p := openYoung(t, servers, true, memory)
 	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
 		t.Fatal("they never count")
 	}
@@ -51,8 +51,8 @@ func founded(t *testing.T, servers []wire.Store) *Protocol {
 func TestAdoptWithSilentMasterWaits(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
-	founded(t, servers)
-	p := young(t, behind, false, memory)
+	foundQuorum(t, servers)
+	p := openYoung(t, behind, false, memory)
 	all[0].shut()
 	do(t, servers[1], "DEL", "q:{%quorum}")
 	tried := func() bool { // it has asked the others, and told the node what came of it
@@ -77,7 +77,7 @@ func TestAdoptWithSilentMasterWaits(t *testing.T) {
 func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
-	p := young(t, behind, false, 3*memory)
+	p := openYoung(t, behind, false, 3*memory)
 	all[2].shut()
 	all[1].shut()
 	if during(t, p, memory, func() bool { return counts(t, servers) > 0 }) {
@@ -101,9 +101,9 @@ func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
 // of that TTL with the hold itself: all that it has lost with it is over then.
 func TestAskTellsLongestTTL(t *testing.T) {
 	servers := start(t)
-	founder := founded(t, servers)
+	founder := foundQuorum(t, servers)
 	gates, behind := gates(servers)
-	p := young(t, behind, true, time.Hour)
+	p := openYoung(t, behind, true, time.Hour)
 	r := mutexOf(p)
 	hold(t, r, servers, 1) // the scripts are there from then on
 	free(t, r, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// breaks is a Break of a mutex by "breaker".
+// breaks returns a Break of a mutex by "breaker".
 func breaks(token int64) protocol.Break {
 	return protocol.Break{Kind: protocol.Mutex, Token: token, By: "breaker"}
 }
@@ -53,7 +53,7 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 		"hhhdd": "done", "hhh--": "done", "hh---": "none", "hhd--": "failed", "hhddd": "failed", "hhdd-": "failed",
 	} {
 		t.Run(masters, func(t *testing.T) {
-			servers, p := arranged(t, masters, "3mx")
+			servers, p := arrangeMasters(t, masters, "3mx")
 			var before []map[string]string
 			for _, s := range servers {
 				before = append(before, fields(t, s))
@@ -104,9 +104,9 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 func TestBreakEndsHoldOfToken(t *testing.T) {
 	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false,
 		1 << 53: false, 1<<63 - 1: false} {
-		servers, p := arranged(t, "---", "3mx")
-		put(t, 1, written("3mx", 7, 9), servers...)
-		put(t, 2, written("3mx", 0, 0), servers...)
+		servers, p := arrangeMasters(t, "---", "3mx")
+		put(t, 1, holdValue("3mx", 7, 9), servers...)
+		put(t, 2, holdValue("3mx", 0, 0), servers...)
 		before := fields(t, servers[0])
 		for range 2 {
 			if done, err := doBreak(t, p, token, 0); done != want || err != nil {
@@ -180,7 +180,7 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 		"taking back what never came": func(t *testing.T, h *atOne) { h.frees(t, 8, 'b', endless, 0) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			h := broken(t)
+			h := breakAtOne(t)
 			before := h.all(t)
 			for range 2 {
 				request(t, h)
@@ -201,7 +201,7 @@ func TestBreakTakenBackRestoresHold(t *testing.T) {
 	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7},
 		"one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
 		t.Run(name, func(t *testing.T) {
-			h := broken(t)
+			h := breakAtOne(t)
 			left := map[int]bool{}
 			for _, n := range order {
 				h.breaks(t, n)
@@ -235,7 +235,7 @@ func TestBreakTakenBackRestoresHold(t *testing.T) {
 func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 	for name, keep := range map[string]time.Duration{"at once": 0, "min hold": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			h := broken(t)
+			h := breakAtOne(t)
 			if was, by := h.frees(t, 1, 'f', endless, keep); was != 'R' || by != "breaker" {
 				t.Errorf("got %c by %q", was, by)
 			}
@@ -258,9 +258,9 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 // A Break that is taken back after the end of the hold leaves nothing: a key without a TTL would
 // stay for ever.
 func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
-	h := broken(t)
+	h := breakAtOne(t)
 	over := h.remainder(t)
-	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+writtenUntil("",
+	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+holdValueUntil("",
 		time.Now().Add(-time.Second), 0, 0)[:13]+over[16:])
 	h.frees(t, 7, 'b', endless, 0)
 	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
@@ -270,7 +270,7 @@ func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
 
 // Of two holds of an owner that were broken, taking one Break back leaves the other.
 func TestBreakTakenBackLeavesOtherBreak(t *testing.T) {
-	h := broken(t)
+	h := breakAtOne(t)
 	one := h.all(t)
 	h.breaks(t, 9)
 	h.frees(t, 9, 'b', endless, 0)
@@ -295,7 +295,7 @@ func TestBreakTakenBackLeavesOtherBreak(t *testing.T) {
 // 35). One that arrives later does nothing.
 func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	servers, all, p := startGated(t)
-	put(t, 1, written("3mx", 7, 7), servers...)
+	put(t, 1, holdValue("3mx", 7, 7), servers...)
 	warm(t, p)
 	was := fields(t, servers[0])[string(id(1))]
 	for _, g := range all[:2] {
@@ -327,7 +327,7 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 // Of two Breaks that meet, one that succeeded by what the other had done stays, although the other
 // fails and is taken back.
 func TestBreakTakenBackLeavesBreakThatMetIt(t *testing.T) {
-	servers, other := arranged(t, "hhh", "3mx")
+	servers, other := arrangeMasters(t, "hhh", "3mx")
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(9))
 	warm(t, p)

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// remains is what a master keeps of a hold of this mode that a caller with a label broke, by
-// a Break with id 6.
-func remains(mode, by string) string {
+// remainderValue returns what a master keeps of a hold of this mode that a caller with a label
+// broke, by a Break with id 6.
+func remainderValue(mode, by string) string {
 	extras := fmt.Sprintf("by:%d:%sof:22:%s", len(by), by, id(6))
-	return strings.TrimSuffix(written(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
+	return strings.TrimSuffix(holdValue(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
 }
 
-// arranged starts masters that know of a hold with id 1 and the token 7, each in its way: "h" it
-// holds; "t" it holds, with no token; "r" the hold is a remainder; "b" the same, and id 2 holds;
+// arrangeMasters starts masters that know of a hold with id 1 and the token 7, each in its way: "h"
+// it holds; "t" it holds, with no token; "r" the hold is a remainder; "b" the same, and id 2 holds;
 // "-" nothing; "d" as "h", but it does not answer.
-func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Protocol) {
+func arrangeMasters(t *testing.T, masters, mode string) (servers []wire.Store, p *Protocol) {
 	t.Helper()
 	for range masters {
 		servers = append(servers, startMaster(t))
@@ -32,16 +32,16 @@ func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Prot
 	for i, s := range servers {
 		switch masters[i] {
 		case 'h':
-			put(t, 1, written(mode, 7, 7), s)
+			put(t, 1, holdValue(mode, 7, 7), s)
 		case 't':
-			put(t, 1, written(mode, 0, 0), s)
+			put(t, 1, holdValue(mode, 0, 0), s)
 		case 'b':
-			put(t, 2, written(mode, 8, 8)+"by", s)
+			put(t, 2, holdValue(mode, 8, 8)+"by", s)
 			fallthrough
 		case 'r':
-			do(t, s, "HSET", "q:{%quorum}:x", "-"+string(id(1)), remains(mode, "by"))
+			do(t, s, "HSET", "q:{%quorum}:x", "-"+string(id(1)), remainderValue(mode, "by"))
 		case 'd':
-			put(t, 1, written(mode, 7, 7), s)
+			put(t, 1, holdValue(mode, 7, 7), s)
 			all[i].shut()
 		}
 	}
@@ -80,7 +80,7 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 	} {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
-				servers, p := arranged(t, masters, "3mx")
+				servers, p := arrangeMasters(t, masters, "3mx")
 				was, err := freeKeeping(t, mutexOf(p), 1, keep)
 				wantOutcome(t, want, map[bool]string{true: "given back", false: "none"}[was], err)
 				for i, s := range servers {
@@ -112,7 +112,7 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 	} {
 		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
 			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
-				servers, p := arranged(t, masters, "3mx")
+				servers, p := arrangeMasters(t, masters, "3mx")
 				renewal := renewalOf(mutexOf(p), 1, 7)
 				renewal.TTL = ttl
 				r := renewOnce(t, p, renewal)
@@ -140,16 +140,16 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 
 // Names of one command are told apart, also what is said of each.
 func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
-	servers, p := arranged(t, "bbh", "3mx")
+	servers, p := arrangeMasters(t, "bbh", "3mx")
 	var renewals []protocol.Renewal
 	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
 	for i := range 6 {
 		name := fmt.Sprint("y", i)
-		r := named(p, name)
+		r := mutexNamed(p, name)
 		want(t, "hold", tryAsk(t, r, 1), protocol.Held)
 		if label, broken := labels[i]; broken {
 			doAll(t, servers, "DEL", "q:{%quorum}:"+name)
-			doAll(t, servers, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("3mx", label))
+			doAll(t, servers, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remainderValue("3mx", label))
 		}
 		renewals = append(renewals, renewalOf(r, 1, 7))
 	}
@@ -175,7 +175,7 @@ func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
 		"---": "busy", "rhd": "failed",
 		"hhhrr": "held", "rrrhh": "broken"} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "3rx")
+			_, p := arrangeMasters(t, masters, "3rx")
 			for range 2 {
 				answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
 				said := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
@@ -202,7 +202,7 @@ func TestLookAtBrokenHoldTellsHolderBeside(t *testing.T) {
 		{"hhb", protocol.Standing{Holder: protocol.Party{Owner: string(id(1)), Unnamed: true}, Token: 7, Holders: 1}},
 	} {
 		t.Run(c.masters, func(t *testing.T) {
-			_, p := arranged(t, c.masters, "3mx")
+			_, p := arrangeMasters(t, c.masters, "3mx")
 			got := lookAgain(t, mutexOf(p))
 			got.Server, got.Since = 0, 0
 			if got != c.want {
@@ -228,7 +228,7 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			for _, join := range []bool{false, true} {
-				_, p := arranged(t, c.masters, "3mx")
+				_, p := arrangeMasters(t, c.masters, "3mx")
 				asks := ask(3)
 				asks.Join = join
 				answer, err := mutexOf(p).Ask(t.Context(), asks)
@@ -251,7 +251,7 @@ func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true,
 		"rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "3mx")
+			_, p := arrangeMasters(t, masters, "3mx")
 			answer := tryAsk(t, mutexOf(p), 3)
 			if held := answer.Status == protocol.Held; held != enters {
 				t.Fatalf("got %+v", answer)

@@ -30,9 +30,9 @@ func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Dur
 	return c.lead(now, born, sent, received, leap) > 0
 }
 
-// lead is how much more an answer shows than the node's clock can, if that is more than a leap.
-// Otherwise it is 0, and the answer is noted. A memory that began since the last answer is of a
-// clock that others saw set, or of another machine: it is no older than the time since then.
+// lead returns how much more an answer shows than the node's clock can, if that is more than a
+// leap. Otherwise it is 0, and the answer is noted. A memory that began since the last answer is of
+// a clock that others saw set, or of another machine: it is no older than the time since then.
 func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,24 +57,24 @@ func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Durati
 	return 0
 }
 
-// micros is a number of microseconds as a duration. The number may be thousands of years, and a
-// duration is at most 292 years.
+// micros returns a number of microseconds as a duration. The number may be thousands of years, and
+// a duration is at most 292 years.
 func micros(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// latest is the latest that a clock can show at a local time. The monotonic clock may stand still
-// while a machine sleeps, so the wall clock counts where it is later. Rates may differ by one in a
-// hundred.
+// latest returns the latest that a clock can show at a local time. The monotonic clock may stand
+// still while a machine sleeps, so the wall clock counts where it is later. Rates may differ by one
+// in a hundred.
 func latest(server int64, sent, local time.Time) int64 {
 	since := max(local.Sub(sent), local.Round(0).Sub(sent.Round(0)))
 	return server + (since + since/100).Microseconds()
 }
 
-// ceiling is what the node's clock shows at a local time at which a hold must end, and "" if too
-// little is known. It is the earliest that the clock can show then. But if the answers were slow,
-// the clock may show that before trust in the hold ends: then it is the latest that the clock can
-// show when trust ends, as safety comes before a ceiling.
+// ceiling returns what the node's clock shows at a local time at which a hold must end, and "" if
+// too little is known. It is the earliest that the clock can show then. But if the answers were
+// slow, the clock may show that before trust in the hold ends: then it is the latest that the clock
+// can show when trust ends, as safety comes before a ceiling.
 func (c *clock) ceiling(end, trusted time.Time) string {
 	at, ok := c.NotAfter(end)
 	if !ok || trusted.IsZero() {

@@ -15,7 +15,7 @@ import (
 func startKnown(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, logged *logger) {
 	t.Helper()
 	servers = start(t)
-	founded(t, servers)
+	foundQuorum(t, servers)
 	all, behind := gates(servers)
 	p, logged = knowClocks(t, behind)
 	return servers, all, p, logged
@@ -33,13 +33,13 @@ func knowClocks(t *testing.T, stores []wire.Store) (p *Protocol, logged *logger)
 	return p, logged
 }
 
-// named is a mutex of another name than that of the rest of a test.
-func named(p *Protocol, name string) *resource {
+// mutexNamed returns a mutex of another name than that of the rest of a test.
+func mutexNamed(p *Protocol, name string) *resource {
 	return p.bind(protocol.Spec{Name: name, Kind: protocol.Mutex})
 }
 
-// refuses fails unless an ask is refused, as a node that is needed may have ended a hold.
-func refuses(t *testing.T, r *resource, n int) {
+// wantRefused fails unless an ask is refused, as a node that is needed may have ended a hold.
+func wantRefused(t *testing.T, r *resource, n int) {
 	t.Helper()
 	if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
 		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
@@ -70,7 +70,7 @@ func TestNodeSetForwardDoesNotCount(t *testing.T) {
 			servers, all, p, logged := startKnown(t)
 			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
 			all[1].forward(by)
-			want(t, "the others are a majority", tryAsk(t, named(p, "x"), 1), protocol.Held)
+			want(t, "the others are a majority", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 			untilCounted(t, servers, 2)
 			if do(t, servers[1], "HGET", "q:{%quorum}", "born") == before {
 				t.Error("its memory did not begin anew")
@@ -79,7 +79,7 @@ func TestNodeSetForwardDoesNotCount(t *testing.T) {
 				t.Errorf("got %v", nodes)
 			}
 			all[0].shut()
-			refuses(t, named(p, "x"), 2)
+			wantRefused(t, mutexNamed(p, "x"), 2)
 			if n := logged.count("a node does not count; node=node 2; reason=its clock seems to have been set forward"); n != 1 {
 				t.Errorf("got %q", logged.texts)
 			}
@@ -92,11 +92,11 @@ func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
 	all[1].set(on("node", func() error { return errShut }))
-	r := named(p, "x")
+	r := mutexNamed(p, "x")
 	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
 	eventually(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
 	all[0].shut()
-	refuses(t, named(p, "y"), 2)
+	wantRefused(t, mutexNamed(p, "y"), 2)
 	if counts(t, servers) != 3 {
 		t.Error("it was told, through a shut gate")
 	}
@@ -114,13 +114,13 @@ func TestAllNodesAheadBlameThisMachine(t *testing.T) {
 	servers, all, p, logged := startKnown(t)
 	late := newOnce()
 	all[2].answers(late.holdUp("ask"))
-	want(t, "hold", tryAsk(t, named(p, "y"), 2), protocol.Held)
+	want(t, "hold", tryAsk(t, mutexNamed(p, "y"), 2), protocol.Held)
 	<-late.came
 	all[2].answers(nil)
 	for _, g := range all {
 		g.forward(time.Minute)
 	}
-	want(t, "hold", tryAsk(t, named(p, "x"), 1), protocol.Held)
+	want(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 	close(late.goes)
 	waitQuiet(t, p) // it was heard
 	if nodes := status(t, p); !nodes[0].Counts || !nodes[1].Counts || !nodes[2].Counts {
@@ -135,7 +135,7 @@ func TestTwoNodesAheadByDifferentTimesDoNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[0].forward(time.Hour)
 	all[1].forward(time.Minute)
-	refuses(t, named(p, "x"), 1)
+	wantRefused(t, mutexNamed(p, "x"), 1)
 	untilCounted(t, servers, 1)
 }
 
@@ -154,10 +154,10 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 		return nil
 	}))
 	all[2].answers(on("ask", func() error { return errShut }))
-	refuses(t, named(p, "x"), 1)
+	wantRefused(t, mutexNamed(p, "x"), 1)
 	all[1].set(nil)
 	all[0].set(nil)
-	refuses(t, named(p, "y"), 2)
+	wantRefused(t, mutexNamed(p, "y"), 2)
 	untilCounted(t, servers, 2)
 }
 
@@ -187,12 +187,12 @@ func TestClockCheckNotesClockAndRevocationTogether(t *testing.T) {
 // of our clock: it is the one that was set.
 func TestOneServerAheadAtTwoNodesDoesNotCount(t *testing.T) {
 	one, other := startMaster(t), startMaster(t)
-	founded(t, []wire.Store{one, other, startMaster(t)})
+	foundQuorum(t, []wire.Store{one, other, startMaster(t)})
 	all, behind := gates([]wire.Store{other, one, one})
 	p, _ := knowClocks(t, behind)
 	all[1].forward(time.Hour)
 	all[2].forward(time.Hour)
-	refuses(t, named(p, "x"), 1)
+	wantRefused(t, mutexNamed(p, "x"), 1)
 	untilCounted(t, []wire.Store{one}, 0)
 }
 
@@ -200,8 +200,8 @@ func TestOneServerAheadAtTwoNodesDoesNotCount(t *testing.T) {
 // not kept out for as long as it was ahead.
 func TestNodeSetBackCountsAgain(t *testing.T) {
 	servers := start(t)
-	founded(t, servers)
-	p := young(t, servers, false, memory)
+	foundQuorum(t, servers)
+	p := openYoung(t, servers, false, memory)
 	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
 	do(t, servers[1], "HSET", "q:{%quorum}", "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
 	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
@@ -248,7 +248,7 @@ func onPrompts(t *testing.T, f func(t *testing.T, p *Protocol, all []*prompt, lo
 		}
 		logged, to := newLogger()
 		p := open(t, stores, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: to})
-		want(t, "all are met", tryAsk(t, named(p, "warm"), 9), protocol.Held)
+		want(t, "all are met", tryAsk(t, mutexNamed(p, "warm"), 9), protocol.Held)
 		<-time.After(time.Second)
 		synctest.Wait() // the third has answered
 		f(t, p, all, logged)
@@ -262,7 +262,7 @@ func TestNodesNearlyAheadBlameThisMachine(t *testing.T) {
 	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, logged *logger) {
 		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond,
 			leap-5*time.Millisecond
-		want(t, "hold", tryAsk(t, named(p, "x"), 1), protocol.Held)
+		want(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
 		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {
 			t.Errorf("got %q", logged.texts)
@@ -277,7 +277,7 @@ func TestAskEndsInTimeDuringClockCheck(t *testing.T) {
 		asks := ask(1)
 		asks.Deadline = time.Now().Add(300 * time.Millisecond) // the check takes a second
 		began := time.Now()
-		if _, err := named(p, "x").Ask(t.Context(), asks); err == nil {
+		if _, err := mutexNamed(p, "x").Ask(t.Context(), asks); err == nil {
 			t.Error("locked by a node that may have ended a hold")
 		}
 		if took := time.Since(began); took > 400*time.Millisecond {

@@ -29,7 +29,7 @@ func noAnswer(op, name string, err error) *protocol.Failure {
 	return &protocol.Failure{Op: op, Name: name, Reason: protocol.NoAnswer, Err: err}
 }
 
-// noAnswer is the function noAnswer, for a request to the node.
+// noAnswer returns the failure of a request to the node that got no answer.
 func (n *node) noAnswer(op, name string, err error) *protocol.Failure {
 	failure := noAnswer(op, name, err)
 	failure.Node = nodeName(n.index)

@@ -15,14 +15,14 @@ import (
 // held, nor what is over.
 func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 	ends := func(mode string, after time.Duration, payload string) string {
-		return writtenUntil(mode, time.Now().Add(after), 7, 7)[:64] + payload
+		return holdValueUntil(mode, time.Now().Add(after), 7, 7)[:64] + payload
 	}
 	for what, keeps := range map[string][]any{
 		"a hold":               {string(id(1)), ends("2mx", time.Minute, "1:olabel")},
 		"the rest of min hold": {strings.Repeat("~", 21) + "x", ends("2mx", time.Minute, "0:")},
 		"what is over":         {string(id(1)), ends("2mx", -time.Minute, "1:olabel")},
 		"what is over, and one of ours": {string(id(1)), ends("2mx", -time.Minute, "1:olabel"),
-			string(id(2)), written("3mx", 7, 7), string(id(3)), ends("3mx", -time.Minute, "0:0:0:0:")},
+			string(id(2)), holdValue("3mx", 7, 7), string(id(3)), ends("3mx", -time.Minute, "0:0:0:0:")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			servers := start(t)
@@ -108,7 +108,7 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	text := strings.TrimSuffix(written("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
+	text := strings.TrimSuffix(holdValue("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
 	put(t, 1, text, servers...)
 	r := mutexOf(p)

@@ -62,7 +62,7 @@ func (g *gate) forward(d time.Duration) {
 	g.mu.Unlock()
 }
 
-// shown is an answer with what the clock shows.
+// shown returns an answer with what the clock shows.
 func (g *gate) shown(text string) string {
 	f, rest, ok := readHead(text)
 	if !ok {

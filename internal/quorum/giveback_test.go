@@ -31,7 +31,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 		servers := start(t)
 		p := client(t, servers, true, id(0))
 		warm(t, p)
-		put(t, 9, written("3mx", 7, 7), servers[1], servers[2])
+		put(t, 9, holdValue("3mx", 7, 7), servers[1], servers[2])
 		want(t, "ask", tryAsk(t, mutexOf(p), 1), protocol.Busy)
 		untilFree(t, servers, 1)
 	})
@@ -113,9 +113,9 @@ func TestAskErrorTellsOfMasterThatLives(t *testing.T) {
 	}
 }
 
-// following is how many asks wait until the releases before them are done. Their goroutines stand
-// still in awaitClosed.
-func following() (n int) {
+// countFollowing returns how many asks wait until the releases before them are done. Their
+// goroutines stand still in awaitClosed.
+func countFollowing() (n int) {
 	stacks := make([]byte, 1<<20)
 	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
@@ -159,7 +159,7 @@ func TestAskFollowsRelease(t *testing.T) {
 		got <- answer
 	}()
 	eventually(t, "the ask waits for the release, or went ahead of it", func() bool {
-		return len(overtaken) > 0 || following() > 0
+		return len(overtaken) > 0 || countFollowing() > 0
 	})
 	if len(overtaken) > 0 {
 		t.Error("asked before it gave back")
@@ -239,7 +239,7 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 		case <-next:
 			return true
 		default:
-			return following() == len(gone)
+			return countFollowing() == len(gone)
 		}
 	})
 	for _, o := range gone {

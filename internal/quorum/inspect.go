@@ -256,8 +256,8 @@ func holdOf(prefix, field, value string, now int64) (hold protocol.Hold, kind pr
 	return hold, protocol.Kind(value[1]), true
 }
 
-// sinceOf is when a hold with this token was granted: mostly the token. A token that is ahead of
-// the time says nothing of it; clocks that differ a little may make it so.
+// sinceOf returns when a hold with this token was granted: mostly the token. A token that is ahead
+// of the time says nothing of it; clocks that differ a little may make it so.
 func sinceOf(token, now int64) int64 {
 	if token > now+time.Second.Microseconds() {
 		return 0

@@ -45,7 +45,7 @@ func TestInspectTellsByMajority(t *testing.T) {
 		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "broken by by 7", "hhhrr": "held 7",
 	} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "3mx")
+			_, p := arrangeMasters(t, masters, "3mx")
 			in := inspect(t, p, "x")
 			var told []string
 			for _, h := range in.Holds {
@@ -83,10 +83,10 @@ func TestInspectTellsByMajority(t *testing.T) {
 
 // A hold ends when fewer than a majority keep it.
 func TestInspectUntilIsEndOfMajority(t *testing.T) {
-	servers, p := arranged(t, "---", "3mx")
+	servers, p := arrangeMasters(t, "---", "3mx")
 	now := time.Now()
 	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
-		put(t, 1, writtenUntil("3rs", now.Add(left), 7, 9), servers[i])
+		put(t, 1, holdValueUntil("3rs", now.Add(left), 7, 9), servers[i])
 	}
 	in := inspect(t, p, "x")
 	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
@@ -118,8 +118,8 @@ func TestInspectChangesNothing(t *testing.T) {
 			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, do(t, servers[i], "DBSIZE"))
 		}
 	}
-	warm(t, founded(t, servers))
-	put(t, 1, writtenUntil("3mx", time.Now().Add(-time.Second), 7, 7), servers...)
+	warm(t, foundQuorum(t, servers))
+	put(t, 1, holdValueUntil("3mx", time.Now().Add(-time.Second), 7, 7), servers...)
 	restart(t, servers[0], "q")
 	var before []string
 	for _, s := range servers {
@@ -156,16 +156,16 @@ func TestInspectTellsForeignKeyOfEachNode(t *testing.T) {
 	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign",
 		"k--": "", "fh-": ""} {
 		t.Run(masters, func(t *testing.T) {
-			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "3mx")
+			servers, p := arrangeMasters(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "3mx")
 			for i, s := range servers {
 				switch masters[i] {
 				case 'f':
 					do(t, s, "SET", "q:{%quorum}:x", "theirs")
 				case 'o':
-					put(t, 1, written("2mx", 7, 7), s)
+					put(t, 1, holdValue("2mx", 7, 7), s)
 				case 'k':
-					put(t, 1, written("3mx", 7, 7), s)
-					put(t, 2, written("3rx", 8, 8), s)
+					put(t, 1, holdValue("3mx", 7, 7), s)
+					put(t, 2, holdValue("3rx", 8, 8), s)
 				}
 			}
 			in := inspect(t, p, "x")
@@ -256,9 +256,9 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 
 // No more is told than was asked for, the oldest first, and all are counted.
 func TestInspectTellsOnePage(t *testing.T) {
-	servers, p := arranged(t, "---", "3rs")
+	servers, p := arrangeMasters(t, "---", "3rs")
 	for n := 1; n <= 5; n++ {
-		put(t, n, written("3rs", int64(100-n), int64(100-n)), servers...)
+		put(t, n, holdValue("3rs", int64(100-n), int64(100-n)), servers...)
 	}
 	for page := range 7 {
 		in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: page})

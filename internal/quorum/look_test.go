@@ -23,7 +23,7 @@ func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 	return standing
 }
 
-// electionOf is the election x.
+// electionOf returns the election x.
 func electionOf(p *Protocol) *resource {
 	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Election, Life: time.Minute})
 }
@@ -52,7 +52,7 @@ func TestLookTellsAgreedToken(t *testing.T) {
 			servers, all, p := startGated(t)
 			for i, token := range c.tokens {
 				if token >= 0 {
-					put(t, 1, written("3ex", token, token)+"label", servers[i])
+					put(t, 1, holdValue("3ex", token, token)+"label", servers[i])
 				}
 			}
 			if c.down {
@@ -80,7 +80,7 @@ func TestLookTellsAgreedToken(t *testing.T) {
 func TestLookSinceIsTokenAheadOfClocks(t *testing.T) {
 	servers := start(t)
 	token := time.Now().Add(time.Hour).UnixMicro()
-	put(t, 1, written("3ex", token, token), servers...)
+	put(t, 1, holdValue("3ex", token, token), servers...)
 	for n := range 3 {
 		if s := lookAgain(t, electionOf(client(t, servers, true, id(n)))); s.Token != token || s.Since != token {
 			t.Fatalf("got %+v, want since %d", s, token)
@@ -140,7 +140,7 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 				if slices.Contains(c.at, i) && c.text {
 					do(t, s, "SET", "q:{%quorum}:x", "text")
 				} else if slices.Contains(c.at, i) {
-					put(t, 2, written("3ex", 7, 7), s)
+					put(t, 2, holdValue("3ex", 7, 7), s)
 				}
 			}
 			if c.down >= 0 {
@@ -165,7 +165,7 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 	}
 }
 
-// requestsOf are all requests about a name that read its state. Each returns its error.
+// requestsOf returns all requests about a name that read its state. Each returns its error.
 func requestsOf(t *testing.T, r *resource) map[string]func() error {
 	return map[string]func() error{
 		"ask": func() error { _, err := r.Ask(t.Context(), ask(3)); return err },

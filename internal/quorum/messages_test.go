@@ -16,7 +16,7 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
 	deaf := ask(3)
 	deaf.Ticket.NoMessages = true
-	silent, err := named(p, "y").Ask(t.Context(), deaf)
+	silent, err := mutexNamed(p, "y").Ask(t.Context(), deaf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol
 	}
 }
 
-// statePrefix is how the keys of names begin.
+// statePrefix returns how the keys of names begin.
 func (p *Protocol) statePrefix() string { return p.config.Prefix + ":{%quorum}:" }
 
 // A listing is one reading of all names.

@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// listed counts how often each name is told, and returns what the stream ends with.
-func listed(ctx context.Context, p *Protocol, pattern string) (names map[string]int, by map[string]string, end error) {
+// listNames counts how often each name is told, and returns what the stream ends with.
+func listNames(ctx context.Context, p *Protocol, pattern string) (names map[string]int, by map[string]string,
+	end error) {
 	names, by = map[string]int{}, map[string]string{}
 	for found, err := range p.Names(ctx, pattern) {
 		if err != nil {
@@ -29,9 +30,9 @@ func listed(ctx context.Context, p *Protocol, pattern string) (names map[string]
 	return names, by, end
 }
 
-// grantedBefore is what a master keeps of a hold that was granted some time ago.
+// grantedBefore returns what a master keeps of a hold that was granted some time ago.
 func grantedBefore() string {
-	return strings.Replace(written("3mx", 7, 7), "60000:", "90000:", 1)
+	return strings.Replace(holdValue("3mx", 7, 7), "60000:", "90000:", 1)
 }
 
 // A name that a master learns of after it was read is told by the next that knows it, although the
@@ -40,7 +41,7 @@ func TestNamesLearnedMeanwhileAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		value func() string
 		told  string
-	}{"now": {func() string { return written("3mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
+	}{"now": {func() string { return holdValue("3mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
 		t.Run(name, func(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
@@ -84,17 +85,17 @@ func TestNamesTellsEachNameOnce(t *testing.T) {
 		}
 	}
 	do(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
-	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), written("3mx", 7, 7))
+	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), holdValue("3mx", 7, 7))
 	want["odd"], first["odd"] = 1, nodeName(0)
 	doAll(t, servers, "HSET", prefix+":{%quorum}", "born", "1")
 	doAll(t, servers, "ZADD", prefix+":{%quorum}+waits", "1", "x")
 	doAll(t, servers, "HSET", `axbc\:{%quorum}:other`, "f", "v")
 	doAll(t, servers, "HSET", prefix+":{native}", "f", "v")
-	names, by, err := listed(t.Context(), p, "*")
+	names, by, err := listNames(t.Context(), p, "*")
 	if err != nil || !maps.Equal(names, want) || !maps.Equal(by, first) {
 		t.Errorf("got %v by %v, %v; want %v by %v", names, by, err, want, first)
 	}
-	if names, _, err := listed(t.Context(), p, "order:?"); err != nil ||
+	if names, _, err := listNames(t.Context(), p, "order:?"); err != nil ||
 		!slices.Equal(slices.Sorted(maps.Keys(names)), []string{"order:1", "order:2"}) {
 		t.Errorf("got %v, %v", names, err)
 	}
@@ -118,7 +119,7 @@ func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
 			for _, i := range c.shut {
 				all[i].shut()
 			}
-			names, by, err := listed(t.Context(), p, "*")
+			names, by, err := listNames(t.Context(), p, "*")
 			if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -169,7 +170,7 @@ func TestNamesDeniedTellsNode(t *testing.T) {
 			})
 		}
 		p := open(t, servers, Config{Prefix: usual, Process: "p"})
-		_, _, err := listed(t.Context(), p, "*")
+		_, _, err := listNames(t.Context(), p, "*")
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) || failure.Reason != protocol.Denied || failure.Node != c.node {
 			t.Errorf("%d refuse: got %v", c.refuse, err)
@@ -180,7 +181,7 @@ func TestNamesDeniedTellsNode(t *testing.T) {
 // The end of ctx ends a list of names at once, whatever a node is being asked for.
 func TestNamesEndWithContext(t *testing.T) {
 	servers := start(t)
-	put(t, 1, written("3mx", 7, 7), servers...)
+	put(t, 1, holdValue("3mx", 7, 7), servers...)
 	for what, silent := range map[string]func(op string, n int) bool{
 		"the time":         func(string, int) bool { return true },
 		"its names":        func(_ string, n int) bool { return n == 2 },
@@ -200,7 +201,7 @@ func TestNamesEndWithContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, _, err := listed(ctx, p, "*")
+			_, _, err := listNames(ctx, p, "*")
 			ended <- err
 		}()
 		<-asked

@@ -51,7 +51,7 @@ type facts struct {
 	same  *node // another node, at which the same server was seen first; nil: none
 }
 
-// age is how long ago the node's memory began, by its own clock.
+// age returns how long ago the node's memory began, by its own clock.
 func (f facts) age() time.Duration { return time.Duration(f.now-f.born) * time.Microsecond }
 
 // sameAs names the other node at which the same server was seen first; empty: there is none.
@@ -226,7 +226,7 @@ func (n *node) askFacts(deadline time.Time, born, floor, how string) (f facts, s
 	return f, sent, nil
 }
 
-// notAfter is the last time of the node at which a request with this deadline may take effect.
+// notAfter returns the last time of the node at which a request with this deadline may take effect.
 func (n *node) notAfter(deadline time.Time) (string, error) {
 	if at, ok := n.clock.NotAfter(deadline); ok {
 		return at, nil
@@ -322,8 +322,8 @@ func (p *Protocol) counts(f facts) bool {
 	return (f.counts || p.config.Trust) && !f.ahead && f.same == nil
 }
 
-// memory is how long a node that forgot does not count: the longest TTL that any client is known to
-// be allowed.
+// memory returns how long a node that forgot does not count: the longest TTL that any client is
+// known to be allowed.
 func (p *Protocol) memory() time.Duration {
 	return max(p.config.MaxTTL, time.Duration(p.longest.Load())*time.Millisecond)
 }

@@ -11,8 +11,8 @@ import (
 
 const idSize = 22
 
-// payload is what others read of a hold: "ttl:length:length:length:" channel owner extras label
-// (state.lua).
+// payload returns what others read of a hold: "ttl:length:length:length:" channel owner extras
+// label (state.lua).
 func payload(spec protocol.Spec, channel, trace string) string {
 	ttl := strconv.FormatInt(spec.TTL.Milliseconds(), 10)
 	if spec.Fixed {
@@ -56,7 +56,7 @@ func payloadOf(text string) (p holdPayload, ok bool) {
 	return p, true
 }
 
-// extra is the value of a named extra; empty if there is none.
+// extra returns the value of a named extra; empty if there is none.
 func extra(extras, name string) string {
 	for extras != "" {
 		key, rest, found := strings.Cut(extras, ":")

@@ -154,19 +154,19 @@ func (p *Protocol) closed() bool {
 	return p.over
 }
 
-// now is the clock of our answers: local microseconds that no step of the wall clock touches.
+// now returns the clock of our answers: local microseconds that no step of the wall clock touches.
 func (p *Protocol) now() int64 { return p.micros(time.Now()) }
 
 func (p *Protocol) micros(at time.Time) int64 {
 	return p.start.UnixMicro() + at.Sub(p.start).Microseconds()
 }
 
-// local is the moment of one of our answers' times.
+// local returns the moment of one of our answers' times.
 func (p *Protocol) local(micros int64) time.Time {
 	return p.start.Add(time.Duration(micros-p.start.UnixMicro()) * time.Microsecond)
 }
 
-// spare is how many nodes may fail while the others are a majority.
+// spare returns how many nodes may fail while the others are a majority.
 func (p *Protocol) spare() int { return len(p.nodes) - p.need }
 
 // buckets is how many clocks of tokens a node keeps. Names share them, so names that no client uses
@@ -189,8 +189,8 @@ func learn(largest *atomic.Int64, token int64) {
 	}
 }
 
-// propose is a token that is most likely larger than all that were accepted: larger than all that
-// were heard of, and than the microseconds of the nodes' clocks, of which the median counts.
+// propose returns a token that is most likely larger than all that were accepted: larger than all
+// that were heard of, and than the microseconds of the nodes' clocks, of which the median counts.
 func (p *Protocol) propose(bucket int) int64 {
 	now := time.Now()
 	clocks := make([]int64, 0, 9)

@@ -44,7 +44,7 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 	return h
 }
 
-// of is the name for an owner.
+// of returns the name for an owner.
 func (h *atOne) of(owner string) *resource {
 	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner,
 		TTL: time.Minute, Life: time.Minute})
@@ -103,21 +103,21 @@ func (h *atOne) breaksBy(t *testing.T, n int, label string) {
 	}
 }
 
-// remainder is what is left of the hold at the master.
+// remainder returns what is left of the hold at the master.
 func (h *atOne) remainder(t *testing.T) string {
 	t.Helper()
 	return h.all(t)["-"+string(id(1))]
 }
 
-// all is what the master keeps of the name.
+// all returns what the master keeps of the name.
 func (h *atOne) all(t *testing.T) map[string]string {
 	t.Helper()
 	return fields(t, h.server)
 }
 
-// broken is a hold of owner "o" that the master alone has made a remainder of, for the Break with
-// id 7.
-func broken(t *testing.T) *atOne {
+// broken returns a hold of owner "o" that the master alone has made a remainder of, for the Break
+// with id 7.
+func breakAtOne(t *testing.T) *atOne {
 	t.Helper()
 	h := heldAtOne(t, "o")
 	h.breaks(t, 7)
@@ -194,7 +194,7 @@ func TestMinHoldOfOwnerLetsOwnerIn(t *testing.T) {
 // the break back brings nothing back then.
 func TestRemainderReleasedByHolderEnds(t *testing.T) {
 	t.Run("with the next ask", func(t *testing.T) {
-		h := broken(t)
+		h := breakAtOne(t)
 		for range 2 {
 			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: id(1), Block: 1} })
 			if !a.holds() || len(h.all(t)) != 1 {
@@ -206,7 +206,7 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 		}
 	})
 	t.Run("as a try that failed", func(t *testing.T) {
-		h := broken(t)
+		h := breakAtOne(t)
 		if was, _ := h.frees(t, 1, 'q', endless, 0); was != '0' || h.remainder(t) != "" {
 			t.Errorf("got %c, %q", was, h.all(t))
 		}

@@ -94,7 +94,7 @@ func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
 	r := mutexOf(p)
 	held := hold(t, r, servers, 1)
 	do(t, servers[0], "DEL", "q:{%quorum}:x")
-	put(t, 9, written("3mx", 7, 7), servers[0])
+	put(t, 9, holdValue("3mx", 7, 7), servers[0])
 	renew(t, p, renewalOf(r, 1, held.Token))
 	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
 		t.Error("another held there")

@@ -54,7 +54,7 @@ func (p *Protocol) factsKey() any { return p.config.Prefix + ":{%quorum}" }
 // withLength puts the length of a text before it.
 func withLength(text string) string { return strconv.Itoa(len(text)) + ":" + text }
 
-// waiter is how a node remembers a ticket that waits, behind its id and mode.
+// waiter returns how a node remembers a ticket that waits, behind its id and mode.
 func (r *resource) waiter(t protocol.Ticket) string {
 	if t.NoMessages {
 		return ""
@@ -62,7 +62,7 @@ func (r *resource) waiter(t protocol.Ticket) string {
 	return withLength(r.spec.Owner) + r.p.channel
 }
 
-// payloadOf is what others read of a hold of a ticket.
+// payloadOf returns what others read of a hold of a ticket.
 func (r *resource) payloadOf(t protocol.Ticket) any {
 	switch {
 	case t.NoMessages:
@@ -101,7 +101,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
 	w := p.beginWait(t.ask.Ticket.ID)
-	t.waited = w.waited(began)
+	t.waited = began.Sub(w.since)
 	defer func() { t.endAsk(ctx, w, err) }()
 	if t.ask.Release != nil {
 		p.markFreed(t.ask.Release.ID)
@@ -169,7 +169,7 @@ func (t *acquisition) giveUpRounds() {
 
 var errTokens = errors.New("a node knows of a token near 2^53: it was tampered with")
 
-// pauseOf is a pause that grows with the number of contenders.
+// pauseOf returns a pause that grows with the number of contenders.
 func pauseOf(contenders int) time.Duration {
 	const each = 3 * time.Millisecond
 	return rand.N(time.Duration(min(contenders, 64)) * each)

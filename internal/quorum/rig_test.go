@@ -282,7 +282,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	})
 }
 
-// renewalOf is the renewal of a hold.
+// renewalOf returns the renewal of a hold.
 func renewalOf(r *resource, n int, token int64) protocol.Renewal {
 	return protocol.Renewal{Resource: r, Ticket: ask(n).Ticket, Token: token, TTL: time.Minute}
 }
@@ -373,12 +373,12 @@ func restart(t *testing.T, s wire.Store, prefixes ...string) {
 	}
 }
 
-// written is what a master keeps of a hold without owner and label, for a minute.
-func written(mode string, first, last int64) string {
-	return writtenUntil(mode, time.Now().Add(time.Minute), first, last)
+// holdValue returns what a master keeps of a hold without owner and label, for a minute.
+func holdValue(mode string, first, last int64) string {
+	return holdValueUntil(mode, time.Now().Add(time.Minute), first, last)
 }
 
-func writtenUntil(mode string, end time.Time, first, last int64) string {
+func holdValueUntil(mode string, end time.Time, first, last int64) string {
 	return mode + wire.Digits16(end.UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) + wire.Digits16(1) +
 		"60000:0:0:0:"
 }
@@ -389,7 +389,7 @@ func put(t *testing.T, n int, value string, servers ...wire.Store) {
 	doAll(t, servers, "HSET", "q:{%quorum}:x", string(id(n)), value)
 }
 
-// fields are what a master keeps of x: by id, and "-" before that of a remainder.
+// fields returns what a master keeps of x: by id, and "-" before that of a remainder.
 func fields(t *testing.T, s wire.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -400,7 +400,7 @@ func fields(t *testing.T, s wire.Store) map[string]string {
 	return all
 }
 
-// value is what a master keeps of a hold.
+// value returns what a master keeps of a hold.
 func value(t *testing.T, s wire.Store, n int) string {
 	t.Helper()
 	return fields(t, s)[string(id(n))]
@@ -421,7 +421,7 @@ func untilFree(t *testing.T, servers []wire.Store, n int) {
 	})
 }
 
-// end is when a hold, or what is left of it, ends at its master, in its ms.
+// end returns when a hold, or what is left of it, ends at its master, in its ms.
 func end(t *testing.T, value string) int64 {
 	t.Helper()
 	if len(value) < 16 {

@@ -34,7 +34,7 @@ func isSame(t *testing.T, what string, err error) {
 	}
 }
 
-// twins is how many nodes do not count, as another is the same server.
+// twins returns how many nodes do not count, as another is the same server.
 func twins(nodes []protocol.Node) (n int) {
 	for _, node := range nodes {
 		if !node.Counts && strings.HasPrefix(node.Why, same) {
@@ -143,7 +143,7 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 	for again := range 2 {
 		all[1].leadTo(servers[0])
 		n := 3*again + 2
-		r := named(p, "y")
+		r := mutexNamed(p, "y")
 		all[2].shut()
 		if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
 			t.Errorf("locked by one server of three: %+v", answer)

@@ -35,7 +35,7 @@ var names = []string{"ask", "break", "downgrade", "free", "inspect", "known", "l
 // usual is the prefix whose digests are constants.
 const usual = "holdfast"
 
-// source is the text of a script. It names the prefix. A node that knows a script that changes
+// source returns the text of a script. It names the prefix. A node that knows a script that changes
 // something has looked at its memory for this prefix since it was started (node.lua). That says
 // nothing of another prefix, whose facts may have come back from a snapshot.
 func source(prefix, name string) string {

@@ -83,7 +83,7 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
-			put(t, 9, written("3rs", 7, 7), servers[0])
+			put(t, 9, holdValue("3rs", 7, 7), servers[0])
 			want(t, "a majority holds for the writer", join(t, writerOf(p, ""), 1), protocol.Held)
 			left := func() int64 { return countAll(t, servers[:1], "EXISTS", "q:{%quorum}+x") }
 			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
@@ -132,7 +132,7 @@ func TestBusyCountsAllHolders(t *testing.T) {
 		servers := start(t)
 		p := client(t, servers, true, id(0))
 		for reader, at := range missed {
-			put(t, 8+reader, written("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
+			put(t, 8+reader, holdValue("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
 		}
 		busy := tryAsk(t, writerOf(p, ""), 1)
 		if want(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
@@ -145,7 +145,7 @@ func TestBusyCountsAllHolders(t *testing.T) {
 func TestLostHoldLeavesNoPlace(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	put(t, 9, written("3mx", 7, 7), servers[0])
+	put(t, 9, holdValue("3mx", 7, 7), servers[0])
 	held := join(t, mutexOf(p), 1)
 	want(t, "hold", held, protocol.Held)
 	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })

@@ -55,8 +55,9 @@ func (v *verdictOf) add(n *protocol.Node) {
 	}
 }
 
-// hold is what a majority agrees on, at a time of the verdict. It ends when fewer than a majority
-// keep it. It is a hold as long as a majority can prolong it, with the nodes that said nothing.
+// hold returns what a majority agrees on, at a time of the verdict. It ends when fewer than a
+// majority keep it. It is a hold as long as a majority can prolong it, with the nodes that said
+// nothing.
 func (v *verdictOf) hold(of []sighting, server int64) protocol.Hold {
 	slices.SortFunc(of, func(a, b sighting) int { return cmp.Compare(b.remaining(), a.remaining()) })
 	at := of[min(v.need, len(of))-1]
@@ -105,7 +106,7 @@ func (v *verdictOf) hiddenCount() int {
 	return v.cut[len(v.cut)-v.need]
 }
 
-// kind is the one that most nodes name.
+// kind returns the one that most nodes name.
 func (v *verdictOf) kind() (kind protocol.Kind) {
 	for k, n := range v.kinds {
 		if most := v.kinds[kind]; n > most || n == most && k < kind {

@@ -44,12 +44,9 @@ func (p *Protocol) beginWait(id protocol.ID) *wait {
 	return w
 }
 
-// waited is how long the ticket has been waiting.
-func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
-
-// wait notes that the nodes remember the ticket. The waiter may end by its context alone, without
-// another request. Then the nodes are told, and wake the next. wait returns which ask it was, for
-// giveUp.
+// startWaiting notes that the nodes remember the ticket. The waiter may end by its context alone,
+// without another request. Then the nodes are told, and wake the next. It returns which ask it was,
+// for giveUp.
 func (w *wait) startWaiting(ctx context.Context, r *resource, ticket protocol.Ticket) (asks int) {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
