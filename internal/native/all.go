@@ -14,7 +14,7 @@ import (
 func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
 	first := asks[0].Resource.(*resource)
 	deadline := asks[0].Ask.Deadline
-	if err := p.learnTopology(ctx, first, deadline); err != nil {
+	if err := p.learnTopology(ctx, "lock", first, deadline); err != nil {
 		return nil, err
 	}
 	topology, err := p.servers.Topology(ctx, deadline)

@@ -5,14 +5,14 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "63f2344755c439cbe5dd7731c93e103a60bbdefc",
-	"ask":       "60c1035abd7789594368830a7cee76ea71867a60",
-	"break":     "5ccc133e5047d6652be2afad182b446f31df4f28",
-	"downgrade": "bd6e0638175694180a7feaedbed21b68a1fe5678",
-	"evict":     "ea4c8fdd99e54f00179936468d891cbb1ef32e5a",
-	"free":      "68aae33f3757f08978023bf203d99de69beddd68",
+	"ask":       "815f456d91708a3575e4622ef7a6f90ed24f76d3",
+	"break":     "f879c8143f8cfcfc3e012f90f64f7fb9951605b0",
+	"downgrade": "c2a93a41f1c287e820b3f46e14b83861067c276a",
+	"evict":     "1f9e2263a59da4187940f4df28d6dae6d39b8a9f",
+	"free":      "333b7351992bb4d2ba253970818d122ccd02cfbe",
 	"inspect":   "e565b1d33462e7692b27b7c6ffd62888159feb57",
 	"latch":     "755b6a3dbcb65486fb0ddea9fe7ba89277241e34",
-	"look":      "47df9c7f80c472d3bdae41d5c73c67185811ef58",
+	"look":      "010298351c81681b69804ca849f8904b54f4b978",
 	"renew":     "368b59b974eabbe21618ddc8cbb1744ad22d13f7",
-	"resize":    "7a4a35148a9113ca4d058f215306fe9d7b8cdbd8",
+	"resize":    "c1177570533c2cd36015c75a1e1ea7bee4777eed",
 }

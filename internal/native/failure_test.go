@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,5 +44,36 @@ func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
 		!failure.Unknown ||
 		!strings.Contains(err.Error(), `"p:{n}:queue"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// unreachable is a server that no request reaches.
+type unreachable struct{ liar }
+
+func (unreachable) Describe(context.Context) (wire.Topology, error) {
+	return wire.Topology{}, errors.New("connection refused")
+}
+
+// The first request of a client that fails names its own operation, although it asked for the
+// topology alone.
+func TestFirstRequestNamesItsOperation(t *testing.T) {
+	deadline := time.Now().Add(time.Minute)
+	for op, call := range map[string]func(*Protocol) error{
+		"inspect": func(p *Protocol) error {
+			_, err := p.Inspect(t.Context(), "n", protocol.Page{})
+			return err
+		},
+		"look": func(p *Protocol) error {
+			_, err := p.Bind(specOf("n")).Look(t.Context(), nil)
+			return err
+		},
+		"resize": func(p *Protocol) error { return p.Bind(specOf("n")).Resize(t.Context(), 3, deadline) },
+		"lock":   func(p *Protocol) error { return p.Ready(t.Context(), "n") },
+	} {
+		err := call(New(unreachable{}, Config{Prefix: "p", Process: "x", Timeout: time.Second}))
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) || failure.Op != op || failure.Name != "n" {
+			t.Errorf("%s: got %+v", op, failure)
+		}
 	}
 }

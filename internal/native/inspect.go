@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -18,14 +17,10 @@ import (
 // Inspect implements protocol.Operators.
 func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
 	r := p.bind(protocol.Spec{Name: name})
-	deadline := time.Now().Add(p.config.Timeout)
-	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-		deadline = at
-	}
-	if err := p.learnTopology(ctx, r, deadline); err != nil {
+	s, deadline := &p.scripts.inspect, p.deadline(ctx)
+	if err := p.learnTopology(ctx, s.Op, r, deadline); err != nil {
 		return protocol.Inspection{}, err
 	}
-	s := &p.scripts.inspect
 	args := []any{nil, nil, 2, r.keys.state, r.keys.queue, string(format), page.Holds, page.Queue, page.After, r.life}
 	reply := p.run(ctx, s, &r.keys, deadline, args)
 	out, err := protocol.Inspection{}, r.failureOf(s, reply, wire.KeysIn(args)...)

@@ -29,7 +29,7 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 // Look implements protocol.Watched.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	deadline := r.p.deadline(ctx)
-	if err := r.p.learnTopology(ctx, r, deadline); err != nil {
+	if err := r.p.learnTopology(ctx, "look", r, deadline); err != nil {
 		return protocol.Standing{}, err
 	}
 	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)
@@ -42,15 +42,15 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 		return protocol.Standing{}, r.at(reply, parsed.refused)
 	}
 	fields := strings.SplitN(text, "|", 6)
-	numbers, ok := numbers(fields, 5)
+	n, ok := numbers(fields, 5)
 	if !ok || len(fields) != 6 {
 		return protocol.Standing{}, r.at(reply, r.unreadable("look", reply.Value))
 	}
 	who, token := holder(fields[5])
 	return protocol.Standing{
-		Server: numbers[0], Holders: int(numbers[1]), Waiters: int(numbers[2]),
+		Server: n[0], Holders: int(n[1]), Waiters: int(n[2]),
 		Token: token, Since: token, // see protocol.Standing
-		Permits: numbers[3], Taken: numbers[4], Holder: who,
+		Permits: n[3], Taken: n[4], Holder: who,
 	}, nil
 }
 

@@ -16,7 +16,7 @@ type Config struct {
 	Prefix  string        // of keys and channels, without braces
 	Process string        // names this client, and its channel: host, process and a random part
 	Node    string        // the only server's address, for errors; empty: not known, or several
-	Timeout time.Duration // of a request that brings none
+	Timeout time.Duration // of one request, at most
 
 	// Warn gets once what users should know of the server, by what it says of itself; nil: nobody
 	// does.
@@ -98,11 +98,7 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 	if p.marked.Load() != nil {
 		return nil
 	}
-	deadline := time.Now().Add(p.config.Timeout)
-	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-		deadline = at
-	}
-	return p.learnTopology(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
+	return p.learnTopology(ctx, "lock", &resource{p: p, spec: protocol.Spec{Name: name}}, p.deadline(ctx))
 }
 
 // Probe implements protocol.Protocol.
@@ -117,15 +113,15 @@ func (p *Protocol) Probe(ctx context.Context) error {
 }
 
 // learnTopology asks once what is behind the store, before the first request that may leave
-// something behind. A payload has the mark of a channel, and must not change while its ticket
-// lives.
-func (p *Protocol) learnTopology(ctx context.Context, r *resource, deadline time.Time) error {
+// something behind; op is that request. A payload has the mark of a channel, and must not change
+// while its ticket lives.
+func (p *Protocol) learnTopology(ctx context.Context, op string, r *resource, deadline time.Time) error {
 	if p.marked.Load() != nil {
 		return nil
 	}
 	topology, err := p.servers.Topology(ctx, deadline)
 	if err != nil {
-		return r.failure("lock", wire.Reply{Err: err, Unsent: true})
+		return r.failure(op, wire.Reply{Err: err, Unsent: true})
 	}
 	mark := plain
 	switch {
@@ -171,12 +167,12 @@ func ticketProcess(id protocol.ID) string { return "ticket/" + string(id) }
 
 // notAfter is the last server time at which a request with this deadline may take effect. Before
 // anything is known of the server's clock, the server is asked for it.
-func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time) (string, error) {
+func (p *Protocol) notAfter(ctx context.Context, op string, r *resource, deadline time.Time) (string, error) {
 	s := p.servers.Serving(r.keys.slot)
 	if at, ok := s.Clock.NotAfter(deadline); ok {
 		return at, nil
 	}
-	if _, err := p.askTime(ctx, r, "lock", deadline); err != nil {
+	if _, err := p.askTime(ctx, r, op, deadline); err != nil {
 		return "", err
 	}
 	at, _ := s.Clock.NotAfter(deadline)

@@ -180,11 +180,11 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask,
 // Then it is sent once more with what its answer told of the clock.
 func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
 	read func(wire.Reply) (server int64, late bool, err error)) error {
-	if err := r.p.learnTopology(ctx, r, deadline); err != nil {
+	if err := r.p.learnTopology(ctx, s.Op, r, deadline); err != nil {
 		return err
 	}
 	for again := false; ; again = true {
-		notAfter, err := r.p.notAfter(ctx, r, deadline)
+		notAfter, err := r.p.notAfter(ctx, s.Op, r, deadline)
 		if err != nil {
 			return err
 		}
@@ -233,10 +233,11 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	return false, r.at(reply, r.unreadable("release", reply.Value))
 }
 
-// deadline is that of a context, or the one of a request that brings none.
+// deadline is that of one request under a context: it has Config.Timeout at most.
 func (p *Protocol) deadline(ctx context.Context) time.Time {
-	if at, ok := ctx.Deadline(); ok {
+	deadline := time.Now().Add(p.config.Timeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 		return at
 	}
-	return time.Now().Add(p.config.Timeout)
+	return deadline
 }

@@ -16,7 +16,7 @@ func scriptMutants() []Mutant {
 			"  if not value then\n    return '0'\n  end\n",
 			"  if not value then\n    redis.call('SET', key, ticket .. ARGV[at + 1], 'PX', ARGV[at + 2])\n    return '1'\n  end\n"}}},
 		{"permits taken twice by a replay", model("semaphore"), []Patch{{lua + "ask.lua",
-			"if token then\n  last(", "if token and string.byte(ticket, MODE_AT) ~= MODE_SHARED then\n  last("}}},
+			"if token then\n  prolong(", "if token and string.byte(ticket, MODE_AT) ~= MODE_SHARED then\n  last("}}},
 		{"reader passes a writer", suite("rwmutex_matrix/no_reader_passes_a_writer_that_waits"), []Patch{{lua + "queue.lua",
 			"      stopped = true\n      break\n", "      at = at + 1\n"}}},
 		{"herd instead of one", model("mutex"), []Patch{

@@ -78,7 +78,7 @@ end
 local kept = keeps(payload)
 local token = mine(ticket, payload)
 if token then
-  last(ticket, payload, tonumber(ttl))
+  prolong(ticket, payload, tonumber(ttl))
   if kept then -- the place stayed while the name was offered
     leave(ticket, payload)
   end

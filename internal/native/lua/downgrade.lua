@@ -25,7 +25,7 @@ if odd then
 end
 local token = mine(ticket, payload)
 if token then
-  last(ticket, payload, tonumber(ARGV[3]))
+  prolong(ticket, payload, tonumber(ARGV[3]))
 else
   token = mine(ARGV[5], ARGV[6])
   if not token then

@@ -152,8 +152,8 @@ local function lapsing(ticket, payload, ttl)
   end
 end
 
--- last lets a hold that is there last for so many ms from now, and the set no shorter.
-local function last(ticket, payload, ttl)
+-- prolong lets a hold that is there last for so many ms from now, and the set no shorter.
+local function prolong(ticket, payload, ttl)
   if alone then
     redis.call('PEXPIRE', state, ttl)
     return
