@@ -14,7 +14,7 @@ import (
 // A hold is broken as it is handed over. Whatever comes first, or is lost, of the message of the
 // grant, the message of the break and the answers: no two leases are trusted at a time, none
 // outlasts the claim, and the waiter that had not taken its hold up asks anew, behind the next.
-func TestBreakAsHandedOver(t *testing.T) {
+func TestBreakAtHandOverExcludes(t *testing.T) {
 	const late = 100 * time.Millisecond
 	type row struct {
 		grant, broken way           // what becomes of messages at the grant, and at the break
@@ -93,7 +93,7 @@ func TestBreakAsHandedOver(t *testing.T) {
 // A hold is broken after the server granted it, and before its process knows. The answer that
 // grants it comes after the message of the break, or there is no such message, or the answer is
 // lost as well.
-func TestBreakBeforeAnswer(t *testing.T) {
+func TestBreakBeforeAnswerIsTold(t *testing.T) {
 	type row struct {
 		listens, lost bool
 		most          time.Duration // until the lease is lost
@@ -147,7 +147,7 @@ func TestBreakBeforeAnswer(t *testing.T) {
 }
 
 // The offer to a kept place is broken: the wait there ends, and so does what is left of the hold.
-func TestBreakOfOfferToKeptPlace(t *testing.T) {
+func TestBreakOfOfferEndsKeptPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
 		lease := a.lock(engine.Options{})

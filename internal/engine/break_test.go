@@ -114,7 +114,7 @@ func TestBreakLetsNextInAfterRelease(t *testing.T) {
 }
 
 // A message proves nothing: the server is asked, and the lease lives.
-func TestBreakForgedMessage(t *testing.T) {
+func TestBreakForgedIsNotBelieved(t *testing.T) {
 	for _, fixed := range []bool{false, true} {
 		bubble(t, func(t *testing.T, server *memory.Server) {
 			a := newHost(t, server)
@@ -165,29 +165,5 @@ func TestBreakReachesOwnClient(t *testing.T) {
 			t.Errorf("told after %v", told)
 		}
 		_ = lease.Release()
-	})
-}
-
-// Waiters of the same process do not get a broken hold. They ask anew, and are in after the
-// release, in their order.
-func TestBreakOfPoolsHoldIsNotPassedOn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, op := newHost(t, server), newHost(t, server)
-		first := a.startLock(t.Context(), engine.Options{})
-		lease := first.await()
-		second, third := a.startLock(t.Context(), engine.Options{}), a.startLock(t.Context(), engine.Options{})
-		op.breakHold(protocol.Mutex, lease.Token(), false)
-		awaitBreak(t, lease)
-		sleep(time.Second)
-		if !second.isWaiting() || !third.isWaiting() {
-			t.Fatal("a waiter got the broken hold")
-		}
-		a.releaseBroken(lease)
-		next := second.await()
-		if next.Token() <= lease.Token() {
-			t.Errorf("token %d after %d", next.Token(), lease.Token())
-		}
-		a.release(next)
-		a.release(third.await())
 	})
 }

@@ -310,7 +310,7 @@ func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 }
 
 // A group that waits holds the names before, under no context. They are evidence.
-func TestDeadlockOfAGroup(t *testing.T) {
+func TestDeadlockOfAGroupIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second, DeadlockCheck: true}

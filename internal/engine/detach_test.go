@@ -110,7 +110,7 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 }
 
 // No answer changes nothing: the ticket is good for another try.
-func TestAttachWithoutAnswer(t *testing.T) {
+func TestAttachWithoutAnswerLeavesTicket(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		d := a.detach(a.lock(engine.Options{}))
@@ -157,7 +157,7 @@ func TestDetachPromotesTheNextWaiter(t *testing.T) {
 	})
 }
 
-func TestDetachAndAttachRefused(t *testing.T) {
+func TestDetachRefusedLeavesLease(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
 		lease := a.lock(engine.Options{})
@@ -207,7 +207,7 @@ func TestDetachAndAttachRefused(t *testing.T) {
 }
 
 // A ticket whose max hold is over is not renewed.
-func TestAttachAfterMaxHold(t *testing.T) {
+func TestAttachAfterMaxHoldIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const most = 10 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
@@ -238,7 +238,7 @@ func (h *host) try(l *engine.Lock) *engine.Lease {
 }
 
 // Close while an Attach is under way: nothing is attached, and the hold is left alone.
-func TestAttachClosedMeanwhile(t *testing.T) {
+func TestAttachClosedMeanwhileLeavesHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
 		d := a.detach(a.lock(engine.Options{}))
@@ -288,7 +288,7 @@ func TestAttachedHoldIsNotPassedOn(t *testing.T) {
 
 // Readers that share a hold keep it. A reader alone may leave with it, and later readers of the
 // process do not join it.
-func TestDetachReaders(t *testing.T) {
+func TestDetachedReaderIsNotJoined(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		one, err := a.rw(true).Acquire(t.Context())
@@ -348,7 +348,7 @@ func TestDetachWaitsForALateAsk(t *testing.T) {
 
 // A hold without renewal that was prolonged all the same takes the longer time along, from process
 // to process.
-func TestDetachFixedProlonged(t *testing.T) {
+func TestDetachedFixedHoldKeepsItsEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const ttl, drift = 30 * time.Second, time.Second
 		a, b := newHost(t, server), newHost(t, server)

@@ -14,7 +14,7 @@ import (
 )
 
 // A group leaves as a whole, or stays as a whole.
-func TestDetachGroup(t *testing.T) {
+func TestGroupDetachesAsAWhole(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		options := engine.Options{TTL: 15 * time.Second}
@@ -70,7 +70,7 @@ func TestDetachGroup(t *testing.T) {
 
 // An observer that is slow with the end of one part of a group delays no goroutine that waits for
 // another part.
-func TestDetachGroupSlowObserver(t *testing.T) {
+func TestGroupDetachSlowObserverDelaysNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		other := newHost(t, server)
 		e := engine.New(server.Connect("test"), engine.Config{

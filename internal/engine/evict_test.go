@@ -146,7 +146,7 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 }
 
 // A waiter whose first answer is late, or was lost, is evicted as well.
-func TestEvictBeforeAnswer(t *testing.T) {
+func TestEvictBeforeAnswerEndsWait(t *testing.T) {
 	for _, w := range []way{{back: 100 * time.Millisecond}, {noAnswers: true}} {
 		bubble(t, func(t *testing.T, server *memory.Server) {
 			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
@@ -165,7 +165,7 @@ func TestEvictBeforeAnswer(t *testing.T) {
 }
 
 // The end of ctx at the moment of the eviction leaves no goroutine of the pool without a leader.
-func TestEvictAsContextEnds(t *testing.T) {
+func TestEvictAsContextEndsReachesNextLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
 		lease := a.lock(engine.Options{})

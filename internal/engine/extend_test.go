@@ -150,7 +150,7 @@ func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
 
 // A context that was over before sends nothing. A context that ends meanwhile leaves trust as it
 // was, and is no failure of the server.
-func TestLeaseExtendContextOver(t *testing.T) {
+func TestLeaseExtendContextOverChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
 		lease := a.lock(fixed)
@@ -181,7 +181,7 @@ func TestLeaseExtendContextOver(t *testing.T) {
 
 // The request of a caller that has left keeps its place: a release, a downgrade and the next Extend
 // wait for its answer. The answer does not prolong trust, as its caller was told that none came.
-func TestLeaseExtendLeftByItsCaller(t *testing.T) {
+func TestLeaseExtendLeftByCallerKeepsItsTurn(t *testing.T) {
 	spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
 	type row struct {
 		op   string
@@ -259,7 +259,7 @@ func TestLeaseExtendsFollowOneAnother(t *testing.T) {
 
 // Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
 // mode that it has.
-func TestLeaseExtendBesideDowngrade(t *testing.T) {
+func TestLeaseExtendBesideDowngradeTakesTurns(t *testing.T) {
 	bubbles(t, map[string]bool{"after": true, "before": false},
 		func(t *testing.T, server *memory.Server, downgradeFirst bool) {
 			a := newHost(t, server)

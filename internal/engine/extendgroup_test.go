@@ -47,7 +47,7 @@ func TestGroupExtendIsOneRequest(t *testing.T) {
 
 // If only some names are answered, the others end first, and the group with them. The error names
 // them.
-func TestGroupExtendPartlyAnswered(t *testing.T) {
+func TestGroupExtendPartlyAnsweredNamesTheRest(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
 		lease := a.lockAll(t.Context(), fixed, "a", "b", "c")
@@ -71,7 +71,7 @@ func TestGroupExtendPartlyAnswered(t *testing.T) {
 }
 
 // Two groups that share holds do not wait for each other for ever.
-func TestGroupExtendOfSharedHolds(t *testing.T) {
+func TestGroupExtendOfSharedHoldsReturns(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
 		one := a.lockAll(t.Context(), fixed, "a", "b", "c")

@@ -59,7 +59,7 @@ func (h *host) checkGone(place engine.Detached) {
 
 // A place lives for its time after the last ask, not less and not more. Then the ticket does not
 // join again, and nothing is taken, although the name is free.
-func TestPlaceLife(t *testing.T) {
+func TestPlaceEndsWithItsLife(t *testing.T) {
 	for keep, test := range map[time.Duration]struct{ alive, dead time.Duration }{
 		time.Second:      {900 * time.Millisecond, 1001 * time.Millisecond},
 		time.Minute:      {59 * time.Second, 61 * time.Second},
@@ -203,7 +203,7 @@ func TestPlaceProcessGoneWhileItWaits(t *testing.T) {
 }
 
 // Without permission to listen, a wait gets in by asking.
-func TestPlaceWithoutMessages(t *testing.T) {
+func TestPlaceWithoutMessagesGetsInByAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		lease := a.lock(engine.Options{})
@@ -259,7 +259,7 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 }
 
 // The server is away for a while during a wait: the place is kept, and the wait goes on.
-func TestPlaceServerAwayForAWhile(t *testing.T) {
+func TestPlaceServerAwayIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
 		lease := a.lock(engine.Options{})

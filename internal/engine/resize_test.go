@@ -83,7 +83,7 @@ func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
 }
 
 // A leader fails for a reason of its own. The next one knows what the process has learned so far.
-func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
+func TestSemaphoreResizedNextLeaderKnows(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		lease := a.try(a.semaphore(2).Weigh(2))
@@ -119,7 +119,7 @@ func TestSemaphoreResizedAfterLeaderFailed(t *testing.T) {
 }
 
 // The server forgets a place that shows no life. Its waiter joins anew, and goes on waiting.
-func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
+func TestSemaphoreResizedLostPlaceJoinsAnew(t *testing.T) {
 	for name, change := range map[string]func(*engine.Options){"pooled": pooled, "strict": strict, "polling": polls} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
@@ -218,7 +218,7 @@ func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 }
 
 // A server that names the number that it refuses is not asked again and again.
-func TestSemaphoreRefusedWithItsOwnNumber(t *testing.T) {
+func TestSemaphoreRefusedWithItsOwnNumberEnds(t *testing.T) {
 	for name, change := range map[string]func(*engine.Options){"pooled": pooled, "strict": strict, "polling": polls} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
@@ -241,7 +241,7 @@ func TestSemaphoreRefusedWithItsOwnNumber(t *testing.T) {
 
 // A refusal because of the number is an answer. A wait that ends after it does not say that the
 // server was away.
-func TestSemaphoreResizedThenGivenUp(t *testing.T) {
+func TestSemaphoreResizedGiveUpSaysAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		a.try(a.semaphore(2).Weigh(2))
@@ -270,7 +270,7 @@ func TestSemaphoreResizedThenGivenUp(t *testing.T) {
 
 // No caller that has waited is refused because of the number, whatever others do meanwhile. The
 // permits that are taken are never more than there may be.
-func TestSemaphoreResizedAtRandom(t *testing.T) {
+func TestSemaphoreResizedAtRandomRefusesNoWaiter(t *testing.T) {
 	for name, features := range map[string]protocol.Features{"queue": {Queue: true, Tokens: true},
 		"no queue": {Tokens: true}} {
 		for seed := range uint64(10) {

@@ -26,7 +26,7 @@ func asleep(t *testing.T, at time.Time, slept time.Duration) time.Time {
 	return moved
 }
 
-func TestPast(t *testing.T) {
+func TestIsPastByEitherClock(t *testing.T) {
 	now := time.Now()
 	for name, test := range map[string]struct {
 		end  time.Time
@@ -48,7 +48,7 @@ func TestPast(t *testing.T) {
 
 // Trap 39: timers stand still while a machine sleeps. Afterwards each method of the lease tells the
 // truth, before anything else has noticed.
-func TestLeaseAfterSleep(t *testing.T) {
+func TestLeaseAfterSleepIsLost(t *testing.T) {
 	for name, ask := range map[string]func(t *testing.T, l *Lease){
 		"Err": func(t *testing.T, l *Lease) {
 			if err := l.Err(); !errors.Is(err, errOver) {

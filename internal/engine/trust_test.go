@@ -128,21 +128,6 @@ func TestLeaseSlowRenewalTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// A lease without renewal ends with its TTL, and sends nothing.
-func TestLeaseFixedIsNotRenewed(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		granted := time.Now()
-		lease := a.lock(engine.Options{Fixed: true})
-		if end := awaitLoss(t, lease, engine.Expired); end.Sub(granted) != 15*time.Second-margin(15*time.Second) {
-			t.Errorf("ended after %v", end.Sub(granted))
-		}
-		if n := len(a.requests(granted, "renew")); n > 0 {
-			t.Errorf("%d renewals", n)
-		}
-	})
-}
-
 // A max hold ends a lease one margin of the max hold early, although it is renewed. The next
 // contender gets in when the max hold is over.
 func TestLeaseMaxHoldEndsIt(t *testing.T) {
