@@ -14,9 +14,8 @@ func latch() []test {
 		{"from set to open", latchOpens, leaves},
 		{"states and what each allows", latchMatrix, leaves},
 		{"of none is open at once", latchNone, leaves},
-		{"wait before it is set", latchEarly, leaves},
 		{"wait of one that is open", latchLate, leaves},
-		{"many wait", latchMany, leaves},
+		{"many wait, before it is set", latchMany, leaves},
 		{"many count down", latchCounted, leaves},
 		{"set by many at once", latchSetOnce, leaves},
 		{"a wait given up", latchGivenUp, leaves},
@@ -119,14 +118,6 @@ func latchNone(e *env) {
 	e.checkCount(l, 0)
 	e.must(l.Set(e.ctx(), 1)) // the latch had opened
 	e.checkCount(l, 1)
-}
-
-func latchEarly(e *env) {
-	a, b := e.client(), e.client()
-	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
-	e.must(a.Latch(name).Set(e.ctx(), 1))
-	e.must(a.Latch(name).CountDown(e.ctx()))
-	e.must(w.awaitError())
 }
 
 func latchLate(e *env) {

@@ -13,7 +13,6 @@ func reentry() []test {
 	return []test{
 		{"under a lease's context", reenter, 0},
 		{"the outer entry may go first", reenterOuterFirst, 0},
-		{"through other names", reenterThroughOthers, 0},
 		{"after the release is a new contender", reenterReleased, 0},
 		{"after the release of its own entry is a new contender", reenterReleasedEntry, 0},
 		{"after the hold went to another goroutine is a new contender", reenterPassed, 0},
@@ -74,17 +73,6 @@ func reenterOuterFirst(e *env) {
 	e.busyError(b.Mutex(name))
 	e.release(again)
 	e.checkFree(b.Mutex(name))
-}
-
-func reenterThroughOthers(e *env) {
-	c := e.client()
-	one := e.lock(c.Mutex("one"))
-	two := e.lockUnder(leased.Context(one), c.Mutex("two"))
-	again := e.lockUnder(context.WithValue(leased.Context(two), contextKey{}, 1), c.Mutex("one"))
-	if again.Token() != one.Token() || again.Owner() != one.Owner() {
-		e.Errorf("it did not enter: token %d after %d", again.Token(), one.Token())
-	}
-	e.release(again, two, one)
 }
 
 // A context does not keep an entry that was given back. Goroutines may still have that context.

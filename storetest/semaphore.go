@@ -18,7 +18,6 @@ func semaphore() []test {
 		{"never more than there are", neverMore, 0},
 		{"a try tells who holds", semaphoreHeld, 0},
 		{"another number of permits", mismatch, 0},
-		{"resizing what is not in use", resizeUnused, 0},
 		{"first come, first served between goroutines", semaphoreOrder, 0},
 		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
@@ -84,6 +83,15 @@ func neverMore(e *env) {
 	all.Wait()
 }
 
+// A Resize of what is not in use changes nothing: the first caller decides, up to the most there
+// can be.
+func mostPermits(e *env) {
+	c := e.client()
+	e.must(e.resize(c.Semaphore(name, 3), 5))
+	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true)))
+	e.release(e.take(acquire(c.Semaphore(name, 1<<31), 1<<31, true)))
+}
+
 func semaphoreHeld(e *env) {
 	a, b := e.client(label("A")), e.client()
 	one, two := e.take(acquire(a.Semaphore(name, 3), 1, false)), e.take(acquire(a.Semaphore(name, 3), 1, false))
@@ -120,14 +128,6 @@ func mismatch(e *env) {
 	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true))) // nothing was changed
 	e.release(lease)
 	e.release(e.take(acquire(b.Semaphore(name, 4), 4, true)))
-}
-
-func resizeUnused(e *env) {
-	c := e.client()
-	if err := e.resize(c.Semaphore(name, 3), 5); err != nil {
-		e.Errorf("Resize: %v", err)
-	}
-	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true))) // the first caller decides
 }
 
 // A Resize is not forgotten when the last hold ends by itself, as long as a waiter is there.
@@ -193,9 +193,4 @@ func semaphoreDo(e *env) {
 	})
 	e.checkIs(err, failed)
 	e.release(e.take(acquire(b.Semaphore(name, 2), 2, true)))
-}
-
-func mostPermits(e *env) {
-	c := e.client()
-	e.release(e.take(acquire(c.Semaphore(name, 1<<31), 1<<31, true)))
 }
