@@ -213,11 +213,11 @@ func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
 func TestKeptPlaceLifeIsOver(t *testing.T) {
 	srv := redisserver.Start(t)
 	k := newKeeper(t, srv, "", same)
-	holder, other, kept := k.ticket(0), k.ticket(forever), k.ticket(time.Second)
+	holder, other, kept := k.ticket(0), k.ticket(forever), k.ticket(50*time.Millisecond)
 	k.joins(holder, protocol.Held)
 	k.joins(other, protocol.Queued) // it keeps the queue at the server
 	k.joins(kept, protocol.Queued)
-	<-time.After(time.Second + 10*time.Millisecond)
+	<-time.After(60 * time.Millisecond)
 	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
 	k.frees(holder)
 	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
