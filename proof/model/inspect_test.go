@@ -90,8 +90,8 @@ func queueOf(places []protocol.Place, certain bool) string {
 	return strings.Join(queue, ", ")
 }
 
-// Thousands of waiters on one name: all are told, page by page, and a page behind many costs as much as
-// the first one. So does a page among as many closed places, and none of them is skipped.
+// Thousands of waiters on one name: all are told, page by page, and a page behind many costs as
+// much as the first one. So does a page among as many closed places, and none of them is skipped.
 func TestInspectManyWaiters(t *testing.T) {
 	srv := redisserver.Start(t)
 	for name, keep := range map[string]time.Duration{"waiting": 0, "closed": forever} {
