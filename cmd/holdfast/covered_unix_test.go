@@ -238,8 +238,10 @@ func TestConnectionFlagsOfEveryCommand(t *testing.T) {
 			words := append(strings.Fields(cmd.CommandPath())[1:], strings.Fields(bad.flags)...)
 			words = append(words, strings.Fields(arguments[cmd.CommandPath()])...)
 			var out, errs strings.Builder
-			if code := run(t.Context(), words, strings.NewReader(""), &out, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), bad.want) {
-				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs.String(), cli.ExitUsage, bad.want)
+			if code := run(t.Context(), words, strings.NewReader(""), &out, &errs); code != cli.ExitUsage ||
+				!strings.Contains(errs.String(), bad.want) {
+				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs.String(),
+					cli.ExitUsage, bad.want)
 			}
 		}
 	})

@@ -23,7 +23,8 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	take := func(label, name string) (*holdfast.Client, *holdfast.Lease) {
-		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: label, TTL: 5 * time.Minute})
+		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{},
+			holdfast.Config{Label: label, TTL: 5 * time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

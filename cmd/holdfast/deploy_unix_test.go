@@ -284,7 +284,8 @@ func verifyUnits(t *testing.T, units map[string]string) {
 	out, err := exec.Command(verify, args...).CombinedOutput()
 	// It also reads the units that this machine has: only what it says of these counts.
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, dir) || slices.ContainsFunc(slices.Collect(maps.Keys(units)), func(name string) bool { return strings.Contains(line, name) }) {
+		if strings.Contains(line, dir) || slices.ContainsFunc(slices.Collect(maps.Keys(units)),
+			func(name string) bool { return strings.Contains(line, name) }) {
 			t.Error(strings.TrimSpace(line))
 		}
 	}

@@ -28,7 +28,8 @@ func markdown(t *testing.T, f func(page, text string)) {
 		if err != nil {
 			return err
 		}
-		if base := entry.Name(); entry.IsDir() && name != docsRoot && (base[0] == '.' || base[0] == '_' || base == "testdata" || base == "node_modules") {
+		if base := entry.Name(); entry.IsDir() && name != docsRoot &&
+			(base[0] == '.' || base[0] == '_' || base == "testdata" || base == "node_modules") {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(name) != ".md" || strings.HasSuffix(name, ".zh-CN.md") {
@@ -150,7 +151,8 @@ func TestDocsShellRuns(t *testing.T) {
 	left := map[string]bool{}
 	for _, block := range fenced(t, "", "sh") {
 		first, _, _ := strings.Cut(block.code, "\n")
-		if block.page != "docs/operations.md" && notRun[first] == "" && !strings.Contains(block.code, "go test ") && !strings.Contains(block.code, " test -v ") {
+		if block.page != "docs/operations.md" && notRun[first] == "" && !strings.Contains(block.code, "go test ") &&
+			!strings.Contains(block.code, " test -v ") {
 			left[block.page+": "+first] = true
 		}
 	}
@@ -160,8 +162,10 @@ func TestDocsShellRuns(t *testing.T) {
 		blocks  []string // by their first lines, in the order in which they run
 		masters int
 	}{
-		"a command under a lock": {"docs/command.md", []string{"sleep 20", "sleep 0"}, []string{"holdfast run -v nightly -- sleep 20"}, 1},
-		"a ticket":               {"docs/command.md", nil, []string{"holdfast acquire -w 10m --ttl 30m --ticket lock deploy"}, 1},
+		"a command under a lock": {"docs/command.md", []string{"sleep 20", "sleep 0"},
+			[]string{"holdfast run -v nightly -- sleep 20"}, 1},
+		"a ticket": {"docs/command.md", nil,
+			[]string{"holdfast acquire -w 10m --ttl 30m --ticket lock deploy"}, 1},
 		"a quorum": {"docs/quorum.md", []string{"./report.sh", "true"}, []string{
 			"holdfast quorum status --trust-new-nodes --redis quorum:redis://a,redis://b,redis://c",
 			"holdfast quorum status --redis redis://a --redis redis://b --redis redis://c",
@@ -171,7 +175,8 @@ func TestDocsShellRuns(t *testing.T) {
 			replace := page.replace
 			for i := range page.masters {
 				master := redisserver.Start(t)
-				replace = append(replace, "redis://"+string(rune('a'+i)), "redis://"+master.Addr(), "redis://redis.internal", "redis://"+master.Addr())
+				replace = append(replace, "redis://"+string(rune('a'+i)), "redis://"+master.Addr(), "redis://redis.internal",
+					"redis://"+master.Addr())
 			}
 			dir, environ := shellWith(t, replace[len(page.replace)+1])
 			for _, first := range page.blocks {

@@ -110,7 +110,8 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 		if !ok {
 			section = m.sections[short[0]]
 		}
-		if !m.commands[name] && !slices.ContainsFunc([]string{"bash", "zsh"}, func(shell string) bool { return m.commands[name+" "+shell] }) {
+		if !m.commands[name] && !slices.ContainsFunc([]string{"bash", "zsh"},
+			func(shell string) bool { return m.commands[name+" "+shell] }) {
 			t.Errorf("the table has no row for holdfast %s", name)
 		}
 		if flags[short[0]] == nil {
@@ -124,14 +125,16 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 			if !regexp.MustCompile("`--" + flag.Name + "[ `=\\[]").MatchString(section) {
 				t.Errorf("the section of holdfast %s does not have --%s", name, flag.Name)
 			}
-			if flag.Shorthand != "" && !strings.Contains(section, "`-"+flag.Shorthand+"`") && !strings.Contains(section, "`-"+flag.Shorthand+" ") {
+			if flag.Shorthand != "" && !strings.Contains(section, "`-"+flag.Shorthand+"`") &&
+				!strings.Contains(section, "`-"+flag.Shorthand+" ") {
 				t.Errorf("the section of holdfast %s does not have -%s", name, flag.Shorthand)
 			}
 		})
 	}
 	visit(root)
 	for name := range m.commands {
-		if cmd, rest, err := root.Find(strings.Fields(name)); err != nil || cmd == root || len(rest) > 0 && !slices.Contains(cmd.ValidArgs, rest[0]) && cmd.Name() != "help" {
+		if cmd, rest, err := root.Find(strings.Fields(name)); err != nil || cmd == root || len(rest) > 0 &&
+			!slices.Contains(cmd.ValidArgs, rest[0]) && cmd.Name() != "help" {
 			t.Errorf("the table has holdfast %s, which is no command", name)
 		}
 	}

@@ -26,7 +26,8 @@ func TestDoctor(t *testing.T) {
 	if code != cli.ExitEndangered || errs != "" {
 		t.Errorf("exit code %d, %q; want %d", code, errs, cli.ExitEndangered)
 	}
-	for _, text := range []string{"LEVEL", "persistence", "change: appendonly yes", "means: a restart forgets", " danger, "} {
+	for _, text := range []string{"LEVEL", "persistence", "change: appendonly yes", "means: a restart forgets",
+		" danger, "} {
 		if !strings.Contains(out, text) {
 			t.Errorf("no %q in:\n%s", text, out)
 		}
@@ -62,13 +63,15 @@ func TestDoctorExitCodes(t *testing.T) {
 		code int
 		text string
 	}{
-		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, cli.ExitNoServer, "no answer from a server at redis://" + gone.Addr()},
+		"away": {[]string{"--redis", "redis://" + gone.Addr()}, cli.ExitNoServer,
+			"no answer from a server at redis://" + gone.Addr()},
 		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, cli.ExitDenied, "refuses this client"},
-		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, cli.ExitNoServer, "cannot serve: ERR unknown command"},
-		"wrong output":   {[]string{"-o", "yaml"}, cli.ExitUsage, `--output "yaml": it must be one of table, json`},
-		"no TTL":         {[]string{"--ttl", "1ms"}, cli.ExitUsage, "--ttl 1ms: it must be 100ms to 24h"},
-		"no URL":         {[]string{"--redis", "localhost"}, cli.ExitUsage, "it is not a URL"},
-		"an argument":    {[]string{"x"}, cli.ExitUsage, "takes no arguments"},
+		"cannot serve": {[]string{"--redis", "redis://" + strange.Addr()}, cli.ExitNoServer,
+			"cannot serve: ERR unknown command"},
+		"wrong output": {[]string{"-o", "yaml"}, cli.ExitUsage, `--output "yaml": it must be one of table, json`},
+		"no TTL":       {[]string{"--ttl", "1ms"}, cli.ExitUsage, "--ttl 1ms: it must be 100ms to 24h"},
+		"no URL":       {[]string{"--redis", "localhost"}, cli.ExitUsage, "it is not a URL"},
+		"an argument":  {[]string{"x"}, cli.ExitUsage, "takes no arguments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := doctored(c.args...)

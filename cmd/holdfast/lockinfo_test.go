@@ -127,7 +127,8 @@ func facts(t *testing.T, client *holdfast.Client, made map[string]lockinfo.State
 			}
 		}
 	}
-	for where, got := range map[string][]lockinfo.Info{"ls -o json": listJSON(t), "ls -o jsonl": listLines(t), "watch": watchLines(t), "stream": stream(t, client)} {
+	for where, got := range map[string][]lockinfo.Info{"ls -o json": listJSON(t), "ls -o jsonl": listLines(t),
+		"watch": watchLines(t), "stream": stream(t, client)} {
 		told := maps.Clone(want)
 		if where == "watch" { // it tells who holds and who waits: not of kept places alone
 			maps.DeleteFunc(told, func(_ string, info lockinfo.Info) bool {
@@ -291,7 +292,8 @@ func TestFactsOfAQuorumHaveOneForm(t *testing.T) {
 		for _, mini := range masters {
 			stores = append(stores, storeAt(t, mini, nil))
 		}
-		made, err := holdfast.NewQuorum(stores, &holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond})
+		made, err := holdfast.NewQuorum(stores,
+			&holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond})
 		return closed(t, made, err)
 	}
 	operator := redis.NewClient(&redis.Options{Addr: masters[0].Addr()})

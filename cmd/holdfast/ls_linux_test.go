@@ -23,7 +23,8 @@ func TestLsStreams(t *testing.T) {
 		t.Skip("100,000 locks and a million keys: only with HOLDFAST_PROOF=1")
 	}
 	s := redisserver.Start(t)
-	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{MaxTTL: time.Hour, TTL: time.Hour})
+	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{},
+		holdfast.Config{MaxTTL: time.Hour, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +56,16 @@ func TestLsStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss // KiB
-		t.Logf("ls %s: %d lines in %v, %d MiB", strings.Join(args, " "), counted.lines, time.Since(began).Round(time.Millisecond), memory>>10)
+		t.Logf("ls %s: %d lines in %v, %d MiB", strings.Join(args, " "), counted.lines,
+			time.Since(began).Round(time.Millisecond), memory>>10)
 		return counted.lines, memory
 	}
 	populate(0, 1000)
 	_, few := ls("-o", "jsonl")
 	populate(1000, 100_000)
 	for range 10 {
-		if _, err := s.Do("EVAL", `for i = 1, 100000 do redis.call("SET", "other:" .. ARGV[1] .. ":" .. i, "x") end`, 0, time.Now().UnixNano()); err != nil {
+		if _, err := s.Do("EVAL", `for i = 1, 100000 do redis.call("SET", "other:" .. ARGV[1] .. ":" .. i, "x") end`, 0,
+			time.Now().UnixNano()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +74,8 @@ func TestLsStreams(t *testing.T) {
 		args  []string
 		lines int
 	}{
-		{[]string{"-o", "jsonl"}, 100_001}, {[]string{"-o", "json"}, 100_003}, {nil, 100_002}, {[]string{"--sort", "age"}, 1001},
+		{[]string{"-o", "jsonl"}, 100_001}, {[]string{"-o", "json"}, 100_003}, {nil, 100_002}, {[]string{"--sort", "age"},
+			1001},
 	} {
 		if _, err := s.Do("CONFIG", "RESETSTAT"); err != nil {
 			t.Fatal(err)

@@ -57,19 +57,23 @@ func TestRun(t *testing.T) {
 		"help":               {[]string{}, 0, "demo ", ""},
 		"version":            {[]string{"version"}, 0, "holdfast ", ""},
 		"version, as a flag": {[]string{"--version"}, 0, "holdfast ", ""},
-		"too large":          {[]string{"demo", "--rounds", "99999999999999999999"}, 64, "", `--rounds "99999999999999999999": there is no such`},
-		"version with more":  {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
-		"unknown command":    {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo or dev?`},
-		"nothing like it":    {[]string{"nope"}, 64, "", "unknown command \"nope\" (see holdfast --help)\n"},
-		"below a command":    {[]string{"latch", "foo"}, 64, "", "unknown command \"foo\" (see holdfast latch --help)\n"},
-		"help about it":      {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
-		"help about none":    {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
-		"no such port":       {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" must be 0 to 65535`},
-		"unknown flag":       {[]string{"demo", "--wrokers", "3"}, 64, "", "--wrokers"},
-		"not a number":       {[]string{"demo", "--rounds", "many"}, 64, "", `--rounds "many": it must be a whole number`},
-		"not a duration":     {[]string{"demo", "--ttl", "soon"}, 64, "", `--ttl "soon": it must be seconds or a duration, such as 5, 0.5 or 2m`},
-		"out of range":       {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
-		"worker by hand":     {[]string{"lottery-worker"}, 1, "", "by hand"},
+		"too large": {[]string{"demo", "--rounds", "99999999999999999999"}, 64, "",
+			`--rounds "99999999999999999999": there is no such`},
+		"version with more": {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
+		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo or dev?`},
+		"nothing like it":   {[]string{"nope"}, 64, "", "unknown command \"nope\" (see holdfast --help)\n"},
+		"below a command":   {[]string{"latch", "foo"}, 64, "", "unknown command \"foo\" (see holdfast latch --help)\n"},
+		"help about it":     {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
+		"help about none":   {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
+		"no such port": {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "",
+			`--addr "127.0.0.1:65536": port "65536" must be 0 to 65535`},
+		"unknown flag": {[]string{"demo", "--wrokers", "3"}, 64, "", "--wrokers"},
+		"not a number": {[]string{"demo", "--rounds", "many"}, 64, "", `--rounds "many": it must be a whole number`},
+		"not a duration": {[]string{"demo", "--ttl", "soon"}, 64, "",
+			`--ttl "soon": it must be seconds or a duration, such as 5, 0.5 or 2m`},
+		"out of range": {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "",
+			"--rounds 0: it must be 1 to 50\n--workers 99"},
+		"worker by hand": {[]string{"lottery-worker"}, 1, "", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -105,7 +109,8 @@ func TestDevAddressInUse(t *testing.T) {
 	defer taken.Close()
 	var errs bytes.Buffer
 	addr := taken.Addr().String()
-	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard, &errs); code != cli.ExitFailed {
+	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard,
+		&errs); code != cli.ExitFailed {
 		t.Errorf("exit code %d, want %d", code, cli.ExitFailed)
 	}
 	if !strings.Contains(errs.String(), "--addr "+addr) {

@@ -86,7 +86,8 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 func (r *runbook) client() *holdfast.Client {
 	r.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: r.server.Addr(), DialerRetries: 1})
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: r.ttl, ReleaseTimeout: time.Second, Observer: r.renewed, Label: "api@host1"})
+	client, err := holdfast.New(redisstore.New(rdb),
+		&holdfast.Config{TTL: r.ttl, ReleaseTimeout: time.Second, Observer: r.renewed, Label: "api@host1"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func (r *runbook) run(block string) string {
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	sh := exec.CommandContext(ctx, "sh", "-e", "-c", block)
-	sh.Env = append(os.Environ(), "PATH="+r.dir+string(os.PathListSeparator)+os.Getenv("PATH"), "REDIS_URL=redis://"+r.server.Addr())
+	sh.Env = append(os.Environ(), "PATH="+r.dir+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"REDIS_URL=redis://"+r.server.Addr())
 	out, err := sh.CombinedOutput()
 	if err != nil {
 		r.t.Errorf("%v: %s\n%s", err, block, out)
@@ -162,16 +164,20 @@ func block(t *testing.T, text string) string {
 // operations are the blocks that are read, each by a text that only it contains, and what it prints
 // of a lock that is held while another waits. The others have tests of their own.
 var operations = map[string][]string{
-	"holdfast inspect order:42":                    {"order:42", "held", "api@host1"},
-	"redis-cli TYPE":                               {"string\n", "\n1\n"},
-	"redis-cli GET 'holdfast":                      {"3mx:", operationsToken + "500:1:60000:", "/" + strconv.Itoa(os.Getpid()) + "/", "api@host1"},
+	"holdfast inspect order:42": {"order:42", "held", "api@host1"},
+	"redis-cli TYPE":            {"string\n", "\n1\n"},
+	"redis-cli GET 'holdfast": {"3mx:", operationsToken + "500:1:60000:",
+		"/" + strconv.Itoa(os.Getpid()) + "/", "api@host1"},
 	"ZRANGE 'holdfast:{order:42}' 0 -1 WITHSCORES": {"3mx:"},
-	"--scan --pattern":                             {"holdfast:{order:42}\n"},
-	"master_replid":                                {"uptime_in_seconds:", "run_id:", "role:master", "second_repl_offset:-1", "evicted_keys:0", "aof_enabled:0", "noeviction"},
-	"SLOWLOG":                                      {"cmdstat_evalsha:", "instantaneous_ops_per_sec:", "connected_clients:"},
-	"used_memory_human":                            {"used_memory_human:", "maxmemory_policy:noeviction", "evicted_keys:0"},
-	"--bigkeys":                                    {"OK\nOK\n", "order:42"},
-	"(loading|aof_enabled):'":                      {"loading:0", "aof_enabled:0"},
+	"--scan --pattern": {"holdfast:{order:42}\n"},
+	"master_replid": {"uptime_in_seconds:", "run_id:", "role:master",
+		"second_repl_offset:-1", "evicted_keys:0", "aof_enabled:0", "noeviction"},
+	"SLOWLOG": {"cmdstat_evalsha:", "instantaneous_ops_per_sec:",
+		"connected_clients:"},
+	"used_memory_human": {"used_memory_human:", "maxmemory_policy:noeviction",
+		"evicted_keys:0"},
+	"--bigkeys":               {"OK\nOK\n", "order:42"},
+	"(loading|aof_enabled):'": {"loading:0", "aof_enabled:0"},
 }
 
 func TestOperationsLook(t *testing.T) {
@@ -194,7 +200,8 @@ func TestOperationsLook(t *testing.T) {
 
 // Each block with redis-cli or holdfast is run by a test.
 func TestOperationsAreAllRun(t *testing.T) {
-	own := []string{"local head, channel", "or not the only one", "--token 1795486865300377\n", "--force", "appendfsync always", "SHUTDOWN"}
+	own := []string{"local head, channel", "or not the only one", "--token 1795486865300377\n", "--force",
+		"appendfsync always", "SHUTDOWN"}
 	for _, b := range blocks(t) {
 		n := 0
 		for text := range operations {
@@ -224,7 +231,8 @@ func TestOperationsBreak(t *testing.T) {
 			t.Parallel()
 			r := newRunbook(t, 15*time.Second, options...)
 			said := block(t, "local head, channel")
-			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") || r.lease.Check(t.Context()) != nil {
+			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") ||
+				r.lease.Check(t.Context()) != nil {
 				t.Fatalf("with another token: %s", out)
 			}
 			entered := r.wait()
@@ -235,12 +243,14 @@ func TestOperationsBreak(t *testing.T) {
 				t.Errorf("again: %s", out)
 			}
 			info, err := r.waiter.Inspect(t.Context(), "order:42")
-			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != lockinfo.StateBroken || info.Holds[0].By != "alice with redis-cli" {
+			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != lockinfo.StateBroken ||
+				info.Holds[0].By != "alice with redis-cli" {
 				t.Errorf("inspected: %+v, %v", info.Holds, err)
 			}
 			<-r.lease.Done()
 			var lost *holdfast.LostError
-			if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken || lost.By != "alice with redis-cli" {
+			if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken ||
+				lost.By != "alice with redis-cli" {
 				t.Errorf("the holder is told %v", err)
 			}
 			select {
@@ -314,7 +324,8 @@ func TestOperationsForce(t *testing.T) {
 			t.Parallel()
 			r := newRunbook(t, 6*time.Second, options...)
 			said := block(t, "or not the only one")
-			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") || r.lease.Check(t.Context()) != nil {
+			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") ||
+				r.lease.Check(t.Context()) != nil {
 				t.Fatalf("with another token: %s", out)
 			}
 			entered := r.wait()
@@ -341,7 +352,8 @@ func TestOperationsFull(t *testing.T) {
 	}
 	mutex := r.waiter.Mutex("order:43")
 	var failed *holdfast.StoreError
-	if _, err := mutex.TryLock(t.Context()); !errors.As(err, &failed) || failed.Kind != holdfast.StoreOutOfMemory || !strings.HasPrefix(failed.Err.Error(), "OOM") {
+	if _, err := mutex.TryLock(t.Context()); !errors.As(err, &failed) || failed.Kind != holdfast.StoreOutOfMemory ||
+		!strings.HasPrefix(failed.Err.Error(), "OOM") {
 		t.Errorf("a new lock: %v", err)
 	}
 	if err := r.lease.Check(t.Context()); err != nil {
@@ -381,7 +393,8 @@ func TestOperationsRestart(t *testing.T) {
 		t.Error("the server still answers")
 	}
 	again := redisserver.Start(t, "--dir", r.server.Dir(), "--appendonly", "yes")
-	if value, err := again.Do("GET", "holdfast:{order:42}"); err != nil || !strings.Contains(fmt.Sprint(value), strconv.FormatInt(r.lease.Token(), 10)) {
+	if value, err := again.Do("GET", "holdfast:{order:42}"); err != nil ||
+		!strings.Contains(fmt.Sprint(value), strconv.FormatInt(r.lease.Token(), 10)) {
 		t.Errorf("after the restart: %v, %v", value, err)
 	}
 }

@@ -47,13 +47,16 @@ func TestQuorumUsage(t *testing.T) {
 		want string
 	}{
 		"one server": {[]string{"quorum", "status"}, "names one server"},
-		"two":        {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"}, "2 masters: a quorum has 3"},
-		"long TTL":   {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x", "--", "true"}, "at most 5m"},
+		"two": {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"},
+			"2 masters: a quorum has 3"},
+		"long TTL": {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x", "--", "true"},
+			"at most 5m"},
 		"no command": {[]string{"quorum", "stats"}, `unknown command "stats"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if code := run(context.Background(), c.args, strings.NewReader(""), &out, &errs); code != 64 || !strings.Contains(errs.String(), c.want) {
+			if code := run(context.Background(), c.args, strings.NewReader(""), &out, &errs); code != 64 ||
+				!strings.Contains(errs.String(), c.want) {
 				t.Errorf("exit code %d, %s; want 64 and %q", code, &errs, c.want)
 			}
 		})
@@ -71,7 +74,8 @@ func TestSeeAQuorum(t *testing.T) {
 		urls = append(urls, "redis://"+master.Addr())
 	}
 	t.Setenv("REDIS_URL", server.Quorum(urls))
-	client, end, err := server.Client(server.Quorum(urls), server.TLS{}, holdfast.Config{Label: "web@a", TrustNewNodes: true})
+	client, end, err := server.Client(server.Quorum(urls), server.TLS{},
+		holdfast.Config{Label: "web@a", TrustNewNodes: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,8 @@ func TestSeeAQuorum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectRun(t, 0, []string{"inspect", "job"}, "node 1  yes     held: web@a, token ", "verdict: held, by 3 of 3 masters that count")
+	expectRun(t, 0, []string{"inspect", "job"}, "node 1  yes     held: web@a, token ",
+		"verdict: held, by 3 of 3 masters that count")
 	expectRun(t, 0, []string{"inspect", "-o", "json", "job"}, `"masters": [`, `"node": "node 3",`, `"counts": true`)
 	expectRun(t, 0, []string{"ls"}, "job   mutex  held   web@a")
 	masters[2].Kill()

@@ -45,7 +45,8 @@ func TestReleaseFileFitsTheCommand(t *testing.T) {
 	}
 	build := file.Builds[0]
 	want := []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"}
-	if build.Dir != "cmd/holdfast" || !slices.Equal(build.Targets, want) || !slices.Contains(build.Flags, "-trimpath") || !slices.Contains(build.Env, "CGO_ENABLED=0") {
+	if build.Dir != "cmd/holdfast" || !slices.Equal(build.Targets, want) || !slices.Contains(build.Flags, "-trimpath") ||
+		!slices.Contains(build.Env, "CGO_ENABLED=0") {
 		t.Errorf("the build is %+v", build)
 	}
 	if !file.Release.Disable || file.Casks[0].Upload == nil || !*file.Casks[0].Upload {
@@ -105,7 +106,8 @@ func TestReleasingPageNamesTheFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, made := range map[string]string{"dist/checksums.txt": ">checksums.txt", "dist/holdfast_${TAG#v}_image.tar": "dist/holdfast_${version#v}_image.tar"} {
+	for name, made := range map[string]string{"dist/checksums.txt": ">checksums.txt",
+		"dist/holdfast_${TAG#v}_image.tar": "dist/holdfast_${version#v}_image.tar"} {
 		if !strings.Contains(string(block[1]), name) || !strings.Contains(string(script), made) {
 			t.Errorf("the example must upload %s, and scripts/release make it", name)
 		}

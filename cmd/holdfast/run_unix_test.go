@@ -164,7 +164,8 @@ func TestRunServerStops(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost {
 				t.Errorf("exit code %d, want %d", code, cli.ExitLost)
 			}
-			if !strings.Contains(stderr.String(), "TERM to the command") || !strings.Contains(stderr.String(), "KILL to the command") {
+			if !strings.Contains(stderr.String(), "TERM to the command") ||
+				!strings.Contains(stderr.String(), "KILL to the command") {
 				t.Errorf("stderr %q", stderr)
 			}
 		})
@@ -203,7 +204,8 @@ func TestRunLeavesNothing(t *testing.T) {
 			if left := time.Until(end); left < test.least && measured() {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
-			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost || !strings.Contains(stderr.String(), "TERM to the command") {
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost ||
+				!strings.Contains(stderr.String(), "TERM to the command") {
 				t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitLost, stderr)
 			}
 		})
@@ -222,7 +224,8 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.read(t)
-	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
+	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`,
+		strconv.Itoa(s.Pid()))
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}

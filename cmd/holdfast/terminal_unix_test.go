@@ -40,7 +40,8 @@ func startSession(t *testing.T, s *redisserver.Server) *session {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(shell, "--norc", "--noprofile", "-i")
-	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "PS1=$ ", "TERM=dumb", "HISTFILE=", "INPUTRC=/dev/null", "LC_ALL=C", "PROMPT_COMMAND=",
+	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "PS1=$ ", "TERM=dumb", "HISTFILE=",
+		"INPUTRC=/dev/null", "LC_ALL=C", "PROMPT_COMMAND=",
 		"GORACE=atexit_sleep_ms=0",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 120})

@@ -18,7 +18,8 @@ func TestTLSHint(t *testing.T) {
 	plain := strconv.Itoa(s.Port())
 	for name, test := range map[string]struct{ url, want, not string }{
 		"TLS to a plain port": {"rediss://127.0.0.1:" + plain, "the server there speaks no TLS, and rediss:// is TLS", ""},
-		"plain to TLS":        {"redis://u:geheim@127.0.0.1:" + port, "the server there speaks TLS, and redis:// does not", "geheim"},
+		"plain to TLS": {"redis://u:geheim@127.0.0.1:" + port, "the server there speaks TLS, and redis:// does not",
+			"geheim"},
 		"no server":           {"redis://127.0.0.1:1", "connection refused", "TLS"},
 		"a wrong certificate": {"rediss://127.0.0.1:" + port, "certificate", "speaks"},
 	} {
@@ -26,7 +27,8 @@ func TestTLSHint(t *testing.T) {
 			cmd, stderr := program(t, nil, "run", "-n", "--redis", test.url, "job", "--", "true")
 			_ = cmd.Run()
 			text := stderr.String()
-			if code := cmd.ProcessState.ExitCode(); code != cli.ExitNoServer || !strings.Contains(text, test.want) || test.not != "" && strings.Contains(text, test.not) {
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitNoServer || !strings.Contains(text, test.want) ||
+				test.not != "" && strings.Contains(text, test.not) {
 				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, cli.ExitNoServer, test.want, test.not)
 			}
 		})

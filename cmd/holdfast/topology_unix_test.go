@@ -61,7 +61,8 @@ func TestRunAtManyServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url, kill := start(t)
 			for _, when := range []string{"at first", "after the master died"} {
-				cmd, stderr := program(t, nil, "run", "-w", "20", "n", "--", "sh", "-c", `echo "$HOLDFAST_REDIS" "$HOLDFAST_NAME" "${HOLDFAST_TOKEN:?}"; exit 7`)
+				cmd, stderr := program(t, nil, "run", "-w", "20", "n", "--", "sh", "-c",
+					`echo "$HOLDFAST_REDIS" "$HOLDFAST_NAME" "${HOLDFAST_TOKEN:?}"; exit 7`)
 				cmd.Env = append(cmd.Env, "REDIS_URL="+url)
 				var out bytes.Buffer
 				cmd.Stdout = &out

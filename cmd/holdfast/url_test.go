@@ -22,16 +22,20 @@ func TestURLIsNotShown(t *testing.T) {
 		args func(url string) []string
 		want string
 	}{
-		"run":    {func(url string) []string { return []string{"run", "-v", "--redis", url, "job", "--", "true"} }, "--redis or REDIS_URL: "},
-		"run, =": {func(url string) []string { return []string{"run", "--redis=" + url, "job", "--", "true"} }, "--redis or REDIS_URL: "},
+		"run": {func(url string) []string { return []string{"run", "-v", "--redis", url, "job", "--", "true"} },
+			"--redis or REDIS_URL: "},
+		"run, =": {func(url string) []string { return []string{"run", "--redis=" + url, "job", "--", "true"} },
+			"--redis or REDIS_URL: "},
 		"quorum": {func(url string) []string {
 			return []string{"run", "--redis", "quorum:redis://[::1]," + url + ",redis://[::2]", "job", "--", "true"}
 		}, "--redis or REDIS_URL: "},
-		"quorum first": {func(url string) []string { return []string{"quorum", "status", "--redis", "quorum:" + url} }, "--redis or REDIS_URL: master "},
+		"quorum first": {func(url string) []string { return []string{"quorum", "status", "--redis", "quorum:" + url} },
+			"--redis or REDIS_URL: master "},
 		"several": {func(url string) []string {
 			return []string{"quorum", "status", "--redis", url, "--redis", url, "--redis", "redis://[::1]"}
 		}, "--redis or REDIS_URL: master "},
-		"status":        {func(url string) []string { return []string{"quorum", "status", "--redis", url} }, "--redis or REDIS_URL names one"},
+		"status": {func(url string) []string { return []string{"quorum", "status", "--redis", url} },
+			"--redis or REDIS_URL names one"},
 		"demo":          {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
 		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} }, "--embedded"},
 	}
@@ -40,14 +44,16 @@ func TestURLIsNotShown(t *testing.T) {
 		args func(url string) []string
 		want string
 	}{
-		"name":         {func(url string) []string { return []string{"run", url, "job", "--", "true"} }, "more than one NAME"},
+		"name": {func(url string) []string { return []string{"run", url, "job", "--", "true"} },
+			"more than one NAME"},
 		"no --":        {func(url string) []string { return []string{"run", "--", url} }, "no NAME"},
 		"command":      {func(url string) []string { return []string{url} }, "unknown command"},
 		"argument":     {func(url string) []string { return []string{"demo", url} }, "takes no arguments"},
 		"another flag": {func(url string) []string { return []string{"run", "--ttl", url, "job", "--", "true"} }, "--ttl"},
 		"short flag":   {func(url string) []string { return []string{"run", "-w" + url, "job", "--", "true"} }, "--wait"},
-		"one hyphen":   {func(url string) []string { return []string{"run", "-redis=" + url, "job", "--", "true"} }, "unknown shorthand"},
-		"address":      {func(url string) []string { return []string{"dev", "--addr", url} }, "--addr"},
+		"one hyphen": {func(url string) []string { return []string{"run", "-redis=" + url, "job", "--", "true"} },
+			"unknown shorthand"},
+		"address": {func(url string) []string { return []string{"dev", "--addr", url} }, "--addr"},
 	}
 	check := func(name, raw string, args []string, want string) {
 		t.Run(name+" "+raw, func(t *testing.T) {
@@ -55,7 +61,8 @@ func TestURLIsNotShown(t *testing.T) {
 			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
 			output := out.String() + errs.String()
 			plain, _ := url.QueryUnescape(output)
-			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") || !strings.Contains(errs.String(), want) {
+			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") ||
+				!strings.Contains(errs.String(), want) {
 				t.Errorf("exit code %d, %q, want %q", code, output, want)
 			}
 		})

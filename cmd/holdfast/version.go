@@ -33,7 +33,8 @@ func versionLine() string {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(release, commit, info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(release, commit, info), runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // pseudoVersion is a version that Go made up for a commit without a tag. It ends with the commit,

@@ -49,9 +49,21 @@ var locks = map[string]func(*actor) (*lock, error){
 	"reader":    ownedLock(naive.NewReader),
 	"writer":    ownedLock(naive.NewWriter),
 
-	"holdfast":        holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.Mutex(lockName); return m.TryLock, m.Lock }),
-	"holdfast reader": holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.RWMutex(lockName); return m.TryRLock, m.RLock }),
-	"holdfast writer": holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.RWMutex(lockName); return m.TryLock, m.Lock }),
+	"holdfast": holdfastLock(func(c *holdfast.Client) (try,
+		wait acquire) {
+		m := c.Mutex(lockName)
+		return m.TryLock, m.Lock
+	}),
+	"holdfast reader": holdfastLock(func(c *holdfast.Client) (try,
+		wait acquire) {
+		m := c.RWMutex(lockName)
+		return m.TryRLock, m.RLock
+	}),
+	"holdfast writer": holdfastLock(func(c *holdfast.Client) (try,
+		wait acquire) {
+		m := c.RWMutex(lockName)
+		return m.TryLock, m.Lock
+	}),
 	"holdfast fixed": holdfastLock(func(c *holdfast.Client) (try, wait acquire) {
 		m := c.Mutex(lockName, holdfast.WithoutRenewal())
 		return m.TryLock, m.Lock
@@ -65,7 +77,8 @@ type tryLocker interface {
 }
 
 // ownedLock is a naive lock whose value is the name of its holder.
-func ownedLock[L tryLocker](open func(rdb *redis.Client, key, id string, ttl time.Duration) L) func(*actor) (*lock, error) {
+func ownedLock[L tryLocker](open func(rdb *redis.Client, key, id string, ttl time.Duration) L) func(*actor) (*lock,
+	error) {
 	return naiveLock(func(a *actor) tryLocker { return open(a.redis(0), lockName, a.role.Name, a.role.TTL) })
 }
 

@@ -73,7 +73,8 @@ func TestPageQuotesTheCode(t *testing.T) {
 		if want := "](../examples/steps/naive/" + steps[n].source + ")"; !strings.Contains(section.text, want) {
 			t.Errorf("step %d does not link %s", n+1, want)
 		}
-		if want := fmt.Sprintf("go run ./examples/steps %d`", n+1); !strings.Contains(strings.Join(strings.Fields(section.text), " "), want) {
+		if want := fmt.Sprintf("go run ./examples/steps %d`",
+			n+1); !strings.Contains(strings.Join(strings.Fields(section.text), " "), want) {
 			t.Errorf("step %d does not say %s", n+1, want)
 		}
 		links := link.FindAllStringSubmatch(section.text, -1)
@@ -109,7 +110,8 @@ func TestSteps(t *testing.T) {
 			}
 			section := sections[n-1]
 			for command := range strings.Lines(section.code(0)) {
-				if sent := maskNumbers(command) + " ->"; !strings.Contains(maskNumbers(out.String()), sent) && !strings.HasPrefix(command, "SUBSCRIBE") {
+				if sent := maskNumbers(command) + " ->"; !strings.Contains(maskNumbers(out.String()), sent) &&
+					!strings.HasPrefix(command, "SUBSCRIBE") {
 					t.Errorf("no process was seen to send %s", command)
 				}
 			}

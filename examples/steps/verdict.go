@@ -90,7 +90,8 @@ func apart(list []tenure, want ...string) verdict {
 	}
 	last := list[len(list)-1]
 	before := list[len(list)-2]
-	return verdictf(true, "never two inside; %s got in %s after %s stopped working", last.Name, formatTime(last.From.Sub(before.To)), before.Name)
+	return verdictf(true, "never two inside; %s got in %s after %s stopped working", last.Name,
+		formatTime(last.From.Sub(before.To)), before.Name)
 }
 
 func names(list []string) string {

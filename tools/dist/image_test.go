@@ -121,7 +121,8 @@ func (l *layout) root(m descriptor) string {
 		if err != nil {
 			l.Fatal(err)
 		}
-		if sum := sha256.Sum256(data); i >= len(config.RootFS.IDs) || config.RootFS.IDs[i] != "sha256:"+hex.EncodeToString(sum[:]) {
+		if sum := sha256.Sum256(data); i >= len(config.RootFS.IDs) ||
+			config.RootFS.IDs[i] != "sha256:"+hex.EncodeToString(sum[:]) {
 			l.Errorf("layer %d has another digest than the configuration says", i)
 		}
 		unpack(l.T, root, bytes.NewReader(data))

@@ -41,7 +41,8 @@ func TestRelease(t *testing.T) {
 	t.Run("sbom", check.sbom)
 	t.Run("image", check.image)
 	t.Run("nothing published", func(t *testing.T) {
-		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(string(tags), "v"+version) {
+		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(string(tags),
+			"v"+version) {
 			t.Errorf("there is a tag: %s", tags)
 		}
 		if changes := output(t, exec.Command("git", "-C", first, "status", "--porcelain")); len(changes) > 0 {
@@ -151,7 +152,8 @@ func (f *files) archives(t *testing.T) {
 			} else {
 				output(t, exec.Command("tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir))
 			}
-			for _, name := range []string{program, "LICENSE", "CHANGELOG.md", "command.md", "man/holdfast-run.1", "completions/holdfast.bash",
+			for _, name := range []string{program, "LICENSE", "CHANGELOG.md", "command.md", "man/holdfast-run.1",
+				"completions/holdfast.bash",
 				"completions/holdfast.zsh", "completions/holdfast.fish"} {
 				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 					t.Errorf("%s/%s has no %s: %v", system, arch, name, err)
@@ -185,8 +187,10 @@ func (f *files) deb(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	output(t, exec.Command("dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i", f.path("linux_"+runtime.GOARCH+".deb")))
-	status := string(output(t, exec.Command("dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "-W", "-f=${Status} ${Version}", "holdfast")))
+	output(t, exec.Command("dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i",
+		f.path("linux_"+runtime.GOARCH+".deb")))
+	status := string(output(t, exec.Command("dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "-W",
+		"-f=${Status} ${Version}", "holdfast")))
 	if status != "install ok installed "+version {
 		t.Errorf("dpkg says %q", status)
 	}
@@ -199,11 +203,13 @@ func (f *files) deb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) || !bytes.Contains(text, []byte("--on-lost")) {
+	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) ||
+		!bytes.Contains(text, []byte("--on-lost")) {
 		t.Errorf("the page of man: %v\n%s", err, text)
 	}
 	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast")))
-	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish", "doc/holdfast/copyright"} {
+	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish",
+		"doc/holdfast/copyright"} {
 		if len(read(t, filepath.Join(root, "usr/share", name))) == 0 {
 			t.Errorf("%s is empty", name)
 		}
@@ -213,14 +219,16 @@ func (f *files) deb(t *testing.T) {
 func (f *files) rpm(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		list := string(output(t, exec.Command("rpm", "-qlp", f.path("linux_"+arch+".rpm"))))
-		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz", "/usr/share/bash-completion/completions/holdfast",
+		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz",
+			"/usr/share/bash-completion/completions/holdfast",
 			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish"} {
 			if !slices.Contains(strings.Fields(list), name) {
 				t.Errorf("%s has no %s:\n%s", arch, name, list)
 			}
 		}
 	}
-	about := string(output(t, exec.Command("rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE}", f.path("linux_amd64.rpm"))))
+	about := string(output(t, exec.Command("rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE}",
+		f.path("linux_amd64.rpm"))))
 	if about != "holdfast "+version+" Apache-2.0" {
 		t.Errorf("rpm says %q", about)
 	}
@@ -241,7 +249,8 @@ func (f *files) cask(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{`binary "holdfast"`, `manpage "man/holdfast-run.1"`, `bash_completion "completions/holdfast.bash"`} {
+	for _, want := range []string{`binary "holdfast"`, `manpage "man/holdfast-run.1"`,
+		`bash_completion "completions/holdfast.bash"`} {
 		if !strings.Contains(cask, want) {
 			t.Errorf("the cask has no %s", want)
 		}
@@ -270,7 +279,8 @@ func (f *files) sbom(t *testing.T) {
 	}
 	dir := t.TempDir()
 	output(t, exec.Command("tar", "-xzf", f.path("linux_"+runtime.GOARCH+".tar.gz"), "-C", dir, "holdfast"))
-	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(v\S+)\t`).FindAllStringSubmatch(string(output(t, exec.Command("go", "version", "-m", filepath.Join(dir, "holdfast")))), -1)
+	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(v\S+)\t`).FindAllStringSubmatch(string(output(t,
+		exec.Command("go", "version", "-m", filepath.Join(dir, "holdfast")))), -1)
 	for _, m := range modules {
 		if has[m[1]] != m[2] {
 			t.Errorf("%s %s: the SBOM has version %q", m[1], m[2], has[m[1]])

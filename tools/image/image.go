@@ -61,7 +61,10 @@ func (b build) image(architecture, path string) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(content)),
+				nil
+		},
 			tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err

@@ -80,8 +80,9 @@ func (b build) write(out, date string, programs []string) (err error) {
 	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
 
 	// Programs that load a layout look for one index, under its name.
-	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index,
-		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": b.version}}})
+	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: index,
+			Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": b.version}}})
 	if _, err := layout.Write(dir, named); err != nil {
 		return err
 	}

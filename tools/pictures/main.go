@@ -30,7 +30,8 @@ func run(ctx context.Context, into string) error {
 		return err
 	}
 	defer os.RemoveAll(bin)
-	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, "holdfast"), "github.com/holdfast-go/holdfast/cmd/holdfast")
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, "holdfast"),
+		"github.com/holdfast-go/holdfast/cmd/holdfast")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return err

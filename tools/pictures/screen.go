@@ -137,11 +137,13 @@ func drawScreen(title, screen string) (string, error) {
 	var svg strings.Builder
 	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(&svg, "  <title>%s</title>\n  <style>%s  </style>\n", escaped(title), styleSheet)
-	fmt.Fprintf(&svg, `  <rect x="0.5" y="0.5" width="%.0f" height="%d" rx="8" fill="#161b22" stroke="#484f58"/>`+"\n", width-1, height-1)
+	fmt.Fprintf(&svg, `  <rect x="0.5" y="0.5" width="%.0f" height="%d" rx="8" fill="#161b22" stroke="#484f58"/>`+"\n",
+		width-1, height-1)
 	for i, color := range []string{"#f85149", "#d29922", "#3fb950"} {
 		fmt.Fprintf(&svg, `  <circle cx="%d" cy="17" r="5.5" fill="%s"/>`+"\n", 20+i*18, color)
 	}
-	fmt.Fprintf(&svg, `  <text class="faint" x="%.0f" y="21.5" text-anchor="middle">%s</text>`+"\n", width/2, escaped(title))
+	fmt.Fprintf(&svg, `  <text class="faint" x="%.0f" y="21.5" text-anchor="middle">%s</text>`+"\n", width/2,
+		escaped(title))
 	fmt.Fprintf(&svg, "%s</svg>\n", body.String())
 	return svg.String(), nil
 }
@@ -150,7 +152,8 @@ func drawScreen(title, screen string) (string, error) {
 // columns stand below each other in any font. Blocks are rectangles: fonts draw them with gaps.
 func drawSpan(to *strings.Builder, r span, y int) {
 	if r.swaps {
-		fmt.Fprintf(to, `  <rect class="swapped" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", x(r.column), y, float64(utf8.RuneCountInString(r.text))*charWidth, lineHeight)
+		fmt.Fprintf(to, `  <rect class="swapped" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", x(r.column), y,
+			float64(utf8.RuneCountInString(r.text))*charWidth, lineHeight)
 	}
 	for _, part := range regexp.MustCompile(`█+|░+|[^█░]+`).FindAllString(r.text, -1) {
 		n := utf8.RuneCountInString(part)
@@ -158,9 +161,11 @@ func drawSpan(to *strings.Builder, r span, y int) {
 		r.column += n
 		switch shown := strings.TrimRight(part, " "); {
 		case strings.HasPrefix(part, "█"):
-			fmt.Fprintf(to, `  <rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", r.class(), x(column), y+3, float64(n)*charWidth, lineHeight-6)
+			fmt.Fprintf(to, `  <rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", r.class(), x(column), y+3,
+				float64(n)*charWidth, lineHeight-6)
 		case strings.HasPrefix(part, "░"):
-			fmt.Fprintf(to, `  <rect fill="#30363d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", x(column), y+3, float64(n)*charWidth, lineHeight-6)
+			fmt.Fprintf(to, `  <rect fill="#30363d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", x(column), y+3,
+				float64(n)*charWidth, lineHeight-6)
 		case shown != "":
 			lead := utf8.RuneCountInString(shown) - utf8.RuneCountInString(strings.TrimLeft(shown, " "))
 			text := strings.TrimLeft(shown, " ")

@@ -19,9 +19,11 @@ type terminal struct {
 
 // openTerminal starts a terminal on which holdfast is the program in bin, and asks a server.
 func openTerminal(ctx context.Context, bin string, columns, rows int, url string) (*terminal, error) {
-	x := &terminal{socket: filepath.Join(bin, "s"), env: append(os.Environ(), "REDIS_URL="+url, "LC_ALL=C.UTF-8", "TERM=screen-256color",
-		"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
-	_, err := x.do(ctx, "-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "sh")
+	x := &terminal{socket: filepath.Join(bin, "s"),
+		env: append(os.Environ(), "REDIS_URL="+url, "LC_ALL=C.UTF-8", "TERM=screen-256color",
+			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
+	_, err := x.do(ctx, "-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y",
+		strconv.Itoa(rows), "sh")
 	if err == nil {
 		_, err = x.do(ctx, "set", "-g", "status", "off")
 	}

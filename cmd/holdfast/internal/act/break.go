@@ -54,7 +54,8 @@ func (b *Break) Run(ctx context.Context) error {
 		if b.Token == 0 {
 			return cli.Usagef("no --token: without a terminal nobody can be asked which hold of %q to break (inspect shows the tokens)", b.Name)
 		}
-		return cli.Usagef("--force: without a terminal nobody can be asked, and --yes %q must say that two may hold then", b.Name)
+		return cli.Usagef("--force: without a terminal nobody can be asked, and --yes %q must say that two may hold then",
+			b.Name)
 	}
 	client, end, err := b.NewClient(holdfast.Config{Label: cli.Operator()})
 	if err != nil {
@@ -73,7 +74,8 @@ func (b *Break) Run(ctx context.Context) error {
 	}
 	switch err := call(ctx, b.Name, hold.Token); {
 	case errors.Is(err, holdfast.ErrNotHeld):
-		return cli.Exitf(cli.ExitFailed, "nothing was broken: %q has no hold with the token %d (any more)", b.Name, hold.Token)
+		return cli.Exitf(cli.ExitFailed, "nothing was broken: %q has no hold with the token %d (any more)", b.Name,
+			hold.Token)
 	case err != nil:
 		return b.Failure(err)
 	}

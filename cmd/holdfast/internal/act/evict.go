@@ -29,7 +29,8 @@ type Evict struct {
 func (e *Evict) Validate() error {
 	var c cli.Checklist
 	cli.CheckName(&c, e.Name)
-	c.Check(waiterForm.MatchString(e.Waiter), "WAITER %q: it must be one that inspect shows, of 16 characters a-z and 2-7", e.Waiter)
+	c.Check(waiterForm.MatchString(e.Waiter),
+		"WAITER %q: it must be one that inspect shows, of 16 characters a-z and 2-7", e.Waiter)
 	c.Check(!e.IsQuorum(), "a quorum has no queue: its waiters ask each for itself")
 	e.Connection.Check(&c)
 	return c.Err()

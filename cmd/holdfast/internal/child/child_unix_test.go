@@ -18,7 +18,8 @@ func start(t *testing.T, script string) (*Child, *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	c, err := Start(Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(), Files: []*os.File{nil, w, nil}})
+	c, err := Start(Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(),
+		Files: []*os.File{nil, w, nil}})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ func OneName(name *string) cobra.PositionalArgs {
 func OnePattern(pattern *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return Usagef("%s takes one PATTERN, got %s; quote it, so that the shell leaves it alone", cmd.CommandPath(), CountArgs(args))
+			return Usagef("%s takes one PATTERN, got %s; quote it, so that the shell leaves it alone", cmd.CommandPath(),
+				CountArgs(args))
 		}
 		if len(args) == 1 {
 			*pattern = args[0]

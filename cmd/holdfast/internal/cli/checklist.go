@@ -41,5 +41,6 @@ func CheckName(list *Checklist, name string) {
 // CheckTTL notes what is wrong with --ttl.
 func CheckTTL(list *Checklist, c *Connection, ttl time.Duration) {
 	list.Check(ttl >= LeastTTL && ttl <= MostTTL, "--ttl %v: it must be %v to %v", ttl, LeastTTL, MostTTL)
-	list.Check(!c.IsQuorum() || ttl <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", ttl, server.QuorumTTL)
+	list.Check(!c.IsQuorum() || ttl <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", ttl,
+		server.QuorumTTL)
 }

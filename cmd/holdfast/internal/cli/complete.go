@@ -67,7 +67,8 @@ func CompleteWaiters(c *Connection) cobra.CompletionFunc {
 
 // collectCompletions collects what find adds in time. It does not wait for the end of a client
 // whose server is silent: the program ends anyway.
-func collectCompletions(c *Connection, find func(ctx context.Context, client *holdfast.Client, add func(string) bool)) []string {
+func collectCompletions(c *Connection, find func(ctx context.Context, client *holdfast.Client,
+	add func(string) bool)) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	client, _, err := server.Client(c.Redis, c.TLS, holdfast.Config{Prefix: c.Prefix})

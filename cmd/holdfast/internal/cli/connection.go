@@ -30,11 +30,14 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	c.Redis = DefaultURL
-	flags.Var(&urls{to: &c.Redis}, "redis", "`URL` of the server, or once for each master of a quorum (see: holdfast help urls); default: the variable REDIS_URL")
-	flags.StringVar(&c.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign that of the server")
+	flags.Var(&urls{to: &c.Redis}, "redis",
+		"`URL` of the server, or once for each master of a quorum (see: holdfast help urls); default: the variable REDIS_URL")
+	flags.StringVar(&c.TLS.CA, "tls-ca", "",
+		"`FILE` with the certificates of the authorities that may sign that of the server")
 	flags.StringVar(&c.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
 	flags.StringVar(&c.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
-	flags.StringVar(&c.Prefix, "prefix", "holdfast", "prefix of all keys and channels; locks with different prefixes are independent")
+	flags.StringVar(&c.Prefix, "prefix", "holdfast",
+		"prefix of all keys and channels; locks with different prefixes are independent")
 	if url := os.Getenv("REDIS_URL"); url != "" { // after the flag, whose help would show it
 		c.Redis = url
 	}
@@ -42,7 +45,8 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 
 // Check notes what is wrong with the flags. It sends nothing and shows no password.
 func (c *Connection) Check(list *Checklist) {
-	list.Check(len(c.Prefix) <= MaxText && !strings.ContainsAny(c.Prefix, "{}"), "--prefix %q: it must have at most %d bytes, without { and }", c.Prefix, MaxText)
+	list.Check(len(c.Prefix) <= MaxText && !strings.ContainsAny(c.Prefix, "{}"),
+		"--prefix %q: it must have at most %d bytes, without { and }", c.Prefix, MaxText)
 	err := server.Check(c.Redis, c.TLS)
 	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
 }
@@ -82,7 +86,8 @@ func (c *Connection) Failure(err error) error {
 		return Exitf(ExitDenied, "the server at %s refuses this client: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)
 	case failed.Kind == holdfast.StoreDenied:
 		return Exitf(ExitDenied, "the server at %s refuses this client: %w", at, failed.Err)
-	case slices.Contains([]holdfast.StoreKind{holdfast.StoreUnreachable, holdfast.StoreNoAnswer, holdfast.StoreNotSent}, failed.Kind):
+	case slices.Contains([]holdfast.StoreKind{holdfast.StoreUnreachable, holdfast.StoreNoAnswer, holdfast.StoreNotSent},
+		failed.Kind):
 		if hint := TLSHint(context.Background(), c.Redis); hint != "" {
 			return Exitf(ExitNoServer, "no answer from %s: %s", at, hint)
 		}

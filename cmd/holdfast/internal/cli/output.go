@@ -37,7 +37,8 @@ func (o *Output) AddFlags(cmd *cobra.Command, formats ...string) {
 
 // Check notes a format that is none of those that the command has.
 func (o *Output) Check(list *Checklist, formats ...string) {
-	list.Check(slices.Contains(formats, o.Format), "--output %q: it must be one of %s", o.Format, strings.Join(formats, ", "))
+	list.Check(slices.Contains(formats, o.Format), "--output %q: it must be one of %s", o.Format,
+		strings.Join(formats, ", "))
 }
 
 // Page is as wide as the terminal, and in colors if that may have them.

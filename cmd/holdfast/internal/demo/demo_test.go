@@ -45,17 +45,24 @@ func TestLotteryJudgesReports(t *testing.T) {
 		draws               int
 		wantBroken, wantEnd string
 	}{
-		"one after the other":   {[]report{entryReport(1, 1), exitReport(1, 1, 7), entryReport(2, 2), exitReport(2, 2, 0)}, 1, "", ""},
-		"two at once":           {[]report{entryReport(1, 1), entryReport(2, 2)}, 0, "worker 2: got the lock while worker 1 held", ""},
-		"token goes back":       {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 4)}, 1, "token 4 came after 5", ""},
-		"token stands":          {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 5)}, 1, "token 5 came after 5", ""},
+		"one after the other": {[]report{entryReport(1, 1), exitReport(1, 1, 7), entryReport(2, 2), exitReport(2, 2, 0)},
+			1, "", ""},
+		"two at once": {[]report{entryReport(1, 1), entryReport(2, 2)}, 0,
+			"worker 2: got the lock while worker 1 held", ""},
+		"token goes back": {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 4)}, 1,
+			"token 4 came after 5", ""},
+		"token stands": {[]report{entryReport(1, 5), exitReport(1, 5, 7), entryReport(2, 5)}, 1,
+			"token 5 came after 5", ""},
 		"draws without a token": {[]report{exitReport(1, 0, 7)}, 0, "draw REFUSED by the ledger: token 0 is not larger", ""},
-		"draws with an old one": {[]report{exitReport(1, 5, 7), exitReport(2, 5, 8)}, 1, "draw REFUSED by the ledger: token 5 is", ""},
+		"draws with an old one": {[]report{exitReport(1, 5, 7), exitReport(2, 5, 8)}, 1,
+			"draw REFUSED by the ledger: token 5 is", ""},
 		// A refused token must not count as seen: a late worker could shut out the right one.
-		"all draw":     {[]report{exitReport(1, 1, 7), exitReport(2, 2, 8), exitReport(3, 2, 9)}, 1, "2 double draws were tried", ""},
+		"all draw": {[]report{exitReport(1, 1, 7), exitReport(2, 2, 8), exitReport(3, 2, 9)}, 1,
+			"2 double draws were tried", ""},
 		"nobody draws": {[]report{exitReport(1, 1, 0), exitReport(2, 2, 0), exitReport(3, 3, 0)}, 0, "", "nobody drew"},
 		// The others would wait until the end of the demo for a worker that cannot go on.
-		"worker ends": {[]report{{Worker: 2, Step: ended, Failed: "exit 2"}}, 0, "worker 2: exit 2", "worker 2 could not go on"},
+		"worker ends": {[]report{{Worker: 2, Step: ended, Failed: "exit 2"}}, 0, "worker 2: exit 2",
+			"worker 2 could not go on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := lotteryOf(c.reports...)

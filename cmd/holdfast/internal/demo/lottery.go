@@ -130,7 +130,8 @@ func (l *lottery) takeEntry(r report) error {
 		l.tell(r.Worker, "believes it holds the lock, and sees no draw")
 	case t.worker != 0:
 		t.took = r.Granted.Sub(t.began)
-		l.tell(r.Worker, "takes over %v after %s, token %s", t.took.Round(10*time.Millisecond), trialWords[t.task].start, l.Token)
+		l.tell(r.Worker, "takes over %v after %s, token %s", t.took.Round(10*time.Millisecond), trialWords[t.task].start,
+			l.Token)
 	default:
 		l.tell(r.Worker, "holds the lock, token %s", l.Token)
 		if t.task != draw {
@@ -181,7 +182,8 @@ func (l *lottery) draw(r report) {
 	switch {
 	case r.Token <= l.largest && l.trial.task == stop && l.trial.worker == r.Worker:
 		l.trial.seen += "; late draw refused"
-		l.tell(r.Worker, "draws late: REFUSED by the ledger, token %s is older than %s", l.number(r.Token), l.number(l.largest))
+		l.tell(r.Worker, "draws late: REFUSED by the ledger, token %s is older than %s", l.number(r.Token),
+			l.number(l.largest))
 	case r.Token <= l.largest:
 		_ = l.problem(r.Worker, "draw REFUSED by the ledger: token %d is not larger than %d", r.Token, l.largest)
 	case l.winner != 0:
@@ -251,8 +253,10 @@ type trial struct {
 var trialWords = []struct{ title, start, mark, doing, story, seen string }{
 	stop: {"stopped", "the stop", "S", "stopped",
 		"is stopped before it draws; its lease lasts up to %v more", "; late draw refused; loss seen"},
-	overstay: {"max hold", "the grant", "M", "HOLDS on and on", "takes its time, and renews; its max hold is %v", "; loss seen"},
-	kill:     {"kill -9", "the kill", "K", "killed", "is killed with -9 before it draws; its lease lasts up to %v more", ""},
+	overstay: {"max hold", "the grant", "M", "HOLDS on and on", "takes its time, and renews; its max hold is %v",
+		"; loss seen"},
+	kill: {"kill -9", "the kill", "K", "killed", "is killed with -9 before it draws; its lease lasts up to %v more",
+		""},
 }
 
 // taskIn is the task of the first holder in a round. Rounds without a trial come before, between

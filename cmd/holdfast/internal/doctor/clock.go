@@ -104,7 +104,8 @@ func (p *serverCheck) time() {
 	const check = "clock"
 	const forward = "a clock that is set forward ends holds early: second holders get in while the first still trust theirs"
 	if step := p.clock.step(); step != 0 {
-		p.add(Danger, check, fmt.Sprintf("the server's clock stepped by %v during the examination", step.Round(time.Millisecond)), forward,
+		p.add(Danger, check, fmt.Sprintf("the server's clock stepped by %v during the examination",
+			step.Round(time.Millisecond)), forward,
 			"let chrony or ntpd slew the clock, not step it: makestep 1.0 3 in chrony.conf steps at the start alone")
 		return
 	}
@@ -113,7 +114,8 @@ func (p *serverCheck) time() {
 	case !ok:
 		p.add(Note, check, "no steps; the time was too short for a rate", "", "")
 	case rate > mostDrift || rate < -mostDrift:
-		p.add(Danger, check, fmt.Sprintf("the server's clock runs %+.1f %% off this host's", 100*rate), "holds end sooner or later than their holders trust: the margin is 1 % of the TTL",
+		p.add(Danger, check, fmt.Sprintf("the server's clock runs %+.1f %% off this host's", 100*rate),
+			"holds end sooner or later than their holders trust: the margin is 1 % of the TTL",
 			"look at the clocks of both machines: chronyc tracking")
 	default:
 		p.compareClocks(check)
@@ -150,7 +152,8 @@ func (p *serverCheck) roundTrips() {
 		p.ok(check, found)
 		return
 	}
-	p.add(Note, check, found, "a lease is renewed every third of its TTL, and lost if that takes too long", "choose a TTL of at least 30 times the p99")
+	p.add(Note, check, found, "a lease is renewed every third of its TTL, and lost if that takes too long",
+		"choose a TTL of at least 30 times the p99")
 }
 
 // percentiles are the middle, and what one of a hundred exceeds.

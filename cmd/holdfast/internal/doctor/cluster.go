@@ -53,7 +53,8 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 			present = append(present, p)
 			continue
 		}
-		p.add(Danger, "cluster", "no answer: "+errorText(away[i]), "nobody can take or renew the locks in its slots", "start it, or let a replica take over")
+		p.add(Danger, "cluster", "no answer: "+errorText(away[i]), "nobody can take or renew the locks in its slots",
+			"start it, or let a replica take over")
 	}
 	if len(present) == 0 && len(checks) > 0 {
 		return away[0]
@@ -129,11 +130,13 @@ func (p *serverCheck) fullCoverage(ctx context.Context) {
 	const check = "cluster"
 	switch value, err := p.config(ctx, "cluster-require-full-coverage"); {
 	case err != nil:
-		p.add(Note, check, "cluster-require-full-coverage is not told: "+errorText(err), "if it is yes, all slots refuse requests while one has no master", "")
+		p.add(Note, check, "cluster-require-full-coverage is not told: "+errorText(err),
+			"if it is yes, all slots refuse requests while one has no master", "")
 	case value == "no":
 		p.ok(check, "cluster-require-full-coverage is no")
 	default:
-		p.add(Note, check, "cluster-require-full-coverage is "+value, "all slots refuse requests while one has no master: leases at all masters are lost",
+		p.add(Note, check, "cluster-require-full-coverage is "+value,
+			"all slots refuse requests while one has no master: leases at all masters are lost",
 			"cluster-require-full-coverage no")
 	}
 	if p.info["redis_version"] != "" && !p.usesShardedChannels() {

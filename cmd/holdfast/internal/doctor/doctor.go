@@ -179,7 +179,8 @@ func (p *serverCheck) channel() string { return p.key() + ":@probe" }
 
 // add makes a finding.
 func (p *serverCheck) add(level Level, check, found, means, change string) {
-	p.findings = append(p.findings, Finding{Level: level, Check: check, Server: p.name, Found: found, Means: means, Change: change})
+	p.findings = append(p.findings, Finding{Level: level, Check: check, Server: p.name, Found: found, Means: means,
+		Change: change})
 }
 
 func (p *serverCheck) ok(check, found string) { p.add(OK, check, found, "", "") }

@@ -45,7 +45,8 @@ func urlOf(srv *redisserver.Server) string { return "redis://" + srv.Addr() }
 func findingsOf(report Report, level Level, check string, words ...string) (found []Finding) {
 	for _, f := range report.Findings {
 		text := f.Found + " " + f.Change
-		if f.Level == level && f.Check == check && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+		if f.Level == level && f.Check == check &&
+			!slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			found = append(found, f)
 		}
 	}
@@ -81,7 +82,8 @@ func TestExamineDurableServer(t *testing.T) {
 	long(t)
 	t.Parallel()
 	report := examineServer(t, urlOf(redisserver.Start(t, durable...)))
-	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions", "messages", "lock"} {
+	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions",
+		"messages", "lock"} {
 		wantNone(t, report, Danger, check)
 		wantNone(t, report, Unknown, check)
 	}
@@ -103,7 +105,8 @@ func TestExamineServerWithoutAOF(t *testing.T) {
 	}
 	want(t, examineServer(t, urlOf(redisserver.Start(t, "--save", "60 1"))), Danger, "persistence", `save 60 1`)
 	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes"))), Note, "persistence", "everysec")
-	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger, "persistence", "appendfsync everysec")
+	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger,
+		"persistence", "appendfsync everysec")
 }
 
 // Trap 42: a server that evicts drops locks.
@@ -111,10 +114,12 @@ func TestExamineEvictingServer(t *testing.T) {
 	long(t)
 	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
-		report := examineServer(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
+		report := examineServer(t, urlOf(redisserver.Start(t,
+			append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
 		want(t, report, Danger, "eviction", policy, "maxmemory-policy noeviction")
 	}
-	unlimited := examineServer(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
+	unlimited := examineServer(t, urlOf(redisserver.Start(t,
+		append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
 	want(t, unlimited, Note, "eviction", "maxmemory is 0")
 	wantNone(t, unlimited, Danger, "eviction")
 }
@@ -135,7 +140,8 @@ func TestExamineFullServer(t *testing.T) {
 func TestExamineManagedServer(t *testing.T) {
 	long(t)
 	t.Parallel()
-	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command", "ACL", "")...)
+	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command",
+		"ACL", "")...)
 	report := examineServer(t, urlOf(srv))
 	want(t, report, OK, "eviction")
 	want(t, report, Note, "persistence", "appendfsync is not told")
@@ -143,7 +149,8 @@ func TestExamineManagedServer(t *testing.T) {
 	want(t, report, OK, "permissions", "by trying")
 
 	srv = redisserver.Start(t, durable...)
-	for _, args := range [][]any{{"ACL", "SETUSER", "u", "reset", "on", ">pw", "~app:*", "resetchannels", "&app:*", "+@all", "-info", "-config", "-acl"}} {
+	for _, args := range [][]any{{"ACL", "SETUSER", "u", "reset", "on", ">pw", "~app:*", "resetchannels", "&app:*",
+		"+@all", "-info", "-config", "-acl"}} {
 		if _, err := srv.Do(args...); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +251,8 @@ func TestExamineServerAway(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	srv = redisserver.Start(t)
-	if _, err := Examine(context.Background(), Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !isAnswer(err) {
+	if _, err := Examine(context.Background(),
+		Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !isAnswer(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -254,7 +262,8 @@ func TestExamineLeavesNothing(t *testing.T) {
 	long(t)
 	t.Parallel()
 	srv := redisserver.Start(t, durable...)
-	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u", "other": "v"}
+	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u",
+		"other": "v"}
 	for key, value := range foreign {
 		if _, err := srv.Do("SET", key, value); err != nil {
 			t.Fatal(err)

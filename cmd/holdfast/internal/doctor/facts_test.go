@@ -53,7 +53,8 @@ func TestTTLOfTheTable(t *testing.T) {
 		outage, _ := time.ParseDuration(row[1] + "s")
 		for cell, want := range map[string]time.Duration{row[2]: neededTTL(outage), row[3]: neededTTL(outage + grace)} {
 			if ttl, _ := time.ParseDuration(cell + "s"); ttl != want || livesThrough(ttl) < outage {
-				t.Errorf("an outage of %v: the table says %v, the doctor %v, and it lives through %v", outage, ttl, want, livesThrough(ttl))
+				t.Errorf("an outage of %v: the table says %v, the doctor %v, and it lives through %v", outage, ttl, want,
+					livesThrough(ttl))
 			}
 		}
 	}
@@ -68,7 +69,8 @@ func TestFailover(t *testing.T) {
 		level  Level
 		words  string
 	}{
-		"of Sentinel, as it begins":   {"30000", nil, 1, 15 * time.Second, Note, "up to 32s, and a lease of 15s lives through 8.1s"},
+		"of Sentinel, as it begins": {"30000", nil, 1, 15 * time.Second, Note,
+			"up to 32s, and a lease of 15s lives through 8.1s"},
 		"shorter than the TTL":        {"10000", nil, 1, 15 * time.Second, Note, "up to 12s"},
 		"with the TTL that it says":   {"30000", nil, 1, 54 * time.Second, OK, "lives through 32.5s"},
 		"of Sentinel, quick":          {"5000", nil, 1, 15 * time.Second, OK, "up to 7s"},
@@ -90,7 +92,8 @@ func TestReplicaLines(t *testing.T) {
 	info := infoText{}
 	info.read("connected_slaves:2\r\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=1\r\nslave1:ip=10.0.0.2,port=6380,state=wait_bgsave,offset=0,lag=12\r\n")
 	got := info.replicas()
-	if got["10.0.0.1:6379"] != (replica{"online", 1}) || got["10.0.0.2:6380"] != (replica{"wait_bgsave", 12}) || len(got) != 2 {
+	if got["10.0.0.1:6379"] != (replica{"online", 1}) || got["10.0.0.2:6380"] != (replica{"wait_bgsave", 12}) ||
+		len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
 }
@@ -144,12 +147,13 @@ func TestClock(t *testing.T) {
 		"an hour ahead":   {makeReadings(time.Millisecond, always(time.Hour)), Note, "1h0m0s beside"},
 		"a minute behind": {makeReadings(time.Millisecond, always(-time.Minute)), Note, "-1m0s beside"},
 		"step forward":    {makeReadings(time.Millisecond, steps(time.Second, time.Minute)), Danger, "stepped by 59.999s"},
-		"step back":       {makeReadings(time.Millisecond, steps(time.Second, -300*time.Millisecond)), Danger, "stepped by -299ms"},
-		"late answers":    {makeReadings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
-		"fast":            {makeReadings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
-		"slow":            {makeReadings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
-		"nearly right":    {makeReadings(time.Millisecond, runs(0.005)), OK, "rate right within 1 %"},
-		"one answer":      {makeReadings(time.Millisecond, always(0))[:1], Note, "too short"},
+		"step back": {makeReadings(time.Millisecond, steps(time.Second, -300*time.Millisecond)), Danger,
+			"stepped by -299ms"},
+		"late answers": {makeReadings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
+		"fast":         {makeReadings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
+		"slow":         {makeReadings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
+		"nearly right": {makeReadings(time.Millisecond, runs(0.005)), OK, "rate right within 1 %"},
+		"one answer":   {makeReadings(time.Millisecond, always(0))[:1], Note, "too short"},
 	} {
 		p := &serverCheck{name: "s", clock: c.readings}
 		p.time()
@@ -163,7 +167,8 @@ func TestRoundTrips(t *testing.T) {
 	for trip, level := range map[time.Duration]Level{time.Millisecond: OK, 300 * time.Millisecond: Note} {
 		p := &serverCheck{name: "s", clock: makeReadings(trip, func(time.Duration) time.Duration { return 0 })}
 		p.roundTrips()
-		if len(p.findings) != 1 || p.findings[0].Level != level || !strings.Contains(p.findings[0].Found, "p50 "+trip.String()) {
+		if len(p.findings) != 1 || p.findings[0].Level != level ||
+			!strings.Contains(p.findings[0].Found, "p50 "+trip.String()) {
 			t.Errorf("%v: %+v", trip, p.findings)
 		}
 	}

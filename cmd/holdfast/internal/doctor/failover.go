@@ -42,17 +42,20 @@ func (p *serverCheck) failover(setting, value string, err error, factor float64)
 		err = bad
 	}
 	if err != nil {
-		p.add(Note, check, setting+" is not told: "+errorText(err), "a lease is lost in a fail-over that takes longer than the lease lives through", "")
+		p.add(Note, check, setting+" is not told: "+errorText(err),
+			"a lease is lost in a fail-over that takes longer than the lease lives through", "")
 		return
 	}
 	takes := time.Duration(float64(millis)*factor)*time.Millisecond + election
-	found := fmt.Sprintf("%s is %d: a fail-over takes up to %v, and a lease of %v lives through %v", setting, millis, takes, p.ttl, livesThrough(p.ttl))
+	found := fmt.Sprintf("%s is %d: a fail-over takes up to %v, and a lease of %v lives through %v", setting, millis,
+		takes, p.ttl, livesThrough(p.ttl))
 	if takes <= livesThrough(p.ttl) {
 		p.ok(check, found)
 		return
 	}
 	p.add(Note, check, found, "a fail-over loses the leases that are held, and their holders are told; holdfast run ends its command --grace before that",
-		fmt.Sprintf("a TTL of %v or more, which --ttl %v checks, or a smaller %s", neededTTL(takes), neededTTL(takes), setting))
+		fmt.Sprintf("a TTL of %v or more, which --ttl %v checks, or a smaller %s", neededTTL(takes), neededTTL(takes),
+			setting))
 }
 
 // sentinels asks the first sentinel that answers when it holds the master to be down.
@@ -68,7 +71,8 @@ func (p *serverCheck) sentinels(ctx context.Context, master string, sentinels []
 	p.failover("down-after-milliseconds", settings["down-after-milliseconds"], err, 1)
 }
 
-func (p *serverCheck) askSentinel(ctx context.Context, master string, options *redis.Options) (map[string]string, error) {
+func (p *serverCheck) askSentinel(ctx context.Context, master string, options *redis.Options) (map[string]string,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	sentinel := redis.NewSentinelClient(options)

@@ -41,7 +41,8 @@ func (p *serverCheck) locks(ctx context.Context, rdb redis.UniversalClient) {
 		b.close()
 	}
 	if err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either", "see the findings above")
+		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either",
+			"see the findings above")
 	}
 }
 
@@ -58,7 +59,8 @@ type probe struct {
 }
 
 func probeConfig(prefix string, waiting chan struct{}) *holdfast.Config {
-	return &holdfast.Config{Prefix: prefix, TTL: probeTTL, Label: "holdfast doctor", Observer: observer(waiting), ReleaseTimeout: requestTime}
+	return &holdfast.Config{Prefix: prefix, TTL: probeTTL, Label: "holdfast doctor", Observer: observer(waiting),
+		ReleaseTimeout: requestTime}
 }
 
 func newProbe(rec *recorder) *probe {
@@ -110,7 +112,8 @@ func (p *serverCheck) measureLocks(ctx context.Context, check string, bare []tim
 	}
 	p50, _ := percentiles(handed)
 	if p50 > slowTrip {
-		p.add(Note, check, found, "waiters get in late: a hand-over should cost about one round trip", "see messages and round trip")
+		p.add(Note, check, found, "waiters get in late: a hand-over should cost about one round trip",
+			"see messages and round trip")
 		return nil
 	}
 	p.ok(check, found)

@@ -54,7 +54,8 @@ func TestExamineSentinels(t *testing.T) {
 	s.Patient()
 	s.Sentinels()[0].Kill()
 	url := "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Name()
-	want(t, examineServer(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s", "--ttl 54s")
+	want(t, examineServer(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s",
+		"--ttl 54s")
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {
@@ -106,7 +107,8 @@ func TestExamineQuorum(t *testing.T) {
 	want(t, report, Danger, "quorum", "no answer", "start it")
 	servers[0].Kill()
 	servers[1].Kill()
-	if _, err := Examine(context.Background(), Target{URL: "quorum:" + strings.Join(urls, ","), Prefix: "app"}); err == nil || isAnswer(err) {
+	if _, err := Examine(context.Background(),
+		Target{URL: "quorum:" + strings.Join(urls, ","), Prefix: "app"}); err == nil || isAnswer(err) {
 		t.Errorf("all away: %v", err)
 	}
 }

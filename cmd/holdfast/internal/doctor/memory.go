@@ -42,7 +42,8 @@ func (p *serverCheck) memory() {
 	limit, used := p.info.number("maxmemory"), p.info.number("used_memory")
 	switch {
 	case limit < 0 || used < 0:
-		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a server that is full refuses to grant locks", "watch the memory by the metrics of the service")
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a server that is full refuses to grant locks",
+			"watch the memory by the metrics of the service")
 	case limit == 0:
 		p.ok(check, "no limit (maxmemory 0)")
 	case float64(used) >= fullAt*float64(limit):

@@ -112,7 +112,8 @@ func (p *serverCheck) permissions(ctx context.Context) {
 		p.ok("permissions", how)
 	}
 	if len(unsure) > 0 {
-		p.add(Unknown, "permissions", "not tried: "+strings.Join(unsure, ", "), "an operation that needs one of them may be refused",
+		p.add(Unknown, "permissions", "not tried: "+strings.Join(unsure, ", "),
+			"an operation that needs one of them may be refused",
 			"let the user ask: ACL SETUSER "+user+" +acl|dryrun +acl|whoami")
 	}
 }
@@ -194,7 +195,8 @@ func (p *serverCheck) tryAll(ctx context.Context) (refusals map[string]string, u
 // front, or none.
 func isDenial(line string) bool {
 	lower := strings.ToLower(line)
-	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command", "acl failure", "no permissions", "is not allowed"} {
+	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command",
+		"acl failure", "no permissions", "is not allowed"} {
 		if strings.Contains(lower, sign) {
 			return true
 		}

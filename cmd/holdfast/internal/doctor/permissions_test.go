@@ -82,7 +82,8 @@ func TestPermissionsMissing(t *testing.T) {
 				switch {
 				case untried: // only a connection for messages shows it: see the check of messages
 				case how == "tried" && (w.command == "eval" || w.command == "del"):
-					if !slices.Contains(got, w.command) || len(findingsOf(Report{Findings: p.findings}, Unknown, "permissions", "getset, hset")) == 0 {
+					if !slices.Contains(got, w.command) ||
+						len(findingsOf(Report{Findings: p.findings}, Unknown, "permissions", "getset, hset")) == 0 {
 						t.Errorf("got %v, %v", got, p.findings)
 					}
 				case !slices.Equal(got, []string{w.command}):

@@ -48,7 +48,8 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 	for i, p := range checks {
 		if errs[i] != nil {
 			away++
-			p.add(Danger, "quorum", "no answer: "+errorText(errs[i]), "one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
+			p.add(Danger, "quorum", "no answer: "+errorText(errs[i]),
+				"one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
 		}
 	}
 	if away == len(checks) {
@@ -87,7 +88,8 @@ func (e *examination) findTwins(checks []*serverCheck) {
 			continue // a socket
 		}
 		if twin := hosts[host]; twin != nil {
-			add(p, "it is on the host of "+twin.name, "one machine that dies takes two votes", "a machine of its own for each master")
+			add(p, "it is on the host of "+twin.name, "one machine that dies takes two votes",
+				"a machine of its own for each master")
 			continue
 		}
 		hosts[host] = p
@@ -124,7 +126,8 @@ func (e *examination) checkCounting(ctx context.Context, checks []*serverCheck) 
 			add(Danger, n.Node+": "+n.Why, sameServer, ownServer)
 		case n.SameAs != "": // twins has told
 		case n.Err == nil:
-			add(Danger, n.Node+" does not count: "+n.Why, "one more failure may leave no majority", "wait; if it cannot have forgotten a lock: holdfast quorum status --trust-new-nodes")
+			add(Danger, n.Node+" does not count: "+n.Why, "one more failure may leave no majority",
+				"wait; if it cannot have forgotten a lock: holdfast quorum status --trust-new-nodes")
 		}
 	}
 	switch found := fmt.Sprintf("%d of %d masters count, %d are a majority", counting, len(nodes), need); {
@@ -148,7 +151,8 @@ func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck
 		var stores []store.Store
 		for _, one := range checks {
 			if err := one.checkCommands("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
-				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name, "whether a lock can be taken is not known", "see permissions")
+				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name, "whether a lock can be taken is not known",
+					"see permissions")
 				return
 			}
 			rec := &recorder{Store: redisstore.New(one.rdb), prefix: e.prefix}
@@ -160,7 +164,8 @@ func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck
 		probes[i].client, probes[i].err = holdfast.NewQuorum(stores, config)
 	}
 	if err := p.measureLocks(ctx, check, nil, probes[0], probes[1]); err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either", "see the findings above")
+		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either",
+			"see the findings above")
 	}
 	for _, probe := range probes {
 		probe.close()

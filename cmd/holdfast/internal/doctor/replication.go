@@ -44,9 +44,11 @@ func (p *serverCheck) replication(ctx context.Context) {
 	p.lags = p.info.replicas()
 	switch role := p.info["role"]; {
 	case role == "":
-		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a replica grants nothing, and a fail-over may lose locks", p.howToTell())
+		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a replica grants nothing, and a fail-over may lose locks",
+			p.howToTell())
 	case role != "master":
-		p.add(Danger, check, "this is a replica of "+p.info["master_host"]+":"+p.info["master_port"], "a replica grants no lock",
+		p.add(Danger, check, "this is a replica of "+p.info["master_host"]+":"+p.info["master_port"],
+			"a replica grants no lock",
 			"name the master in the URL, or use redis+sentinel:// or redis+cluster://")
 	case len(p.lags) == 0:
 		p.checkAlone(check)
@@ -84,12 +86,15 @@ func (p *serverCheck) checkSplitBrain(ctx context.Context, check string) {
 	need, _ := strconv.Atoi(least)
 	switch {
 	case err != nil:
-		p.add(Note, check, "min-replicas-to-write is not told: "+errorText(err), "a master that is cut off goes on granting", "")
+		p.add(Note, check, "min-replicas-to-write is not told: "+errorText(err),
+			"a master that is cut off goes on granting", "")
 	case need == 0:
-		p.add(Note, check, "min-replicas-to-write is 0", "a master that is cut off goes on granting beside the new master", "min-replicas-to-write 1")
+		p.add(Note, check, "min-replicas-to-write is 0", "a master that is cut off goes on granting beside the new master",
+			"min-replicas-to-write 1")
 	case need > len(p.lags):
 		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %s", need, countReplicas(len(p.lags))),
-			"the server refuses writes, and grants no lock", fmt.Sprintf("start replicas, or min-replicas-to-write %d", len(p.lags)))
+			"the server refuses writes, and grants no lock", fmt.Sprintf("start replicas, or min-replicas-to-write %d",
+				len(p.lags)))
 	default:
 		p.ok(check, "min-replicas-to-write is "+least)
 	}
@@ -119,7 +124,8 @@ func (p *serverCheck) confirm(ctx context.Context, check string) {
 		p.unconfirmed = true
 		p.add(Danger, check, "no replica confirmed a write within 1s", means, "look at the replicas: INFO replication")
 	default:
-		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took), means, hint)
+		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took), means,
+			hint)
 	}
 }
 

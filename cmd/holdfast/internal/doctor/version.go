@@ -67,9 +67,11 @@ func (p *serverCheck) version() {
 		p.add(Unknown, check, "not told: "+p.whyUnknown(), "a version before 6.2 lacks commands of the scripts",
 			p.howToTell())
 	case !ok:
-		p.add(Note, check, fmt.Sprintf("%q is no version that is known here", text), "it must have all commands of Redis 6.2", "")
+		p.add(Note, check, fmt.Sprintf("%q is no version that is known here", text),
+			"it must have all commands of Redis 6.2", "")
 	case r.isBefore(oldest):
-		p.add(Danger, check, said, "the scripts need commands of Redis 6.2: locks fail", "install Redis 6.2 or newer, or Valkey")
+		p.add(Danger, check, said, "the scripts need commands of Redis 6.2: locks fail",
+			"install Redis 6.2 or newer, or Valkey")
 	case hasFlaw(product, r):
 		p.add(Note, check, said, "CVE-2025-49844: a client that may send scripts may take over the server's process; "+
 			"a distribution may have repaired it under the same version", "install "+repairedReleases(product)+", or a package that names this CVE")

@@ -37,7 +37,8 @@ func (a *Acquire) Validate() error {
 	var c cli.Checklist
 	a.choice.check(&c)
 	cli.CheckTTL(&c, &a.Connection, a.TTL)
-	c.Check(a.Keep == 0 || a.Keep >= leastKeep && a.Keep <= mostKeep, "--keep-place %v: it must be %v to %v", a.Keep, leastKeep, mostKeep)
+	c.Check(a.Keep == 0 || a.Keep >= leastKeep && a.Keep <= mostKeep, "--keep-place %v: it must be %v to %v", a.Keep,
+		leastKeep, mostKeep)
 	c.Check(a.Keep == 0 || !a.toOutput(), "--keep-place: it needs --ticket FILE, where the place is kept")
 	c.Check(a.Keep == 0 || len(a.Names) == 1, "--keep-place and %d names: several names have no place", len(a.Names))
 	c.Check(len(a.Label) <= cli.MaxText, "--label of %d bytes: it must have at most %d", len(a.Label), cli.MaxText)
@@ -77,7 +78,8 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 			return err
 		}
 	}
-	client, end, err := a.NewClient(holdfast.Config{Label: a.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	client, end, err := a.NewClient(holdfast.Config{Label: a.label(), MaxTTL: cli.MostTTL,
+		Observer: &outageObserver{notices: notices}})
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,8 @@ func (a *Acquire) label() string {
 }
 
 // deliverTicket gives the lease to the ticket. A ticket that cannot be written gives the lock back.
-func (a *Acquire) deliverTicket(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file ticketFile) error {
+func (a *Acquire) deliverTicket(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease,
+	file ticketFile) error {
 	told := acquisition{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
 	ticket, err := lease.Detach()
 	if err != nil {

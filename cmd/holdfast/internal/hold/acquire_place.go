@@ -19,7 +19,8 @@ const (
 )
 
 // atPlace waits at the place of the file's ticket, or of a new one that it writes there.
-func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file ticketFile) (*holdfast.Lease, error) {
+func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time,
+	file ticketFile) (*holdfast.Lease, error) {
 	lease, err := a.atFormerPlace(ctx, client, began)
 	if !errors.Is(err, errNoPlace) {
 		return lease, err
@@ -37,7 +38,8 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 
 // attach waits at a place. It asks the server at least once, however short the wait is: the place
 // of a free name holds it.
-func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket holdfast.Ticket, began time.Time) (*holdfast.Lease, error) {
+func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket holdfast.Ticket,
+	began time.Time) (*holdfast.Lease, error) {
 	const least, forEver = 100 * time.Millisecond, math.MaxInt64
 	for {
 		limit := time.Duration(forEver)
@@ -58,7 +60,8 @@ func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket ho
 var errNoPlace = errors.New("no place is kept")
 
 // atFormerPlace waits at the place of the file's ticket.
-func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, began time.Time) (*holdfast.Lease, error) {
+func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, began time.Time) (*holdfast.Lease,
+	error) {
 	if info, err := os.Stat(a.File); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, errNoPlace
 	}

@@ -29,7 +29,8 @@ type choice struct {
 // flags adds the flags.
 func (c *choice) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&c.Names, "name", nil, "`NAME` to hold, once for each: all are held together, or none is")
-	flags.BoolVarP(&c.Shared, "shared", "s", false, "hold NAME beside others with --shared, and beside none with --exclusive")
+	flags.BoolVarP(&c.Shared, "shared", "s", false,
+		"hold NAME beside others with --shared, and beside none with --exclusive")
 	flags.BoolVarP(&c.Exclusive, "exclusive", "x", false, "hold NAME alone, where others use --shared")
 	flags.Int64Var(&c.Slots, "slots", 0, "let `N` hold NAME at a time; all must give the same number")
 	c.slots = flags.Lookup("slots")
@@ -54,7 +55,8 @@ func (c *choice) check(list *cli.Checklist) {
 	given := c.Slots != 0 || c.slots != nil && c.slots.Changed
 	list.Check(!given || c.Slots > 0 && c.Slots <= 1<<31, "--slots %d: it must be 1 to %d", c.Slots, int64(1<<31))
 	list.Check(c.Weight == 1 || c.Slots > 0, "--weight %d: it needs --slots", c.Weight)
-	list.Check(c.Slots <= 0 || c.Weight >= 1 && c.Weight <= c.Slots, "--weight %d: it must be 1 to the %d of --slots", c.Weight, c.Slots)
+	list.Check(c.Slots <= 0 || c.Weight >= 1 && c.Weight <= c.Slots, "--weight %d: it must be 1 to the %d of --slots",
+		c.Weight, c.Slots)
 }
 
 // title is how texts name what is held.
@@ -81,16 +83,18 @@ func (c *choice) newHandle(client *holdfast.Client, options ...holdfast.Option) 
 		return handle{try: group.TryLock, lock: group.Lock}
 	case c.Slots > 0:
 		s := client.Semaphore(name, c.Slots, options...)
-		weighed := func(acquire func(context.Context, int64) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease, error) {
+		weighed := func(acquire func(context.Context, int64) (*holdfast.Lease,
+			error)) func(context.Context) (*holdfast.Lease, error) {
 			return func(ctx context.Context) (*holdfast.Lease, error) {
 				lease, err := acquire(ctx, c.Weight)
 				return lease, c.wrongSlots(err)
 			}
 		}
-		return handle{try: weighed(s.TryAcquire), lock: weighed(s.Acquire), place: func(ctx context.Context, keep time.Duration) (holdfast.Ticket, error) {
-			ticket, err := s.Ticket(ctx, c.Weight, keep)
-			return ticket, c.wrongSlots(err)
-		}}
+		return handle{try: weighed(s.TryAcquire), lock: weighed(s.Acquire),
+			place: func(ctx context.Context, keep time.Duration) (holdfast.Ticket, error) {
+				ticket, err := s.Ticket(ctx, c.Weight, keep)
+				return ticket, c.wrongSlots(err)
+			}}
 	case c.Shared:
 		m := client.RWMutex(name, options...)
 		return handle{try: m.TryRLock, lock: m.RLock, place: m.RTicket}

@@ -10,5 +10,6 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands of the package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newAcquire(), newCheck(), newElect(), newLatch(), newRelease(), newRenew(), newRun(), newWait()}
+	return []*cobra.Command{newAcquire(), newCheck(), newElect(), newLatch(), newRelease(), newRenew(), newRun(),
+		newWait()}
 }

@@ -45,7 +45,8 @@ func (e *Elect) Lead(ctx context.Context) error {
 func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 	signals := listen()
 	defer signals.stop()
-	client, end, err := e.NewClient(holdfast.Config{Label: e.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	client, end, err := e.NewClient(holdfast.Config{Label: e.label(), MaxTTL: cli.MostTTL,
+		Observer: &outageObserver{notices: notices}})
 	if err != nil {
 		return err
 	}

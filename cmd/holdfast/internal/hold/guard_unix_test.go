@@ -33,7 +33,8 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c, err := child.Start(child.Spec{Path: "/bin/sh", Args: []string{"sh", "-c", `trap "" TERM; echo in; exec sleep 60`}, Env: os.Environ(), Files: []*os.File{nil, w, nil}})
+	c, err := child.Start(child.Spec{Path: "/bin/sh", Args: []string{"sh", "-c", `trap "" TERM; echo in; exec sleep 60`},
+		Env: os.Environ(), Files: []*os.File{nil, w, nil}})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -55,16 +56,17 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 	}
 	t.Cleanup(func() { file.Close() })
 	notices := newNotices(file, logOptions{})
-	return &guard{child: c, lease: l, notices: notices, name: `"job"`, onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
-		t.Helper()
-		close(notices.lines)
-		<-notices.written
-		text, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
+	return &guard{child: c, lease: l, notices: notices, name: `"job"`, onLost: onLostKill, ttl: ttl,
+			early: ttl / 3}, func() string {
+			t.Helper()
+			close(notices.lines)
+			<-notices.written
+			text, err := os.ReadFile(file.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
 		}
-		return string(text)
-	}
 }
 
 func isAlive(g *guard) bool {
@@ -101,13 +103,16 @@ func TestGuard(t *testing.T) {
 		{time.Second, 900 * time.Millisecond, true},
 		{101 * time.Millisecond, time.Millisecond, true},
 	} {
-		if next := g.check(end.Add(-step.left)); next != step.next || g.termSent != step.asked || g.lostReason != nil || !isAlive(g) {
-			t.Errorf("with %v left the next step is after %v, want %v; asked %v, want %v; ended with %v", step.left, next, step.next, g.termSent, step.asked, g.lostReason)
+		if next := g.check(end.Add(-step.left)); next != step.next || g.termSent != step.asked || g.lostReason != nil ||
+			!isAlive(g) {
+			t.Errorf("with %v left the next step is after %v, want %v; asked %v, want %v; ended with %v", step.left, next,
+				step.next, g.termSent, step.asked, g.lostReason)
 		}
 	}
 	g.check(end.Add(-100 * time.Millisecond))
 	waitForEnd(t, g)
-	if text := printed(); g.lostReason == nil || strings.Count(text, "TERM to the command") != 1 || strings.Count(text, "KILL to the command") != 1 {
+	if text := printed(); g.lostReason == nil || strings.Count(text, "TERM to the command") != 1 ||
+		strings.Count(text, "KILL to the command") != 1 {
 		t.Errorf("ended with %v, printed %q", g.lostReason, text)
 	}
 }
@@ -152,7 +157,8 @@ func TestGuardAfterLateStep(t *testing.T) {
 		if g.check(now.Add(end.Sub(now) / 4)); !g.termSent || g.lostReason != nil {
 			t.Errorf("asked %v, ended with %v", g.termSent, g.lostReason)
 		}
-		if text := printed(); !strings.Contains(text, "no renewal of \"job\" was confirmed in time, 1.75s are left: TERM to the command") {
+		if text := printed(); !strings.Contains(text,
+			"no renewal of \"job\" was confirmed in time, 1.75s are left: TERM to the command") {
 			t.Errorf("printed %q", text)
 		}
 	})
@@ -191,7 +197,8 @@ func TestGuardBrokenLease(t *testing.T) {
 				if next != min(tt.grace, checkEvery) {
 					t.Errorf("the next step is after %v", next)
 				}
-				if g.check(end.Add(tt.grace - tt.left - time.Millisecond)); g.lostReason != nil || !isAlive(g) || !g.mayRun(end.Add(tt.grace-tt.left-time.Millisecond)) {
+				if g.check(end.Add(tt.grace - tt.left - time.Millisecond)); g.lostReason != nil || !isAlive(g) ||
+					!g.mayRun(end.Add(tt.grace-tt.left-time.Millisecond)) {
 					t.Errorf("a millisecond before KILL it ended with %v", g.lostReason)
 				}
 				g.check(end.Add(tt.grace - tt.left))
@@ -199,7 +206,8 @@ func TestGuardBrokenLease(t *testing.T) {
 			waitForEnd(t, g)
 			text := printed()
 			const kill = "it was broken by \"op\": KILL to the command\n"
-			if !errors.Is(g.lostReason, holdfast.ErrLost) || !strings.Contains(text, tt.printed) || !strings.HasSuffix(text, kill) || (tt.printed == "") == strings.Contains(text, "TERM") {
+			if !errors.Is(g.lostReason, holdfast.ErrLost) || !strings.Contains(text, tt.printed) ||
+				!strings.HasSuffix(text, kill) || (tt.printed == "") == strings.Contains(text, "TERM") {
 				t.Errorf("ended with %v, printed %q", g.lostReason, text)
 			}
 			if g.mayRun(end.Add(tt.grace - tt.left)) {

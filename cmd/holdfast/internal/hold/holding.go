@@ -63,7 +63,8 @@ func busyOf(err error) *busyError {
 	)
 	switch {
 	case errors.As(err, &held):
-		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder), roundTime(held.Remaining), held.Waiters)
+		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder),
+			roundTime(held.Remaining), held.Waiters)
 		return &busyError{text: text, holder: held.Holder}
 	case errors.As(err, &waited):
 		holder := ""
@@ -73,7 +74,8 @@ func busyOf(err error) *busyError {
 		if waited.Reason == holdfast.WaitEvicted {
 			holder += "; " + string(waited.Reason) + " by " + show.Text(waited.By)
 		}
-		return &busyError{text: fmt.Sprintf("waited %v for %q%s", roundTime(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
+		return &busyError{text: fmt.Sprintf("waited %v for %q%s", roundTime(waited.Waited), waited.Name, holder),
+			holder: waited.Holder, waited: waited.Waited}
 	}
 	return nil
 }

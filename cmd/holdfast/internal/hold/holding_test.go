@@ -28,8 +28,10 @@ func TestUnanswered(t *testing.T) {
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: late}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: fmt.Errorf("read: %w", os.ErrDeadlineExceeded)}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}, false},
-		{&holdfast.QuorumError{Masters: []lockinfo.Master{{Counts: true}, {Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},
-		{&holdfast.QuorumError{Masters: []lockinfo.Master{{}, {Err: &holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}}}}, false},
+		{&holdfast.QuorumError{Masters: []lockinfo.Master{{Counts: true},
+			{Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},
+		{&holdfast.QuorumError{Masters: []lockinfo.Master{{},
+			{Err: &holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}}}}, false},
 		{&holdfast.StoreError{Kind: holdfast.StoreDenied, Err: errors.New("WRONGPASS")}, false},
 		{&holdfast.HeldError{}, false},
 		{nil, false},
@@ -48,7 +50,8 @@ func TestTextsNameTheHolder(t *testing.T) {
 		held          holdfast.HeldError
 		refused, line string
 	}{
-		{holdfast.HeldError{Name: "n", Holder: "me", Remaining: time.Second, Waiters: 2}, `"n" is held by me for another 1s, 2 waiting`,
+		{holdfast.HeldError{Name: "n", Holder: "me", Remaining: time.Second, Waiters: 2},
+			`"n" is held by me for another 1s, 2 waiting`,
 			`holdfast: waiting for "n": held by me, for 1s unless renewed; 2 before us`},
 		{holdfast.HeldError{Name: "n", Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
 			`holdfast: waiting for "n": kept from others, for 1s unless renewed; 0 before us`},

@@ -23,7 +23,8 @@ type Latch struct {
 func (l *Latch) Validate() error {
 	var c cli.Checklist
 	cli.CheckName(&c, l.Names[0])
-	c.Check(l.TTL >= cli.LeastTTL && l.TTL <= cli.MostTTL, "--ttl %v: it must be %v to %v", l.TTL, cli.LeastTTL, cli.MostTTL)
+	c.Check(l.TTL >= cli.LeastTTL && l.TTL <= cli.MostTTL, "--ttl %v: it must be %v to %v", l.TTL, cli.LeastTTL,
+		cli.MostTTL)
 	l.waitOptions.check(&c)
 	l.Connection.Check(&c)
 	return c.Err()
@@ -76,7 +77,8 @@ func (l *Latch) WaitOpen(ctx context.Context) error {
 		case l.Nonblock && errors.Is(err, holdfast.ErrNotHeld):
 			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())})
 		case count > 0:
-			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(), count)})
+			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(),
+				count)})
 		}
 		return err
 	})
@@ -126,7 +128,8 @@ func newLatchSet() *cobra.Command {
 	}
 	l.Connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
-	cli.DurationVar(cmd.Flags(), &l.TTL, "ttl", "", cli.MostTTL, "the latch goes away after that time without a count, and after it was open so long")
+	cli.DurationVar(cmd.Flags(), &l.TTL, "ttl", "", cli.MostTTL,
+		"the latch goes away after that time without a count, and after it was open so long")
 	l.quietFlag(cmd.Flags())
 	return cmd
 }

@@ -30,13 +30,15 @@ type logOptions struct {
 func (r *logOptions) flags(flags *pflag.FlagSet, verbose string) {
 	r.quietFlag(flags)
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, verbose)
-	flags.StringVar(&r.Log, "log", logText, "`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
+	flags.StringVar(&r.Log, "log", logText,
+		"`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
 }
 
 // quietFlag adds the one flag of a command that logs nothing.
 func (r *logOptions) quietFlag(flags *pflag.FlagSet) {
 	r.Log = logText
-	flags.BoolVarP(&r.Quiet, "quiet", "q", false, "print nothing if another is first or the wait is over: the exit code says so")
+	flags.BoolVarP(&r.Quiet, "quiet", "q", false,
+		"print nothing if another is first or the wait is over: the exit code says so")
 }
 
 // check notes what is wrong with the flags.
@@ -93,7 +95,8 @@ func (c *choice) grantRecord(lease *holdfast.Lease, began time.Time) record {
 // waitRecord tells that another holds.
 func (c *choice) waitRecord(held *holdfast.HeldError) record {
 	r := c.newRecord(eventWaiting)
-	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
+	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder),
+		held.Waiters)
 	return r
 }
 

@@ -61,7 +61,8 @@ func isUnanswered(err error) bool {
 		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return isUnanswered(n.Err) })
 	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) && late.Timeout())
+		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) &&
+			late.Timeout())
 }
 
 // lease waits for a lease. It tells the notices that another holds, and shows it in a status line.

@@ -58,7 +58,8 @@ func (r *Run) Run(ctx context.Context) error {
 func (r *Run) run(ctx context.Context, path string, notices *notices) error {
 	signals := listen()
 	defer signals.stop()
-	client, end, err := r.NewClient(holdfast.Config{Label: r.label(), MaxTTL: cli.MostTTL, Observer: &outageObserver{notices: notices}})
+	client, end, err := r.NewClient(holdfast.Config{Label: r.label(), MaxTTL: cli.MostTTL,
+		Observer: &outageObserver{notices: notices}})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,8 @@ type outcome struct {
 // command could not be started.
 func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (outcome, error) {
 	began := time.Now()
-	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
+	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease),
+		Files: []*os.File{r.In, r.Out, r.Err}})
 	if err != nil {
 		_ = lease.Release()
 		return outcome{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)

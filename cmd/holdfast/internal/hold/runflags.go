@@ -61,9 +61,12 @@ func newRun() *cobra.Command {
 	flags := cmd.Flags()
 	r.choice.flags(flags)
 	r.waitOptions.flags(flags)
-	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", cli.ExitBusy, "exit code if another holds the lock, or the wait was too long")
-	cli.DurationVar(flags, &r.MaxHold, "max-hold", "", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
-	cli.DurationVar(flags, &r.MinHold, "min-hold", "", 0, "the shortest time that others are kept out, even if the command ends sooner")
+	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", cli.ExitBusy,
+		"exit code if another holds the lock, or the wait was too long")
+	cli.DurationVar(flags, &r.MaxHold, "max-hold", "", 0,
+		"the longest time to hold the lock, whatever the command does; the lock is lost then")
+	cli.DurationVar(flags, &r.MinHold, "min-hold", "", 0,
+		"the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
 	r.superviseFlags(cmd)
 	r.logOptions.flags(flags, "print how long the wait for the lock was, and how long it was held")
@@ -73,11 +76,15 @@ func newRun() *cobra.Command {
 // superviseFlags adds the flags that say how the command is run while the lock is held.
 func (r *Run) superviseFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	cli.DurationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
+	cli.DurationVar(flags, &r.TTL, "ttl", "", 15*time.Second,
+		"how long the lock outlives a crash; it is renewed every third of that time")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
-	cli.DurationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before KILL the command gets TERM; at most a third of --ttl")
-	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "`ACTION` when the lock is lost: kill, term or ignore; only kill keeps the promise that the command is gone")
-	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
+	cli.DurationVar(flags, &r.Grace, "grace", "", 5*time.Second,
+		"how long before KILL the command gets TERM; at most a third of --ttl")
+	flags.StringVar(&r.OnLost, "on-lost", onLostKill,
+		"`ACTION` when the lock is lost: kill, term or ignore; only kill keeps the promise that the command is gone")
+	_ = cmd.RegisterFlagCompletionFunc("on-lost",
+		cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // parseArgs sets Names and Command. dash is the number of arguments before "--", negative if there

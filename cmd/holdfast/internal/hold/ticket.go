@@ -78,7 +78,8 @@ func (t *Ticket) Check(ctx context.Context) error {
 	})
 }
 
-var errOnlyPlace = cli.ExitWith(cli.ExitBusy, errors.New("the ticket is of a place, and holds nothing yet: holdfast acquire --keep-place waits there"))
+var errOnlyPlace = cli.ExitWith(cli.ExitBusy,
+	errors.New("the ticket is of a place, and holds nothing yet: holdfast acquire --keep-place waits there"))
 
 const ticketLong = `
 FILE has the ticket that holdfast acquire wrote; it is left as it is.

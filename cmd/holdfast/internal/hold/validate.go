@@ -22,10 +22,12 @@ func (r *Run) Validate() error {
 	check(len(r.Command) > 0 && r.Command[0] != "", "no command")
 	check(r.MaxHold == 0 || r.MaxHold >= cli.LeastTTL, "--max-hold %v: it must be at least %v", r.MaxHold, cli.LeastTTL)
 	check(r.MinHold >= 0 && r.MinHold <= cli.MostTTL, "--min-hold %v: it must be 0 to %v", r.MinHold, cli.MostTTL)
-	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
+	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold,
+		r.MinHold)
 	check(r.Grace >= 0, "--grace %v: it must not be negative", r.Grace)
 	check(r.Conflict >= 0 && r.Conflict <= 255, "--conflict-exit-code %d: it must be 0 to 255", r.Conflict)
-	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost), "--on-lost %q: it must be kill, term or ignore", r.OnLost)
+	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost),
+		"--on-lost %q: it must be kill, term or ignore", r.OnLost)
 	check(len(r.Owner) <= cli.MaxText, "--owner of %d bytes: it must have at most %d", len(r.Owner), cli.MaxText)
 	check(len(r.Label) <= cli.MaxText, "--label of %d bytes: it must have at most %d", len(r.Label), cli.MaxText)
 	check(!strings.ContainsRune(r.Owner, 0), "--owner %q: it must not contain a zero byte", r.Owner)
@@ -46,7 +48,8 @@ func lookUp(name string) (string, error) {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, exec.ErrDot):
-		return "", cli.Exitf(cli.ExitNotFound, "%s is in the current directory, which the PATH names: write %s", name, filepath.Join(".", name))
+		return "", cli.Exitf(cli.ExitNotFound, "%s is in the current directory, which the PATH names: write %s", name,
+			filepath.Join(".", name))
 	case errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(name, filepath.Separator):
 		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {

@@ -89,7 +89,8 @@ func (w *Wait) poll(
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
-		line.write(fmt.Sprintf("holdfast: waiting until %s is free: %s, asking once a second", w.title(), heldBy(busy.holder)))
+		line.write(fmt.Sprintf("holdfast: waiting until %s is free: %s, asking once a second", w.title(),
+			heldBy(busy.holder)))
 		select {
 		case <-tick.C:
 		case <-bounded.Done():

@@ -113,7 +113,8 @@ func (d *Doctor) connectionError(err error) error {
 }
 
 func (d *Doctor) table(report doctor.Report) error {
-	styles := map[doctor.Level]show.Style{doctor.OK: show.Good, doctor.Note: show.Plain, doctor.Danger: show.Bad, doctor.Unknown: show.Warning}
+	styles := map[doctor.Level]show.Style{doctor.OK: show.Good, doctor.Note: show.Plain, doctor.Danger: show.Bad,
+		doctor.Unknown: show.Warning}
 	table := &show.Table{
 		Out: d.Out, Colors: d.Page().Colors,
 		Columns: []show.Column{{Title: "LEVEL"}, {Title: "CHECK"}, {Title: "SERVER"}, {Title: "FOUND"}},

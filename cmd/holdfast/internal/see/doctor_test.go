@@ -9,7 +9,8 @@ import (
 
 // On a terminal the texts of a finding fit.
 func TestDoctorLinesFit(t *testing.T) {
-	f := doctor.Finding{Level: doctor.Danger, Check: "eviction", Server: "10.0.0.1:6379", Found: "one two three four five six seven eight nine ten",
+	f := doctor.Finding{Level: doctor.Danger, Check: "eviction", Server: "10.0.0.1:6379",
+		Found: "one two three four five six seven eight nine ten",
 		Means: "eleven twelve thirteen fourteen fifteen", Change: "sixteen seventeen eighteen nineteen twenty"}
 	room := roomForFindings(doctor.Report{Findings: []doctor.Finding{f}}, 80)
 	if want := 80 - len("unknown  eviction  10.0.0.1:6379  "); room != want {

@@ -35,10 +35,12 @@ type Ls struct {
 // Validate refuses bad arguments.
 func (l *Ls) Validate() error {
 	var c cli.Checklist
-	c.Check(len(l.Options.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d", len(l.Options.Pattern), cli.MaxText)
+	c.Check(len(l.Options.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d",
+		len(l.Options.Pattern), cli.MaxText)
 	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
 	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
-	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort, strings.Join(orderNames(), ", "))
+	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort,
+		strings.Join(orderNames(), ", "))
 	l.Output.Check(&c, cli.ListFormats...)
 	l.Connection.Check(&c)
 	return c.Err()
@@ -117,7 +119,8 @@ func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], add func(lockinf
 		}
 	}
 	if s.Total > len(s.Locks) {
-		l.Note("of %d names the first %d by %s are shown: a PATTERN or a filter shows others, and --sort %s all", s.Total, len(s.Locks), l.Sort, unsorted)
+		l.Note("of %d names the first %d by %s are shown: a PATTERN or a filter shows others, and --sort %s all", s.Total,
+			len(s.Locks), l.Sort, unsorted)
 	}
 	return nil
 }
@@ -238,7 +241,8 @@ refuses this client: to look for names takes the permission +scan.`,
 	l.Connection.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&l.Options.Contended, "contended", false, "only names with waiters")
-	cli.DurationVar(flags, &l.Options.OlderThan, "older-than", "", 0, "only names with a hold that is older, such as 90 (seconds) or 10m")
+	cli.DurationVar(flags, &l.Options.OlderThan, "older-than", "", 0,
+		"only names with a hold that is older, such as 90 (seconds) or 10m")
 	flags.StringVar(&l.Options.Label, "label", "", "only names with a holder of this label")
 	flags.StringVar(&l.Options.Process, "process", "", "only names with a holder of this process: `HOST` or HOST/PID")
 	flags.StringVar(&l.Sort, "sort", unsorted, "`ORDER`: "+strings.Join(orderNames(), ", ")+"; the first 1,000 are shown")

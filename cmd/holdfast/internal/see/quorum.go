@@ -110,6 +110,7 @@ Exit codes: 0 a majority counts; 64 usage; 69 no majority counts.`,
 		},
 	}
 	s.AddFlags(cmd)
-	cmd.Flags().BoolVar(&s.Trust, "trust-new-nodes", false, "let restarted masters count from now on: only if they cannot have forgotten a lock")
+	cmd.Flags().BoolVar(&s.Trust, "trust-new-nodes", false,
+		"let restarted masters count from now on: only if they cannot have forgotten a lock")
 	return cmd
 }

@@ -28,7 +28,8 @@ type Top struct {
 // Validate refuses bad arguments.
 func (t *Top) Validate() error {
 	var c cli.Checklist
-	c.Check(t.File == "" || t.Capture == "", "--capture %q and FILE %q: a capture that is looked at is not captured again", t.Capture, t.File)
+	c.Check(t.File == "" || t.Capture == "",
+		"--capture %q and FILE %q: a capture that is looked at is not captured again", t.Capture, t.File)
 	t.Connection.Check(&c)
 	return c.Err()
 }
@@ -80,7 +81,8 @@ func (t *Top) replay(ctx context.Context, in, out *os.File) error {
 		return cli.Usage(err)
 	}
 	defer capture.Close()
-	if err := top.Run(ctx, top.Config{Recording: capture, Title: capture.Server, Cut: capture.Cut, Wrong: t.errorText}, in, out); err != nil {
+	if err := top.Run(ctx, top.Config{Recording: capture, Title: capture.Server, Cut: capture.Cut, Wrong: t.errorText},
+		in, out); err != nil {
 		return err
 	}
 	return context.Cause(ctx)

@@ -45,7 +45,8 @@ func (s *Serve) Validate() error {
 	var c cli.Checklist
 	host, _, err := net.SplitHostPort(s.Listen)
 	c.Check(err == nil, "--listen %q: it must be an address and a port, such as 127.0.0.1:8484", s.Listen)
-	c.Check((s.Cert == "") == (s.Key == ""), "--listen-cert %q and --listen-key %q: both or none must be given", s.Cert, s.Key)
+	c.Check((s.Cert == "") == (s.Key == ""), "--listen-cert %q and --listen-key %q: both or none must be given", s.Cert,
+		s.Key)
 	safe := s.Cert != "" && s.TokenFile != ""
 	c.Check(err != nil || isLoopback(host) || safe,
 		"--listen %q: it is no loopback address: it takes --listen-cert, --listen-key and --token-file", s.Listen)
@@ -101,7 +102,8 @@ func (s *Serve) readToken() (tokenChecker, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < leastToken {
-		return tokenChecker{}, cli.Usagef("--token-file %q: the token has %d bytes, and must have at least %d", s.TokenFile, len(token), leastToken)
+		return tokenChecker{}, cli.Usagef("--token-file %q: the token has %d bytes, and must have at least %d", s.TokenFile,
+			len(token), leastToken)
 	}
 	return tokenChecker{token: token}, nil
 }
@@ -115,7 +117,8 @@ func (s *Serve) loadTLS() (*tls.Config, error) {
 	if err != nil {
 		return nil, cli.Usagef("--listen-cert and --listen-key: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"}}, nil
 }
 
 // serveUntil serves until ctx ends. The streams of open pages end with ctx as well.
@@ -145,7 +148,8 @@ func (s *Serve) serveUntil(ctx context.Context, listener net.Listener, handler h
 }
 
 // newSite is all that is served. Probes need no token, as they tell nothing but yes or no.
-func newSite(client *holdfast.Client, observer *promholdfast.Observer, guard tokenChecker, allowBreak bool) http.Handler {
+func newSite(client *holdfast.Client, observer *promholdfast.Observer, guard tokenChecker,
+	allowBreak bool) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(observer, promholdfast.NewCollector(client, nil))
 	page := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return allowBreak }})

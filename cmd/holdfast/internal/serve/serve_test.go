@@ -101,7 +101,8 @@ func TestServe(t *testing.T) {
 		}
 	}
 	// A name that another site led here.
-	if code, _ := fetch(t, http.DefaultClient, url, func(r *http.Request) { r.Host = "evil.example" }); code != http.StatusMisdirectedRequest {
+	if code, _ := fetch(t, http.DefaultClient, url,
+		func(r *http.Request) { r.Host = "evil.example" }); code != http.StatusMisdirectedRequest {
 		t.Errorf("another name: %d", code)
 	}
 	// The command ends although a page is open.
@@ -174,7 +175,8 @@ func listenerCertificate(t *testing.T) (cert, key string, client *http.Client) {
 	defer example.Close()
 	cert, key = writePair(t, example.TLS.Certificates[0])
 	client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: example.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"},
+		TLSClientConfig: &tls.Config{RootCAs: example.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
+			ServerName: "example.com"},
 	}}
 	return cert, key, client
 }

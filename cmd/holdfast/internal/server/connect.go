@@ -90,7 +90,8 @@ func (t TLS) into(config *tls.Config) error {
 	case config == nil:
 		return errors.New("the URL is not encrypted: TLS files are for rediss:// and rediss+...:// URLs")
 	case (t.Cert == "") != (t.Key == ""):
-		return fmt.Errorf("TLS certificate %q and key %q: a certificate needs its key, and a key its certificate", t.Cert, t.Key)
+		return fmt.Errorf("TLS certificate %q and key %q: a certificate needs its key, and a key its certificate", t.Cert,
+			t.Key)
 	}
 	if t.CA != "" {
 		text, err := os.ReadFile(t.CA)

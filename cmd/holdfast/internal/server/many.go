@@ -9,7 +9,8 @@ import (
 )
 
 // replicaOptions are the options of go-redis that would send the requests of a lock to replicas.
-var replicaOptions = []string{"read_only", "replica_only", "route_by_latency", "route_randomly", "use_disconnected_replicas", "shard_picker"}
+var replicaOptions = []string{"read_only", "replica_only", "route_by_latency", "route_randomly",
+	"use_disconnected_replicas", "shard_picker"}
 
 // refuseOptions refuses options by their names.
 func (l *location) refuseOptions(why string, names ...string) error {
@@ -37,10 +38,12 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	if err := l.refuseOptions("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
-	if err := l.refuseOptions("another part of the URL says this", "master_name", "username", "password", "db"); err != nil {
+	if err := l.refuseOptions("another part of the URL says this", "master_name", "username", "password",
+		"db"); err != nil {
 		return nil, err
 	}
-	err = l.parse(func(text string) (err error) { options, err = redis.ParseFailoverURL(text); return err }, "sentinel_username", "sentinel_password")
+	err = l.parse(func(text string) (err error) { options, err = redis.ParseFailoverURL(text); return err },
+		"sentinel_username", "sentinel_password")
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +64,11 @@ func (l *location) cluster() (options *redis.ClusterOptions, err error) {
 	if err := l.refuseOptions("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
-	if err := l.parse(func(text string) (err error) { options, err = redis.ParseClusterURL(text); return err }); err != nil {
+	if err := l.parse(func(text string) (err error) {
+		options,
+			err = redis.ParseClusterURL(text)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	options.Addrs = l.addrs

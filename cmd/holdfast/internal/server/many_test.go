@@ -17,11 +17,15 @@ func TestParseSentinel(t *testing.T) {
 		tls               bool
 	}
 	for raw, want := range map[string]want{
-		"redis+sentinel://a/main":                                                        {addrs: "a:26379", name: "main", login: ":", own: ":"},
-		"redis+sentinel://a:1,b:2,c/main/3":                                              {addrs: "a:1 b:2 c:26379", name: "main", db: 3, login: ":", own: ":"},
-		"rediss+sentinel://me:p%40ss@a,b/main":                                           {addrs: "a:26379 b:26379", name: "main", tls: true, login: "me:p@ss", own: ":"},
-		"redis+sentinel://:pw@[::1]:7,[::2],c/my%20main":                                 {addrs: "[::1]:7 [::2]:26379 c:26379", name: "my main", login: ":pw", own: ":"},
-		"redis+sentinel://a/m?sentinel_password=x@y&sentinel_username=s&read_timeout=2s": {addrs: "a:26379", name: "m", login: ":", own: "s:x@y"},
+		"redis+sentinel://a/main": {addrs: "a:26379", name: "main",
+			login: ":", own: ":"},
+		"redis+sentinel://a:1,b:2,c/main/3": {addrs: "a:1 b:2 c:26379",
+			name: "main", db: 3, login: ":", own: ":"},
+		"rediss+sentinel://me:p%40ss@a,b/main": {addrs: "a:26379 b:26379",
+			name: "main", tls: true, login: "me:p@ss", own: ":"},
+		"redis+sentinel://:pw@[::1]:7,[::2],c/my%20main": {addrs: "[::1]:7 [::2]:26379 c:26379", name: "my main", login: ":pw", own: ":"},
+		"redis+sentinel://a/m?sentinel_password=x@y&sentinel_username=s&read_timeout=2s": {addrs: "a:26379", name: "m",
+			login: ":", own: "s:x@y"},
 	} {
 		o, err := sentinelOf(raw)
 		if err != nil {
@@ -29,7 +33,8 @@ func TestParseSentinel(t *testing.T) {
 			continue
 		}
 		got := want
-		got.addrs, got.login, got.own = strings.Join(o.SentinelAddrs, " "), o.Username+":"+o.Password, o.SentinelUsername+":"+o.SentinelPassword
+		got.addrs, got.login, got.own = strings.Join(o.SentinelAddrs,
+			" "), o.Username+":"+o.Password, o.SentinelUsername+":"+o.SentinelPassword
 		got.name, got.db, got.tls = o.MasterName, o.DB, o.TLSConfig != nil
 		if got != want {
 			t.Errorf("%s: got %+v", raw, got)
@@ -63,14 +68,16 @@ func TestParseCluster(t *testing.T) {
 		o, err := clusterOf(raw)
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
-		} else if !reflect.DeepEqual(o.Addrs, want) || strings.HasPrefix(raw, "rediss") != (o.TLSConfig != nil) || strings.Contains(raw, "me:pw") != (o.Password == "pw") {
+		} else if !reflect.DeepEqual(o.Addrs, want) || strings.HasPrefix(raw, "rediss") != (o.TLSConfig != nil) ||
+			strings.Contains(raw, "me:pw") != (o.Password == "pw") {
 			t.Errorf("%s: got %+v", raw, o)
 		}
 	}
 }
 
 func TestTLSFiles(t *testing.T) {
-	if _, err := Connect("redis+cluster://a,b", TLS{CA: "/none"}); err == nil || !strings.Contains(err.Error(), "not encrypted") {
+	if _, err := Connect("redis+cluster://a,b", TLS{CA: "/none"}); err == nil ||
+		!strings.Contains(err.Error(), "not encrypted") {
 		t.Error(err)
 	}
 	if _, err := Connect("rediss+cluster://a,b", TLS{CA: "/none"}); err == nil || errors.Unwrap(err) == nil {

@@ -37,7 +37,8 @@ func TestQuorumIsChecked(t *testing.T) {
 		"one":   {"quorum:redis://a", "1 masters: a quorum has 3"},
 		"none":  {"quorum:", "master 1 of 1: it is not a URL"},
 		"wrong": {"quorum:redis://a,http://b,redis://c", "master 2 of 3: its scheme is unknown"},
-		"bare":  {"quorum:redis://a,b,redis://c", `master 1 of 2: redis://...: it names more than one host`}, // and not "2 masters"
+		"bare": {"quorum:redis://a,b,redis://c",
+			`master 1 of 2: redis://...: it names more than one host`}, // and not "2 masters"
 		"words": {"quorum:a,b,c", `master 1 of 1: it is not a URL`},
 		"twice": {"quorum:redis://a,redis://b,redis://a", "master 3 of 3: its URL is given twice"},
 	} {

@@ -95,9 +95,7 @@ func TestEmbeddedClockRuns(t *testing.T) {
 }
 
 func TestStartAndStop(t *testing.T) {
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("a server is started and killed: only with HOLDFAST_PROOF=1")
-	}
+	long(t)
 	path, ok := Find()
 	if !ok {
 		t.Skip("no redis-server on the PATH")
@@ -144,6 +142,7 @@ func TestStartFails(t *testing.T) {
 		}
 	})
 	t.Run("says why", func(t *testing.T) {
+		long(t)
 		keep := keeperCommand(t)
 		t.Setenv(asBroken, "1")
 		_, err := Start(t.Context(), keep[0], keep)
@@ -162,5 +161,13 @@ func TestProduct(t *testing.T) {
 		if got := product(info); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// long skips a test that starts and kills a server: make proof runs it.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("long: only with HOLDFAST_PROOF=1")
 	}
 }

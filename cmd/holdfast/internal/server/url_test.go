@@ -178,9 +178,11 @@ func TestSeveralServersAreNotOne(t *testing.T) {
 
 // FuzzURL: no URL causes a panic. Nothing of a malformed URL is shown, and no password of others.
 func FuzzURL(f *testing.F) {
-	for _, before := range []string{"redis://me:", "rediss://:", "unix://me:", "redis+sentinel://me:", "rediss+cluster://me:", "http://me:", "me:", "redis://host?password=",
+	for _, before := range []string{"redis://me:", "rediss://:", "unix://me:", "redis+sentinel://me:",
+		"rediss+cluster://me:", "http://me:", "me:", "redis://host?password=",
 		"redis+sentinel://a,b/main?sentinel_password=", "quorum:redis://[::1],redis://u:", "redis://u%3A"} {
-		for _, after := range []string{"@host", "@host:1/2", "@[::1]:7", "@host:x", "%zz@host", "@a,b:2,c/main/0", "/x@y@z:p", "@h?client_name=a@b", "", "@,", "@:", "@/?&=#", "%40h"} {
+		for _, after := range []string{"@host", "@host:1/2", "@[::1]:7", "@host:x", "%zz@host", "@a,b:2,c/main/0",
+			"/x@y@z:p", "@h?client_name=a@b", "", "@,", "@:", "@/?&=#", "%40h"} {
 			f.Add(before, after)
 		}
 	}

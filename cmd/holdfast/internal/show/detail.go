@@ -31,7 +31,8 @@ func (p Page) Detail(info lockinfo.Info) error {
 	case info.Foreign != "":
 		lines = append(lines, [2]Cell{{"foreign", Heading}, {Text: Lines(info.Foreign)}})
 	case info.Kind == lockinfo.KindSemaphore:
-		lines = append(lines, [2]Cell{{"permits", Heading}, {Text: fmt.Sprintf("%d, %d of them taken", info.Permits, info.Taken)}})
+		lines = append(lines, [2]Cell{{"permits", Heading},
+			{Text: fmt.Sprintf("%d, %d of them taken", info.Permits, info.Taken)}})
 	case info.Kind == lockinfo.KindLatch:
 		lines = append(lines, [2]Cell{{"count", Heading}, {Text: fmt.Sprintf("%d to count down", info.Count)}})
 	}
@@ -88,7 +89,8 @@ func Verdict(info lockinfo.Info) string {
 	if counting < need {
 		return fmt.Sprintf("verdict: none, %d of %d masters count, %d are needed", counting, len(info.Masters), need)
 	}
-	return fmt.Sprintf("verdict: %s, by %d of %d masters that count", Lines(string(info.State())), counting, len(info.Masters))
+	return fmt.Sprintf("verdict: %s, by %d of %d masters that count", Lines(string(info.State())), counting,
+		len(info.Masters))
 }
 
 func (p Page) holds(info lockinfo.Info) error {

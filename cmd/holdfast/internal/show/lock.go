@@ -10,7 +10,8 @@ import (
 
 // LockColumns are the columns of a list of locks.
 var LockColumns = []Column{
-	{Title: "NAME", Flex: true}, {Title: "KIND"}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN", Right: true, Spare: true},
+	{Title: "NAME", Flex: true}, {Title: "KIND"}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN",
+		Right: true, Spare: true},
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "WAIT", Right: true},
 }
 
@@ -83,7 +84,8 @@ func processName(host string, pid int) string {
 
 // HoldColumns are the columns of a list of holds.
 var HoldColumns = []Column{
-	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN", Right: true}, {Title: "SINCE", Spare: true},
+	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN",
+		Right: true}, {Title: "SINCE", Spare: true},
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"},
 	{Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
@@ -91,7 +93,8 @@ var HoldColumns = []Column{
 // HoldRow is a row of a list of holds.
 func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: holderProcess(h)}, {Text: processName(h.Host, h.PID)}, {Text: mode(h.Mode, h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
+		{Text: holderProcess(h)}, {Text: processName(h.Host, h.PID)}, {Text: mode(h.Mode,
+			h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
 		{Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
 	}
 	if h.Owner != "" {
@@ -134,14 +137,17 @@ func mode(m lockinfo.Mode, permits int64) string {
 
 // WaiterColumns are the columns of a queue.
 var WaiterColumns = []Column{
-	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"},
-	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true, Optional: true}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
+	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID",
+		Flex: true}, {Title: "MODE"},
+	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true,
+		Optional: true}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
 
 // WaiterRow is a row of a queue.
 func WaiterRow(w lockinfo.Waiter, info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: processName(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
+		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: processName(w.Host,
+			w.PID)}, {Text: mode(w.Mode, w.Permits)},
 		{Text: ageText(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
 	}
 	if w.Owner != "" {

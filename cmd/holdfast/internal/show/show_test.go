@@ -121,14 +121,18 @@ func locks() []lockinfo.Info {
 	permits := hold(lockinfo.StateHeld, "pool", lockinfo.ModePermits, 22, time.Second)
 	permits.Permits = 2
 	return []lockinfo.Info{
-		{Name: "order:42", Kind: "mutex", At: at, Holds: []lockinfo.Hold{hold(lockinfo.StateHeld, "web@a/12", lockinfo.ModeExclusive, 17, 185*time.Second)},
+		{Name: "order:42", Kind: "mutex", At: at,
+			Holds:   []lockinfo.Hold{hold(lockinfo.StateHeld, "web@a/12", lockinfo.ModeExclusive, 17, 185*time.Second)},
 			Holders: 1, Waiters: 2, Queue: []lockinfo.Waiter{
-				{ID: "abcdefgh23456723", Place: 1, Label: "web@b/3", Host: "b", PID: 3, Mode: lockinfo.ModeExclusive, Since: at.Add(-4 * time.Second), Alive: lockinfo.AliveYes, Under: []string{"other", "evil\x07"}},
-				{ID: "bcdefgh234567234", Label: "step", Mode: lockinfo.ModeExclusive, Since: at.Add(-time.Second), Alive: lockinfo.AliveNo, Kept: true},
+				{ID: "abcdefgh23456723", Place: 1, Label: "web@b/3", Host: "b", PID: 3, Mode: lockinfo.ModeExclusive,
+					Since: at.Add(-4 * time.Second), Alive: lockinfo.AliveYes, Under: []string{"other", "evil\x07"}},
+				{ID: "bcdefgh234567234", Label: "step", Mode: lockinfo.ModeExclusive, Since: at.Add(-time.Second),
+					Alive: lockinfo.AliveNo, Kept: true},
 			}},
 		{Name: "late", Kind: "mutex", At: at, Holds: []lockinfo.Hold{late}, Holders: 1},
 		{Name: "broken", Kind: "mutex", At: at, Holds: []lockinfo.Hold{broken}, Holders: 1},
-		{Name: "docs", Kind: "rwmutex", At: at, Holds: []lockinfo.Hold{fixed, hold(lockinfo.StateHeld, "older", lockinfo.ModeReads, 20, time.Hour)}, Holders: 2},
+		{Name: "docs", Kind: "rwmutex", At: at,
+			Holds: []lockinfo.Hold{fixed, hold(lockinfo.StateHeld, "older", lockinfo.ModeReads, 20, time.Hour)}, Holders: 2},
 		{Name: "pool", Kind: "semaphore", At: at, Holds: []lockinfo.Hold{permits}, Holders: 1, Permits: 5, Taken: 2},
 		{Name: "ready", Kind: "latch", At: at, Count: 3},
 		{Name: "\xff\u202eevil", Kind: "mutex", At: at, Waiters: 1},
@@ -334,10 +338,13 @@ func TestCycle(t *testing.T) {
 // to be read.
 func TestTablesFitEightyColumns(t *testing.T) {
 	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
-	held := lockinfo.Hold{State: lockinfo.StateHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR", Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
+	held := lockinfo.Hold{State: lockinfo.StateHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR",
+		Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
 		Mode: lockinfo.ModeExclusive, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour), Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
-	waiter := lockinfo.Waiter{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host, PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: lockinfo.AliveYes}
-	info := lockinfo.Info{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", At: at, Holds: []lockinfo.Hold{held}, Holders: 1,
+	waiter := lockinfo.Waiter{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host,
+		PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: lockinfo.AliveYes}
+	info := lockinfo.Info{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", At: at,
+		Holds: []lockinfo.Hold{held}, Holders: 1,
 		Queue: []lockinfo.Waiter{waiter}, Waiters: 1}
 	for name, table := range map[string]struct {
 		columns    []Column

@@ -20,7 +20,8 @@ var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 func lock(name string, token int64, held time.Duration, waiters int) lockinfo.Info {
 	return lockinfo.Info{Name: name, Kind: "mutex", At: at, Holders: 1, Waiters: waiters,
-		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive, Token: token, Since: at.Add(-held)}}}
+		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive, Token: token,
+			Since: at.Add(-held)}}}
 }
 
 func streamOf(err error, infos ...lockinfo.Info) iter.Seq2[lockinfo.Info, error] {
@@ -86,7 +87,8 @@ func TestFollower(t *testing.T) {
 	f := &Follower{Limit: 3}
 	look := func(err error, infos ...lockinfo.Info) string {
 		var told []string
-		if e := f.Look(streamOf(err, infos...), func(c lockinfo.Change) { told = append(told, c.After.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
+		if e := f.Look(streamOf(err, infos...),
+			func(c lockinfo.Change) { told = append(told, c.After.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
 			t.Fatalf("got %v", e)
 		}
 		slices.Sort(told)
@@ -150,7 +152,8 @@ func TestCaptureComesBack(t *testing.T) {
 		many.Holds = append(many.Holds, many.Holds[0])
 		many.Queue = append(many.Queue, lockinfo.Waiter{ID: "x", Place: 1, Label: "w", Alive: lockinfo.AliveYes})
 	}
-	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7, Locks: []lockinfo.Info{lock("a", 1, time.Hour, 2), many}}
+	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7,
+		Locks: []lockinfo.Info{lock("a", 1, time.Hour, 2), many}}
 	for _, s := range []Snapshot{first, {At: at.Add(time.Second), Err: errors.New("away")}} {
 		if err := w.Add(s); err != nil {
 			t.Fatal(err)
@@ -171,10 +174,12 @@ func TestCaptureComesBack(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	got := c.At(0)
-	if got.Total != 7 || got.Took != first.Took || !got.At.Equal(at) || len(got.Locks) != 2 || !reflect.DeepEqual(got.Locks[0], first.Locks[0]) {
+	if got.Total != 7 || got.Took != first.Took || !got.At.Equal(at) || len(got.Locks) != 2 ||
+		!reflect.DeepEqual(got.Locks[0], first.Locks[0]) {
 		t.Errorf("got %+v", got)
 	}
-	if back := got.Locks[1]; back.Name != many.Name || back.Holders != 30 || back.Waiters != 200 || len(back.Holds) != mostHolds || len(back.Queue) != mostQueue {
+	if back := got.Locks[1]; back.Name != many.Name || back.Holders != 30 || back.Waiters != 200 ||
+		len(back.Holds) != mostHolds || len(back.Queue) != mostQueue {
 		t.Errorf("got %+v", back)
 	}
 	if got := c.At(1); got.Err == nil || got.Err.Error() != "away" {
@@ -214,15 +219,17 @@ func TestOpenRefusesInWords(t *testing.T) {
 	const good = `{"at":"2026-11-24T02:14:05Z","took_seconds":0.1,"total":0,"locks":[]}` + "\n"
 	dir := t.TempDir()
 	for name, test := range map[string]struct{ text, want string }{
-		"empty":              {"", "no capture"},
-		"text":               {"hello\nworld\n", "no capture"},
-		"other JSON":         {`{"version":1}` + "\n", "no capture"},
-		"binary":             {strings.Repeat("\x00", 100_000), "no capture"},
-		"newer":              {strings.Replace(head, `"version":2`, `"version":7`, 1) + good, "format 7, and this holdfast reads 2"},
-		"the version before": {strings.Replace(head, `"version":2`, `"version":1`, 1) + good, "format 1, and this holdfast reads 2"},
-		"no snapshot":        {head, "no snapshot"},
-		"only a cut":         {head + good[:20], "no snapshot"},
-		"long line":          {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
+		"empty":      {"", "no capture"},
+		"text":       {"hello\nworld\n", "no capture"},
+		"other JSON": {`{"version":1}` + "\n", "no capture"},
+		"binary":     {strings.Repeat("\x00", 100_000), "no capture"},
+		"newer": {strings.Replace(head, `"version":2`, `"version":7`, 1) + good,
+			"format 7, and this holdfast reads 2"},
+		"the version before": {strings.Replace(head, `"version":2`, `"version":1`, 1) + good,
+			"format 1, and this holdfast reads 2"},
+		"no snapshot": {head, "no snapshot"},
+		"only a cut":  {head + good[:20], "no snapshot"},
+		"long line":   {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
 	} {
 		path := filepath.Join(dir, "f")
 		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
@@ -257,7 +264,8 @@ func TestOpenRefusesInWords(t *testing.T) {
 	if c.Len() != 3 || !c.Cut {
 		t.Errorf("%d snapshots, cut: %v", c.Len(), c.Cut)
 	}
-	for i, want := range []string{"", "snapshot 2 of the capture cannot be read", "snapshot 3 of the capture cannot be read"} {
+	for i, want := range []string{"", "snapshot 2 of the capture cannot be read",
+		"snapshot 3 of the capture cannot be read"} {
 		if got := fmt.Sprint(c.At(i).Err); want == "" && got != "<nil>" || !strings.Contains(got, want) {
 			t.Errorf("snapshot %d: %v", i+1, got)
 		}

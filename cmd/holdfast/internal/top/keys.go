@@ -156,7 +156,8 @@ func (m *Model) editFilter(name, text string) {
 
 // sortLocks chooses and sorts the names of the last look. The cursor stays on its name.
 func (m *Model) sortLocks() {
-	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info lockinfo.Info) bool { return !filterMatches(info, m.filter) })
+	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks),
+		func(info lockinfo.Info) bool { return !filterMatches(info, m.filter) })
 	slices.SortFunc(m.locks, m.order.Compare)
 	if i := slices.IndexFunc(m.locks, func(info lockinfo.Info) bool { return info.Name == m.cursor }); i >= 0 {
 		m.row = i

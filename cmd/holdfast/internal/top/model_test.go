@@ -68,10 +68,12 @@ func (f *fake) Break(_ context.Context, name string, token int64) error {
 
 func lock(name string, token int64, held time.Duration, waiters int) lockinfo.Info {
 	info := lockinfo.Info{Name: name, Kind: "mutex", At: at, Holders: 1, Waiters: waiters,
-		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l-" + name, Host: "h", PID: 1, Mode: lockinfo.ModeExclusive, Token: token,
+		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l-" + name, Host: "h", PID: 1,
+			Mode: lockinfo.ModeExclusive, Token: token,
 			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-time.Second)}}}
 	for i := range waiters {
-		info.Queue = append(info.Queue, lockinfo.Waiter{ID: "abcdefgh2345672" + fmt.Sprint(i), Place: i + 1, Label: "w", Mode: lockinfo.ModeExclusive, Since: at, Alive: lockinfo.AliveYes})
+		info.Queue = append(info.Queue, lockinfo.Waiter{ID: "abcdefgh2345672" + fmt.Sprint(i), Place: i + 1, Label: "w",
+			Mode: lockinfo.ModeExclusive, Since: at, Alive: lockinfo.AliveYes})
 	}
 	return info
 }
@@ -90,7 +92,8 @@ func newRig(t *testing.T, locks ...lockinfo.Info) *rig {
 	f := &fake{locks: locks}
 	first, _ := Look(t.Context(), f, snapshot.ByAge.Compare)
 	first.At, first.Took = at, 4*time.Millisecond
-	m := New(t.Context(), Config{Server: f, First: first, Title: "redis://h", Wrong: func(err error) string { return err.Error() }})
+	m := New(t.Context(), Config{Server: f, First: first, Title: "redis://h",
+		Wrong: func(err error) string { return err.Error() }})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 14})
 	return &rig{t, m, f}
 }
@@ -107,7 +110,8 @@ func (r *rig) look() {
 
 // press presses keys. Each is a name, or a text that is typed.
 func (r *rig) press(keys ...string) {
-	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab, "left": tea.KeyLeft,
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown,
+		"tab": tea.KeyTab, "left": tea.KeyLeft,
 		"right": tea.KeyRight, "end": tea.KeyEnd, "home": tea.KeyHome, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
 	for _, key := range keys {
 		if code, special := codes[key]; special {
@@ -161,7 +165,8 @@ looking every second (it took 4 ms): what lasts for less may not be seen
 `
 
 func threeLocks() []lockinfo.Info {
-	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0), lock("c", 13, time.Second, 2)}
+	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0),
+		lock("c", 13, time.Second, 2)}
 }
 
 func TestListIsSorted(t *testing.T) {
@@ -386,7 +391,8 @@ func TestCapture(t *testing.T) {
 	live.look()
 	live.has("nothing is captured any more: the capture has 256 MiB, and gets no larger")
 
-	m := New(t.Context(), Config{Recording: looks, Title: "redis://h", Cut: true, Wrong: func(err error) string { return err.Error() }})
+	m := New(t.Context(), Config{Recording: looks, Title: "redis://h", Cut: true,
+		Wrong: func(err error) string { return err.Error() }})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 14})
 	r := &rig{t, m, nil}
 	if m.Init() != nil {

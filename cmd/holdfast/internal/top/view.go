@@ -47,14 +47,17 @@ func (m *Model) head() []string {
 			late++
 		}
 	}
-	first := fmt.Sprintf("holdfast top  %s  %s  %d names, %d contended, %d late", show.Text(m.title), m.now.At.Local().Format(time.TimeOnly), m.now.Total, contended, late)
+	first := fmt.Sprintf("holdfast top  %s  %s  %d names, %d contended, %d late", show.Text(m.title),
+		m.now.At.Local().Format(time.TimeOnly), m.now.Total, contended, late)
 	if m.now.Total > len(m.now.Locks) {
 		first += fmt.Sprintf(", the first %d by %s", len(m.now.Locks), m.order)
 	}
-	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen", tookText(m.now.Took)))
+	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen",
+		tookText(m.now.Took)))
 	switch {
 	case m.recording != nil:
-		second = fmt.Sprintf("capture, snapshot %d of %d, of %s", m.at+1, m.recording.Len(), m.now.At.Local().Format(time.DateTime))
+		second = fmt.Sprintf("capture, snapshot %d of %d, of %s", m.at+1, m.recording.Len(),
+			m.now.At.Local().Format(time.DateTime))
 		if m.now.Err != nil {
 			second = show.Bad.Styled(second + ": " + oneLine(m.now.Err.Error()))
 		} else {
@@ -88,7 +91,8 @@ func (m *Model) foot() []string {
 			"y breaks it: others get in when it has stopped. Any other key does nothing.",
 		}
 	case filtering:
-		return []string{"filter: " + show.Lines(m.filter) + "_", show.Faint.Styled("a part of the name or of a holder; enter keeps it, esc drops it")}
+		return []string{"filter: " + show.Lines(m.filter) + "_",
+			show.Faint.Styled("a part of the name or of a holder; enter keeps it, esc drops it")}
 	case detailing:
 		keys := "esc back  ↑↓ scroll  tab next hold  b break  q quit"
 		if m.recording != nil {
@@ -136,7 +140,8 @@ func (m *Model) listBody(room int) []string {
 
 // sortedTitle marks the column that the list is sorted by.
 func (m *Model) sortedTitle(line string) string {
-	title := map[snapshot.Order]string{snapshot.ByAge: "HELD", snapshot.ByWaiters: "WAIT", snapshot.ByName: "NAME"}[m.order]
+	title := map[snapshot.Order]string{snapshot.ByAge: "HELD", snapshot.ByWaiters: "WAIT",
+		snapshot.ByName: "NAME"}[m.order]
 	return strings.Replace(line, title, ansi.NewStyle().Underline(true).Styled(title), 1)
 }
 
@@ -168,7 +173,8 @@ func (m *Model) detailBody(room int) []string {
 	}
 	if len(m.detail.Holds) > 1 && m.server != nil {
 		h := m.detail.Holds[m.hold]
-		lines = append(lines, fmt.Sprintf("chosen: hold %d of %d, token %d, of %s", m.hold+1, len(m.detail.Holds), h.Token, show.Text(h.Label)))
+		lines = append(lines, fmt.Sprintf("chosen: hold %d of %d, token %d, of %s", m.hold+1, len(m.detail.Holds), h.Token,
+			show.Text(h.Label)))
 	}
 	lines = append(lines, m.detailLines()...)
 	from := min(m.scroll, max(len(lines)-room, 0))

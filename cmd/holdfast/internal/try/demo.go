@@ -32,7 +32,8 @@ func (d *Demo) Validate() error {
 	c.Check(d.Rounds >= 1 && d.Rounds <= 50, "--rounds %d: it must be 1 to 50", d.Rounds)
 	c.Check(d.Workers >= 2 && d.Workers <= 32, "--workers %d: it must be 2 to 32", d.Workers)
 	c.Check(d.TTL >= 500*time.Millisecond && d.TTL <= 5*time.Second, "--ttl %v: it must be 500ms to 5s", d.TTL)
-	c.Check(d.Redis == "" || !d.Embedded, "--redis %s and --embedded: only one of them can be given", server.Redact(d.Redis))
+	c.Check(d.Redis == "" || !d.Embedded, "--redis %s and --embedded: only one of them can be given",
+		server.Redact(d.Redis))
 	if d.Redis != "" {
 		_, err := server.ParseURL(d.Redis)
 		c.Check(err == nil, "--redis: %w", err)
@@ -109,7 +110,8 @@ leaves nothing behind.`,
 	flags.SortFlags = false
 	flags.IntVar(&d.Rounds, "rounds", 10, "rounds to draw")
 	flags.IntVar(&d.Workers, "workers", 8, "processes that want to draw")
-	cli.DurationVar(flags, &d.TTL, "ttl", "", 2*time.Second, "of the leases: the longest that a dead holder keeps the others out")
+	cli.DurationVar(flags, &d.TTL, "ttl", "", 2*time.Second,
+		"of the leases: the longest that a dead holder keeps the others out")
 	flags.StringVar(&d.Redis, "redis", "",
 		"`URL` of a server to use, such as redis://localhost:6379; the demo deletes its keys at the end")
 	flags.BoolVar(&d.Embedded, "embedded", false, "use the in-memory server even where there is a real one")

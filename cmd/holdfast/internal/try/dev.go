@@ -40,7 +40,8 @@ func (d *Dev) Run(ctx context.Context) error {
 	}
 	s, err := server.EmbedAt(d.Addr)
 	if err != nil {
-		return fmt.Errorf("--addr %s: %w%s", d.Addr, err, cli.PortHint(err, "; a Redis or Valkey that listens there will do as well, and port 0 is any free one"))
+		return fmt.Errorf("--addr %s: %w%s", d.Addr, err,
+			cli.PortHint(err, "; a Redis or Valkey that listens there will do as well, and port 0 is any free one"))
 	}
 	at := ""
 	if s.URL != cli.DefaultURL {
