@@ -38,12 +38,34 @@ func (s *story) hold(proc, id string, from, to, until, token int64) *Record {
 	return r
 }
 
+// minHold adds a lock that wins with a min hold of a second.
+func (s *story) minHold() {
+	s.hold("a", "a1", 0, 10, 100, 5)
+	s.records[len(s.records)-2].Min = int64(time.Second)
+}
+
+// passedFiveTimes adds a writer that five readers pass while it waits for a second.
+func (s *story) passedFiveTimes() {
+	s.op("w", Lock, "w1", 0, int64(time.Second), TimedOut)
+	s.records[len(s.records)-2].Queues = true
+	for i := range int64(5) {
+		from := int64(time.Second/2) + i*1000
+		s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i).Shares = true
+	}
+}
+
 // permits adds an acquire that wins some of so many.
 func (s *story) permits(proc, id string, from, to, until, token, weight, size int64) {
 	s.hold(proc, id, from, to, until, token)
 	for i := len(s.records) - 2; i < len(s.records); i++ {
 		s.records[i].Type, s.records[i].Weight, s.records[i].Size = Semaphore, weight, size
 	}
+}
+
+// resize adds one to so many permits.
+func (s *story) resize(from, to, permits int64) {
+	s.op("c", Resize, "", from, to, OK)
+	s.records[len(s.records)-2].Weight = permits
 }
 
 // set adds a latch that is set.
@@ -308,20 +330,17 @@ func TestCheck(t *testing.T) {
 		}, []string{judge.Permits}},
 		{"many permits while a Resize is under way", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
-			s.op("c", Resize, "", 15, 25, OK)
-			s.records[len(s.records)-2].Weight = 5
+			s.resize(15, 25, 5)
 			s.permits("b", "b1", 20, 30, 100, 6, 3, 4)
 		}, nil},
 		{"many permits after a Resize, behind another of its process", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
-			s.op("c", Resize, "", 4, 6, OK)
-			s.records[len(s.records)-2].Weight = 6
+			s.resize(4, 6, 6)
 			s.permits("a", "a2", 8, 30, 100, 6, 3, 4)
 		}, nil},
 		{"many permits after a Resize, behind nobody of its process", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
-			s.op("c", Resize, "", 4, 6, OK)
-			s.records[len(s.records)-2].Weight = 6
+			s.resize(4, 6, 6)
 			s.permits("b", "b1", 8, 30, 100, 6, 3, 4)
 		}, []string{judge.Permits}},
 		{"more permits than there ever were, behind another of its process", func(s *story) {
@@ -333,43 +352,37 @@ func TestCheck(t *testing.T) {
 			s.permits("b", "b1", 20, 30, 100, 6, 1, 2)
 		}, []string{judge.Permits}},
 		{"before the end of a min hold", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6)
 		}, []string{judge.MinHold}},
 		{"a reader before the end of a writer's min hold", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, []string{judge.MinHold}},
 		{"a reader before the end of the min hold of a writer that was downgraded", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.op("a", Downgrade, "a1", 15, 18, OK)
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
 		{"a reader before the end of the min hold of a writer whose own reader stays", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.enter("a", "a2", "a1", 12, 14, 100, 5)
 			s.records[len(s.records)-1].Shares = true
 			s.op("a", Release, "a1", 15, 18, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
 		{"a reader before the end of the min hold of a writer whose own entry was downgraded", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.enter("a", "a2", "a1", 12, 13, 100, 5)
 			s.op("a", Release, "a1", 14, 14, OK)
 			s.op("a", Downgrade, "a2", 15, 18, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
 		{"a reader before the end of the min hold of a writer whose own reader came by another entry", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.enter("a", "a2", "a1", 11, 12, 100, 5)
 			s.op("a", Release, "a1", 13, 13, OK)
 			s.enter("a", "a3", "a2", 14, 15, 100, 5)
@@ -378,8 +391,7 @@ func TestCheck(t *testing.T) {
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
 		{"a reader before the end of the min hold of a writer whose own reader had ended", func(s *story) {
-			s.hold("a", "a1", 0, 10, 100, 5)
-			s.records[len(s.records)-2].Min = second
+			s.minHold()
 			s.enter("a", "a2", "a1", 12, 13, 100, 5)
 			s.records[len(s.records)-1].Shares = true
 			s.op("a", Release, "a2", 14, 14, OK)
@@ -428,24 +440,10 @@ func TestCheck(t *testing.T) {
 			s.process(Kill, "a", 30)
 			s.op("b", Lock, "b1", 20, second+second/2, TimedOut)
 		}, nil},
-		{"a writer is passed again and again", func(s *story) {
-			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Queues = true
-			for i := range int64(5) {
-				from := second/2 + i*1000
-				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
-				r.Shares = true
-			}
-		}, []string{judge.Order}},
+		{"a writer is passed again and again", (*story).passedFiveTimes, []string{judge.Order}},
 		{"passed again and again while it stood still by itself", func(s *story) {
-			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Queues = true
+			s.passedFiveTimes()
 			s.add(Record{At: second / 4, Proc: "w", Event: Stall, Limit: second / 2})
-			for i := range int64(5) {
-				from := second/2 + i*1000
-				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
-				r.Shares = true
-			}
 		}, nil},
 		{"a reader saw a change while it was trusted", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true

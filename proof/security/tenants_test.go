@@ -256,17 +256,5 @@ func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
 	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
 		t.Fatal(err)
 	}
-	if pair.Leaf == nil {
-		pair.Leaf = must509(t, signed)
-	}
 	return pair, cert, key
-}
-
-func must509(t *testing.T, der []byte) *x509.Certificate {
-	t.Helper()
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return leaf
 }

@@ -34,11 +34,11 @@ const (
 
 // clocks returns the dice for what clocks show. It is another than the plan's, so that it changes
 // nothing else in the plan of a seed.
-func clocks(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x636c6f636b73))} }
+func clocks(seed uint64) dice { return dice{Rand: rand.New(rand.NewPCG(seed, 0x636c6f636b73))} }
 
-// moment draws a time: any number of digits, some years in which a digit comes or clocks begin, or
-// a time of now.
-func (d dice) moment() time.Time {
+// drawMoment draws a time: any number of digits, some years in which a digit comes or clocks begin,
+// or a time of now.
+func drawMoment(d dice) time.Time {
 	within := time.Duration(d.Int64N(int64(length)))
 	switch roll := d.IntN(100); {
 	case roll < 30:
@@ -54,7 +54,7 @@ func (d dice) moment() time.Time {
 // drawClock draws what the only server's clock shows, and turns some of its steps into leaps:
 // forward to any time, or back to any time until it is set right again.
 func (p *Plan) drawClock(d dice) {
-	p.Servers[0].Shows = d.moment()
+	p.Servers[0].Shows = drawMoment(d)
 	shows := p.Servers[0].Shows // less what has passed since the begin
 	var right *Fault            // what sets the clock right again
 	var more []Fault
@@ -67,18 +67,18 @@ func (p *Plan) drawClock(d dice) {
 			shows, right = shows.Add(right.Delay), nil
 		}
 		now := shows.Add(f.At)
-		by, long := d.moment().Sub(now), d.short(time.Second, time.Minute)
-		if d.percent(60) { // long enough for all to come right meanwhile
-			long = d.between(time.Minute, maxSetBack)
+		by, long := drawMoment(d).Sub(now), d.Short(time.Second, time.Minute)
+		if d.Percent(60) { // long enough for all to come right meanwhile
+			long = d.Between(time.Minute, maxSetBack)
 		}
 		until := min(f.At+long, workEnd-recoveryTime)
 		switch {
-		case right != nil || until <= f.At || d.percent(40):
+		case right != nil || until <= f.At || d.Percent(40):
 		case by >= leap:
 			f.Delay = by
 		case by <= -leap:
 			f.Delay = by
-			right = &Fault{At: until, Kind: Step, Delay: -by + d.short(0, 20*time.Second)}
+			right = &Fault{At: until, Kind: Step, Delay: -by + d.Short(0, 20*time.Second)}
 			more = append(more, *right)
 		}
 		f.Delay = max(f.Delay, earliest.Sub(now))
@@ -94,7 +94,7 @@ func (p *Plan) drawClock(d dice) {
 func (p *Plan) drawClocks(d dice) {
 	shows := make([]time.Time, len(p.Servers)) // less what has passed since the begin
 	for i := range p.Servers {
-		shows[i] = d.moment()
+		shows[i] = drawMoment(d)
 		p.Servers[i].Shows = shows[i]
 	}
 	var forgets []*Fault
@@ -110,13 +110,13 @@ func (p *Plan) drawClocks(d dice) {
 			next = forgets[i+1].At
 		}
 		now := shows[f.Server].Add(f.At)
-		by, back := d.moment().Sub(now), -d.short(time.Millisecond, 20*time.Second)
+		by, back := drawMoment(d).Sub(now), -d.Short(time.Millisecond, 20*time.Second)
 		left := min(next-recountTime-f.At, maxSetBack)
 		long := time.Second
 		if left > time.Second {
-			long = d.between(time.Second, left)
+			long = d.Between(time.Second, left)
 		}
-		if d.percent(50) {
+		if d.Percent(50) {
 			continue
 		}
 		f.Kind, f.For, f.Delay = Step, 0, max(back, earliest.Sub(now))

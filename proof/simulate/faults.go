@@ -63,12 +63,12 @@ var refusals = []string{
 
 // drawFaults draws stretches of trouble, with quiet in between in which all must come right.
 func (p *Plan) drawFaults(d dice) {
-	for at := d.between(30*time.Second, 90*time.Second); ; at += recoveryTime + d.between(10*time.Second, time.Minute) {
-		end := at + d.between(20*time.Second, 4*time.Minute)
+	for at := d.Between(30*time.Second, 90*time.Second); ; at += recoveryTime + d.Between(10*time.Second, time.Minute) {
+		end := at + d.Between(20*time.Second, 4*time.Minute)
 		if end > workEnd-recoveryTime {
 			break
 		}
-		for ; at < end; at += d.short(100*time.Millisecond, 20*time.Second) {
+		for ; at < end; at += d.Short(100*time.Millisecond, 20*time.Second) {
 			p.Faults = append(p.Faults, p.drawFault(d, at, end-at))
 		}
 	}
@@ -76,9 +76,9 @@ func (p *Plan) drawFaults(d dice) {
 }
 
 func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
-	f := Fault{At: at, For: min(left, d.short(20*time.Millisecond, 15*time.Second)), Client: d.IntN(len(p.Latency))}
+	f := Fault{At: at, For: min(left, d.Short(20*time.Millisecond, 15*time.Second)), Client: d.IntN(len(p.Latency))}
 	f.Kind = commonTroubles[d.IntN(len(commonTroubles))]
-	if d.percent(15) {
+	if d.Percent(15) {
 		switch p.Mode {
 		case Forget:
 			f.Kind = []Trouble{ForgetAll, ForgetKey, ForgetKey, ForgetDown}[d.IntN(4)]
@@ -94,27 +94,27 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 func (p *Plan) drawDetails(d dice, f *Fault, end time.Duration) {
 	switch f.Kind {
 	case Silence:
-		f.Way, f.Both = network.Way(d.IntN(2)), d.percent(60)
+		f.Way, f.Both = network.Way(d.IntN(2)), d.Percent(60)
 	case Slow:
 		if f.Delay == 0 {
-			f.Delay = d.short(time.Millisecond, 2*time.Second)
+			f.Delay = d.Short(time.Millisecond, 2*time.Second)
 		}
 	case Lose:
 		f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
 	case Duplicate:
-		f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
+		f.Times, f.Delay = 1+d.IntN(3), d.Short(0, 5*time.Second)
 	case Restart, ForgetDown:
 		f.For = min(f.For, 3*time.Second)
 	case Refuse:
 		f.For, f.Text = min(f.For, 5*time.Second), refusals[d.IntN(len(refusals))]
 	case ForgetKey:
 		f.Name = "{" + locks[d.IntN(len(locks))] + "}"
-		if d.percent(30) {
+		if d.Percent(30) {
 			f.Name += ":queue"
 		}
 	case Step:
-		f.Delay = d.short(time.Millisecond, 20*time.Second)
-		if d.percent(50) { // back, amid waiters: tokens must not come twice
+		f.Delay = d.Short(time.Millisecond, 20*time.Second)
+		if d.Percent(50) { // back, amid waiters: tokens must not come twice
 			f.Delay = -f.Delay
 			if next := slices.IndexFunc(p.Ops, func(op Op) bool { return op.At >= f.At }); next >= 0 {
 				f.At = min(p.Ops[next].At+10*time.Millisecond, end)

@@ -23,7 +23,7 @@ type Operation struct {
 
 // operators returns the dice for what operators do, and for how long the code of a holder that was
 // broken runs on. It is another than the plan's, as that of clocks is.
-func operators(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6f70657261746f72))} }
+func operators(seed uint64) dice { return dice{Rand: rand.New(rand.NewPCG(seed, 0x6f70657261746f72))} }
 
 // drawOperators draws them near operations, as there is nothing to break elsewhere.
 func (p *Plan) drawOperators(d dice) {
@@ -37,15 +37,15 @@ func (p *Plan) drawOperators(d dice) {
 			continue
 		}
 		p.Operators = append(p.Operators, Operation{
-			At: near.At + d.short(0, 2*time.Second), Client: d.IntN(len(p.Latency)),
+			At: near.At + d.Short(0, 2*time.Second), Client: d.IntN(len(p.Latency)),
 			Name:  near.Names[d.IntN(len(near.Names))],
-			Evict: d.percent(30) && p.Mode != Quorum, Late: d.percent(50) && p.Mode != Quorum, Which: d.Uint64(),
+			Evict: d.Percent(30) && p.Mode != Quorum, Late: d.Percent(50) && p.Mode != Quorum, Which: d.Uint64(),
 		})
 	}
 	slices.SortStableFunc(p.Operators, func(a, b Operation) int { return int(a.At - b.At) })
 	for i := range p.Ops {
-		if d.percent(50) {
-			p.Ops[i].RunsOn = d.short(0, 5*time.Second)
+		if d.Percent(50) {
+			p.Ops[i].RunsOn = d.Short(0, 5*time.Second)
 		}
 		if p.Ops[i].Kind == All { // the names that were not broken are held for as long
 			p.Ops[i].RunsOn = min(p.Ops[i].RunsOn, time.Second)

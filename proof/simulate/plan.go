@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // A Plan is all that is decided before a run, from its seed alone.
@@ -119,7 +121,7 @@ func class(name string) string {
 
 // Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
-	d := dice{rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
+	d := dice{Rand: rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
 	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: length}
 	switch roll := d.IntN(100); {
 	case roll < 15:
@@ -130,12 +132,12 @@ func Draw(seed uint64) Plan {
 	default:
 		p.Mode = Clock
 	}
-	p.Strict = d.percent(50)
+	p.Strict = d.Percent(50)
 	for range 3 + d.IntN(4) {
-		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
+		p.Latency = append(p.Latency, d.Between(50*time.Microsecond, time.Millisecond))
 	}
 	if p.Mode != Calm {
-		p.Servers[0].Drift = d.drift()
+		p.Servers[0].Drift = drift(d)
 	}
 	p.drawOps(d)
 	if p.Mode != Calm {
@@ -163,23 +165,23 @@ func (p *Plan) drawOps(d dice) {
 		kinds = []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}
 	}
 	for len(p.Ops) < least {
-		at := d.between(5*time.Second, workEnd)
+		at := d.Between(5*time.Second, workEnd)
 		kind := kinds[d.IntN(len(kinds))]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
-		wide := d.short(10*time.Millisecond, 5*time.Second)
+		wide := d.Short(10*time.Millisecond, 5*time.Second)
 		if kind == Latch {
 			p.drawLatch(d, at, wide)
 			continue
 		}
-		owned := p.Mode == Quorum && d.percent(30)
+		owned := p.Mode == Quorum && d.Percent(30)
 		for range 4 + d.IntN(6) {
-			op := Op{At: at + d.short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
+			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
 			switch kind {
 			case Mutex:
 				op.Names = []string{name}
 			case Write:
 				op.Names = []string{"rw"}
-				if d.percent(60) {
+				if d.Percent(60) {
 					op.Kind = Read
 				}
 			case Permit:
@@ -198,7 +200,7 @@ func (p *Plan) drawOps(d dice) {
 				op.TTL = ttls[d.IntN(len(ttls))]
 			}
 			p.drawUse(d, &op)
-			if owned && len(op.Names) == 1 && d.percent(70) {
+			if owned && len(op.Names) == 1 && d.Percent(70) {
 				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
 			}
 			p.Ops = append(p.Ops, op)
@@ -222,26 +224,26 @@ func (p *Plan) numberOps() {
 
 // drawUse draws how an operation waits, holds and ends.
 func (p *Plan) drawUse(d dice, op *Op) {
-	op.Limit = d.between(70*time.Second, 120*time.Second)
+	op.Limit = d.Between(70*time.Second, 120*time.Second)
 	switch roll := d.IntN(100); {
 	case roll < 15:
 		op.Try = true
 	case roll < 35:
-		op.Limit, op.Cancel = d.short(time.Millisecond, 5*time.Second), d.percent(50)
+		op.Limit, op.Cancel = d.Short(time.Millisecond, 5*time.Second), d.Percent(50)
 	case roll < 40 && !p.Strict:
-		op.Poll, op.Limit = true, d.between(time.Second, 20*time.Second)
+		op.Poll, op.Limit = true, d.Between(time.Second, 20*time.Second)
 	}
 	switch roll := d.IntN(100); {
 	case roll < 50:
-		op.Hold = d.short(0, 50*time.Millisecond)
+		op.Hold = d.Short(0, 50*time.Millisecond)
 	case roll < 85:
-		op.Hold = d.between(50*time.Millisecond, 2*time.Second)
+		op.Hold = d.Between(50*time.Millisecond, 2*time.Second)
 	default:
-		op.Hold = d.between(2*time.Second, 15*time.Second)
+		op.Hold = d.Between(2*time.Second, 15*time.Second)
 	}
 	switch roll := d.IntN(100); {
 	case roll < 10:
-		op.Fixed, op.Forgotten = true, d.percent(50)
+		op.Fixed, op.Forgotten = true, d.Percent(50)
 	case roll < 15:
 		op.MaxHold = 2 * op.TTL
 	}
@@ -249,34 +251,20 @@ func (p *Plan) drawUse(d dice, op *Op) {
 	if op.Inner == Downgrade && op.Kind != Write || op.Inner == Reenter && op.Kind == Permit {
 		op.Inner = Nothing
 	}
-	op.Twice = d.percent(5)
+	op.Twice = d.Percent(5)
 }
 
 // drawLatch draws one that is set, waited for and counted down, each by others.
 func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
 	op := Op{Kind: Latch, Names: []string{"latch"}, Weight: 1 + d.Int64N(4), TTL: time.Minute, Limit: 40 * time.Second}
 	for range 1 + d.IntN(3) {
-		op.At, op.Client = at+d.short(0, wide), d.IntN(len(p.Latency))
+		op.At, op.Client = at+d.Short(0, wide), d.IntN(len(p.Latency))
 		p.Ops = append(p.Ops, op)
 	}
 }
 
 // A dice draws decisions.
-type dice struct{ *rand.Rand }
+type dice = harness.Dice
 
 // drift is by how much faster than ours a clock may run.
-func (d dice) drift() float64 { return 0.018*d.Float64() - 0.009 }
-
-// percent returns true in n of 100 draws.
-func (d dice) percent(n int) bool { return d.IntN(100) < n }
-
-// between draws a duration.
-func (d dice) between(from, to time.Duration) time.Duration {
-	return from + time.Duration(d.Int64N(int64(to-from)+1))
-}
-
-// short draws a duration of which most are much nearer to from than to to.
-func (d dice) short(from, to time.Duration) time.Duration {
-	x := d.Float64()
-	return from + time.Duration(x*x*x*float64(to-from))
-}
+func drift(d dice) float64 { return 0.018*d.Float64() - 0.009 }

@@ -10,13 +10,13 @@ import (
 
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
 func DrawQuorum(seed uint64) Plan {
-	d := dice{rand.New(rand.NewPCG(seed, 0x71756f72756d))}
+	d := dice{Rand: rand.New(rand.NewPCG(seed, 0x71756f72756d))}
 	p := Plan{Seed: seed, Mode: Quorum, Length: length}
 	for range 3 + d.IntN(2) {
-		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
+		p.Latency = append(p.Latency, d.Between(50*time.Microsecond, time.Millisecond))
 	}
 	for range 3 + 2*max(0, d.IntN(4)-2) {
-		p.Servers = append(p.Servers, Server{Drift: d.drift(), Latency: d.short(0, 5*time.Millisecond)})
+		p.Servers = append(p.Servers, Server{Drift: drift(d), Latency: d.Short(0, 5*time.Millisecond)})
 	}
 	p.drawOps(d)
 	p.drawQuorumFaults(d)
@@ -33,8 +33,8 @@ var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, 
 // at a time.
 func (p *Plan) drawQuorumFaults(d dice) {
 	var last time.Duration // when a master forgot
-	for at := d.between(time.Second, 10*time.Second); ; at += recoveryTime + d.between(10*time.Second, 30*time.Second) {
-		end := min(at+d.between(time.Minute, 8*time.Minute), workEnd-recoveryTime)
+	for at := d.Between(time.Second, 10*time.Second); ; at += recoveryTime + d.Between(10*time.Second, 30*time.Second) {
+		end := min(at+d.Between(time.Minute, 8*time.Minute), workEnd-recoveryTime)
 		if end < at+30*time.Second {
 			break
 		}
@@ -42,8 +42,8 @@ func (p *Plan) drawQuorumFaults(d dice) {
 		last = p.drawForgetting(d, at, end-15*time.Second, last)
 		p.drawPartitions(d, at, end)
 		gap := time.Duration(float64(8*time.Second) / paths / (0.05 + 0.3*d.Float64())) // of faults of 2 s on average
-		for ; at < end; at += d.short(0, gap) {
-			f := Fault{At: at, For: min(end-at, d.short(20*time.Millisecond, 8*time.Second)),
+		for ; at < end; at += d.Short(0, gap) {
+			f := Fault{At: at, For: min(end-at, d.Short(20*time.Millisecond, 8*time.Second)),
 				Client: d.IntN(len(p.Latency)), Server: d.IntN(len(p.Servers))}
 			f.Kind = pathTroubles[d.IntN(len(pathTroubles))]
 			switch roll := d.IntN(100); {
@@ -53,7 +53,7 @@ func (p *Plan) drawQuorumFaults(d dice) {
 				f.Kind, f.For = Refuse, min(f.For, 2*time.Second)
 			case roll < 25: // what is sent in a moment comes long after what is sent then
 				f.Kind, f.For, f.Delay = Slow, min(f.For,
-					d.short(time.Millisecond, 400*time.Millisecond)), d.between(50*time.Millisecond, 4*time.Second)
+					d.Short(time.Millisecond, 400*time.Millisecond)), d.Between(50*time.Millisecond, 4*time.Second)
 			}
 			p.drawDetails(d, &f, end)
 			p.Faults = append(p.Faults, f)
@@ -66,12 +66,12 @@ func (p *Plan) drawQuorumFaults(d dice) {
 // no more than a majority.
 func (p *Plan) drawPartitions(d dice, at, end time.Duration) {
 	for at < end {
-		long := min(end-at, d.between(5*time.Second, 40*time.Second))
+		long := min(end-at, d.Between(5*time.Second, 40*time.Second))
 		for client := range p.Latency {
-			if d.percent(40) {
+			if d.Percent(40) {
 				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)),
 					Kind: Silence,
-					Way:  network.Way(d.IntN(2)), Both: d.percent(50)})
+					Way:  network.Way(d.IntN(2)), Both: d.Percent(50)})
 			}
 		}
 		at += long
@@ -83,12 +83,12 @@ func (p *Plan) drawPartitions(d dice, at, end time.Duration) {
 func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duration {
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		at := op.At + d.short(0, op.Hold)
-		if op.Hold < 300*time.Millisecond || at < last+recountTime || at < from || at > to || d.percent(50) {
+		at := op.At + d.Short(0, op.Hold)
+		if op.Hold < 300*time.Millisecond || at < last+recountTime || at < from || at > to || d.Percent(50) {
 			continue
 		}
 		last = at
-		p.Faults = append(p.Faults, Fault{At: at, For: d.short(time.Millisecond, 3*time.Second),
+		p.Faults = append(p.Faults, Fault{At: at, For: d.Short(time.Millisecond, 3*time.Second),
 			Server: d.IntN(len(p.Servers)),
 			Kind:   []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
 	}

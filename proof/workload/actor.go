@@ -43,11 +43,11 @@ func (a *actor) takeStep() {
 	switch {
 	case typ == history.Latch:
 		a.useLatch(names[0])
-	case typ == history.Semaphore && a.dice.percent(4):
+	case typ == history.Semaphore && a.dice.Percent(4):
 		a.resize(names[0])
-	case typ == history.Election && a.dice.percent(35):
+	case typ == history.Election && a.dice.Percent(35):
 		a.askLeader(names[0])
-	case typ == history.Mutex && a.dice.percent(4):
+	case typ == history.Mutex && a.dice.Percent(4):
 		a.runDo(names[0])
 	default:
 		w := a.drawWant(typ, names)
@@ -55,23 +55,23 @@ func (a *actor) takeStep() {
 			a.useLease(h, 2)
 		}
 	}
-	if a.dice.percent(30) {
-		pause(a.dice.short(0, 20*time.Millisecond), nil)
+	if a.dice.Percent(30) {
+		pause(a.dice.Short(0, 20*time.Millisecond), nil)
 	}
 }
 
 // acquire takes what is wanted, under the lease outer if there is one.
 func (a *actor) acquire(ctx context.Context, w want, outer *hold) *hold {
-	limit := a.dice.short(10*time.Millisecond, longestWait)
+	limit := a.dice.Short(10*time.Millisecond, longestWait)
 	if w.record.Kind != history.Lock {
 		limit = time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if w.record.Kind == history.Lock && a.dice.percent(20) {
+	if w.record.Kind == history.Lock && a.dice.Percent(20) {
 		// Cancelled at a moment of its own, rather than at the deadline: about when a grant may
 		// come.
-		limit = a.dice.short(0, limit)
+		limit = a.dice.Short(0, limit)
 		defer time.AfterFunc(limit, cancel).Stop()
 	}
 	h, record := &w.hold, w.record

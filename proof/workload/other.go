@@ -20,7 +20,7 @@ func (a *actor) runDo(name string) {
 		w.hold.fixed, w.hold.owner, w.record.Owner, w.record.Min, w.record.Queues = false, "", "", 0, false
 		if h := a.acquire(ctx, w, nil); h != nil {
 			a.useResource(h)
-			a.keepLease(h, a.dice.short(0, 30*time.Millisecond))
+			a.keepLease(h, a.dice.Short(0, 30*time.Millisecond))
 			a.useResource(h)
 			a.release(h)
 		}
@@ -76,7 +76,7 @@ func (a *actor) useLatch(name string) {
 		}
 	default:
 		record.Kind, act = history.Wait, latch.Wait
-		limit = a.dice.short(10*time.Millisecond, longestWait)
+		limit = a.dice.Short(10*time.Millisecond, longestWait)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

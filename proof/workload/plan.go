@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Env is the environment variable in which a worker finds its Plan. A program that starts workers
@@ -57,26 +59,12 @@ func (p Plan) env() (string, error) {
 }
 
 // A dice draws the decisions of one goroutine, from the seed and the names of those it is for.
-type dice struct{ *rand.Rand }
+type dice = harness.Dice
 
 func newDice(seed uint64, parts ...uint64) dice {
 	var stream uint64
 	for _, part := range parts {
 		stream = stream*1_000_003 + part + 1
 	}
-	return dice{rand.New(rand.NewPCG(seed, stream))}
-}
-
-// percent returns true in n of 100 draws.
-func (d dice) percent(n int) bool { return d.IntN(100) < n }
-
-// between draws a duration.
-func (d dice) between(from, to time.Duration) time.Duration {
-	return from + time.Duration(d.Int64N(int64(to-from)+1))
-}
-
-// short draws a duration of which most are much nearer to from than to to.
-func (d dice) short(from, to time.Duration) time.Duration {
-	x := d.Float64()
-	return from + time.Duration(x*x*x*float64(to-from))
+	return dice{Rand: rand.New(rand.NewPCG(seed, stream))}
 }

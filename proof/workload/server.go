@@ -18,12 +18,12 @@ type Server interface {
 func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 	d := newDice(r.Seed, 1<<32)
 	for {
-		pause(d.between(300*time.Millisecond, 1500*time.Millisecond), ctx.Done())
+		pause(d.Between(300*time.Millisecond, 1500*time.Millisecond), ctx.Done())
 		left := time.Until(end) - quiet
 		if ctx.Err() != nil || left <= 0 {
 			return
 		}
-		if d.percent(50) {
+		if d.Percent(50) {
 			// Answers are lost, and subscriptions have gaps. SKIPME spares the connection that
 			// asks, no other.
 			r.parent.Put(history.Record{Event: history.Kill, Proc: history.Server, Text: "connections"})
@@ -34,9 +34,9 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 		}
 		r.parent.Put(history.Record{Event: history.Stop, Proc: history.Server})
 		r.Server.Stop()
-		long := d.between(20*time.Millisecond, ttls[0]/2)
-		if d.percent(40) {
-			long = d.between(ttls[0], longestTTL+longestTTL/4)
+		long := d.Between(20*time.Millisecond, ttls[0]/2)
+		if d.Percent(40) {
+			long = d.Between(ttls[0], longestTTL+longestTTL/4)
 		}
 		pause(min(left, long), ctx.Done())
 		r.Server.Continue()

@@ -46,7 +46,7 @@ func (s *slot) keepAlive(ctx context.Context) error {
 	for {
 		wait := time.Until(s.end)
 		if s.run.Faults {
-			wait = min(s.dice.between(500*time.Millisecond, 3*time.Second), wait)
+			wait = min(s.dice.Between(500*time.Millisecond, 3*time.Second), wait)
 		}
 		if s.wait(ctx, wait) {
 			return errors.Join(fmt.Errorf("worker %s ended before it was told to", s.proc), s.finish())
@@ -63,7 +63,7 @@ func (s *slot) keepAlive(ctx context.Context) error {
 		case roll < 65:
 			s.freeze(ctx, left)
 		default:
-			s.silence(min(left, s.dice.between(20*time.Millisecond, 2*longestTTL)))
+			s.silence(min(left, s.dice.Between(20*time.Millisecond, 2*longestTTL)))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (s *slot) kill() error {
 // freeze freezes the worker for a while, half the time past every TTL. A system without such
 // signals has no halts.
 func (s *slot) freeze(ctx context.Context, most time.Duration) {
-	long := min(most, s.dice.between(20*time.Millisecond, 2*longestTTL))
+	long := min(most, s.dice.Between(20*time.Millisecond, 2*longestTTL))
 	s.run.parent.Put(history.Record{Event: history.Stop, Proc: s.proc})
 	if harness.Freeze(s.cmd.Process) == nil {
 		s.wait(ctx, long)

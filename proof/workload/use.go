@@ -21,19 +21,19 @@ func (a *actor) useLease(h *hold, depth int) (given bool) {
 	if a.err != nil {
 		return false
 	}
-	if inner != nil && a.dice.percent(70) {
+	if inner != nil && a.dice.Percent(70) {
 		given = a.useLease(inner, depth-1)
 		inner = nil
 	}
 	a.useResource(h)
-	if h.fixed && a.dice.percent(5) {
+	if h.fixed && a.dice.Percent(5) {
 		return false // its TTL ends it
 	}
 	a.release(h)
 	if inner != nil {
 		given = a.useLease(inner, depth-1) // an entry outlasts the lease that it entered
 	}
-	if a.dice.percent(5) {
+	if a.dice.Percent(5) {
 		a.release(h)
 	}
 	return given
@@ -43,25 +43,25 @@ func (a *actor) useLease(h *hold, depth int) (given bool) {
 func (a *actor) workUnder(h *hold, depth int) (inner *hold) {
 	switch roll := a.dice.IntN(100); {
 	case roll < 60:
-		a.keepLease(h, a.dice.short(0, 15*time.Millisecond))
+		a.keepLease(h, a.dice.Short(0, 15*time.Millisecond))
 	case roll < 76:
 		if depth > 0 {
 			return a.enterHold(h)
 		}
 	case roll < 85:
 		a.checkLease(h)
-		a.keepLease(h, a.dice.short(0, 15*time.Millisecond))
+		a.keepLease(h, a.dice.Short(0, 15*time.Millisecond))
 	case roll < 98:
-		a.keepLease(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
+		a.keepLease(h, a.dice.Between(5*time.Millisecond, 60*time.Millisecond))
 	default:
 		// Longer than its TTL: a renewed lease lives on, a fixed one ends, and is released late.
 		// Some hold so long, and out of reach of the server, that it lets others in.
-		if !h.fixed && a.dice.percent(60) {
-			if a.err = a.storage.askSilence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
+		if !h.fixed && a.dice.Percent(60) {
+			if a.err = a.storage.askSilence(a.slot, a.dice.Between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
 				return nil
 			}
 		}
-		a.keepLease(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
+		a.keepLease(h, a.dice.Between(h.ttl+h.ttl/2, 3*h.ttl))
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (a *actor) enterHold(h *hold) *hold {
 	switch {
 	case typ == history.Semaphore:
 		return nil // it is not entered: one would wait for oneself
-	case typ == history.Group && a.dice.percent(50):
+	case typ == history.Group && a.dice.Percent(50):
 		typ, names = history.Mutex, names[:1]
 	}
 	return a.acquire(leased.Context(h.Lease), a.drawWant(typ, names), h)
@@ -81,7 +81,7 @@ func (a *actor) enterHold(h *hold) *hold {
 // downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
 // while.
 func (a *actor) downgrade(h *hold) {
-	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
+	if h.typ != history.ReadWrite || h.shares || a.dice.Percent(50) {
 		return
 	}
 	record := a.newRecord(h, history.Downgrade)
@@ -92,13 +92,13 @@ func (a *actor) downgrade(h *hold) {
 	a.recordReturn(record, err)
 	h.shares = err == nil || errors.Is(err, holdfast.ErrUncertain)
 	a.useResource(h)
-	a.keepLease(h, a.dice.short(0, 30*time.Millisecond))
+	a.keepLease(h, a.dice.Short(0, 30*time.Millisecond))
 	a.useResource(h)
 }
 
 // checkLease asks the server about the lease, half the time.
 func (a *actor) checkLease(h *hold) {
-	if a.dice.percent(50) {
+	if a.dice.Percent(50) {
 		return
 	}
 	record := a.newRecord(h, history.Confirm)

@@ -31,7 +31,7 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 		h.name, r.Name, r.Names = names[0], names[0], nil
 	}
 	r.TTL = int64(h.ttl)
-	if r.Kind = history.Lock; a.dice.percent(25) {
+	if r.Kind = history.Lock; a.dice.Percent(25) {
 		r.Kind = history.TryLock
 	}
 	options := a.drawOptions(&w)
@@ -50,7 +50,7 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 	case history.ReadWrite:
 		rw := a.client.RWMutex(h.name, options...)
 		w.take = either(rw.Lock, rw.TryLock)
-		if a.dice.percent(60) {
+		if a.dice.Percent(60) {
 			h.shares, r.Shares = true, true
 			w.take = either(rw.RLock, rw.TryRLock)
 		}
@@ -97,7 +97,7 @@ func (a *actor) drawOptions(w *want) []holdfast.Option {
 		r.Queues = true
 		add(holdfast.WithMaxHold(2*h.ttl), "max")
 	case roll < 36:
-		least := a.dice.between(10*time.Millisecond, 80*time.Millisecond)
+		least := a.dice.Between(10*time.Millisecond, 80*time.Millisecond)
 		r.Queues, r.Min = true, int64(least)
 		add(holdfast.WithMinHold(least), fmt.Sprintf("min=%v", least))
 	case roll < 48 && (h.typ == history.Mutex || h.typ == history.ReadWrite || h.typ == history.Group):
