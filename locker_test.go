@@ -212,29 +212,3 @@ func TestLockerLost(t *testing.T) {
 		w.nothingLeft()
 	})
 }
-
-// A release that is not confirmed goes to onError, and the Locker can be locked again.
-func TestLockerUnlockUncertainIsTold(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		seen := &noted{}
-		client, sent := w.client()
-		other, _ := w.client()
-		l := client.Mutex("n").Locker(t.Context(), seen.add)
-		l.Lock()
-		sent.on("free", func(context.Context, int64, func() error) error {
-			<-time.After(time.Second)
-			return errUnknown
-		})
-		l.Unlock()
-		if err := seen.only(t); !errors.Is(err, holdfast.ErrUncertain) {
-			t.Errorf("got %v", err)
-		}
-		sent.on("free", nil)
-		l.Lock()
-		if _, err := other.Mutex("n").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
-			t.Errorf("got %v", err)
-		}
-		l.Unlock()
-		seen.none(t)
-	})
-}
