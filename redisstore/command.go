@@ -25,7 +25,7 @@ func (c *command) Args() []any {
 	return c.Cmd.Args()
 }
 
-// answer is what became of the command, once it was processed.
+// answer returns what became of the command, once it was processed.
 func (c *command) answer() store.Reply {
 	err := c.Err()
 	if err == nil {

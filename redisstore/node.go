@@ -26,7 +26,7 @@ func newNode(rdb *redis.Client) *node {
 	return n
 }
 
-// bounded is a client on rdb's connections, with options of its own.
+// bounded returns a client on rdb's connections, with options of its own.
 func bounded(rdb *redis.Client, timeout time.Duration) *redis.Client {
 	rdb = rdb.WithTimeout(timeout)
 	rdb.Options().ContextTimeoutEnabled = true
@@ -69,7 +69,7 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 	return replies
 }
 
-// answer is what became of a command. That it is unsent may be for want of a free connection.
+// answer returns what became of a command. That it is unsent may be for want of a free connection.
 func (n *node) answer(c *command) store.Reply {
 	reply := c.answer()
 	if reply.Unsent && slices.ContainsFunc(waits, func(wait error) bool { return errors.Is(reply.Err, wait) }) {

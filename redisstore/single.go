@@ -14,8 +14,8 @@ type single struct {
 	*node
 }
 
-// Address is where the server is, for errors; empty of the master that sentinels name, which may be
-// another by now.
+// Address returns where the server is, for errors; empty of the master that sentinels name, which
+// may be another by now.
 func (s *single) Address() string {
 	if s.id == "FailoverClient" { // as go-redis calls it
 		return ""

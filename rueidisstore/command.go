@@ -36,7 +36,7 @@ func build(client rueidis.Client, args store.Command) (rueidis.Completed, error)
 	return built.Blocking(), nil
 }
 
-// answer is what became of a command.
+// answer returns what became of a command.
 func answer(result rueidis.RedisResult) store.Reply {
 	msg, err := result.ToMessage()
 	if err == nil {

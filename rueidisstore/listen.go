@@ -155,7 +155,7 @@ func (l *listener) send(ctx context.Context, channels []string,
 	return results, nil
 }
 
-// lostBecause is why the connection was lost, or nil if it is there.
+// lostBecause returns why the connection was lost, or nil if it is there.
 func (l *listener) lostBecause() error {
 	select {
 	case err := <-l.lost:

@@ -15,8 +15,8 @@ import (
 // single is a store on one server, or on the master that sentinels name.
 type single struct{ client rueidis.Client }
 
-// Address is where the server is, for errors; empty of a client that may change to another, as to
-// the master that sentinels name.
+// Address returns where the server is, for errors; empty of a client that may change to another, as
+// to the master that sentinels name.
 func (s *single) Address() string {
 	for addr, node := range s.client.Nodes() {
 		if reflect.ValueOf(node).Comparable() && node == s.client {
@@ -34,7 +34,7 @@ func (s *single) Do(ctx context.Context, node string, commands []store.Command) 
 	return send(ctx, client, commands)
 }
 
-// carrier is the client that carries so many commands. A client that follows REDIRECT
+// carrier returns the client that carries so many commands. A client that follows REDIRECT
 // (EnableRedirect) does so with all commands of a batch for the sake of one, also with those that
 // were carried out; the client of its node does not.
 func (s *single) carrier(node string, commands int) (rueidis.Client, error) {
@@ -49,7 +49,7 @@ func (s *single) carrier(node string, commands int) (rueidis.Client, error) {
 	return s.client, nil
 }
 
-// at is the client of a node; without a name the one whose own routing leads.
+// at returns the client of a node; without a name the one whose own routing leads.
 func (s *single) at(node string) (rueidis.Client, error) {
 	if node == "" {
 		return s.client, nil

@@ -52,7 +52,7 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// sources are the names of the Go files in a directory, but for tests.
+// sources returns the names of the Go files in a directory, but for tests.
 func sources(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))

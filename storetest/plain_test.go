@@ -102,7 +102,7 @@ func (p *plain) Renew(string) {
 
 func (p *plain) Address() string { return p.address }
 
-// take is a connection that nobody else uses.
+// take returns a connection that nobody else uses.
 func (p *plain) take(ctx context.Context) (*plainConn, error) {
 	p.mu.Lock()
 	if p.closed {

@@ -78,7 +78,7 @@ func (s *seam) open() (st store.Store, nodes []string) {
 	return st, append(known.Addresses, "")
 }
 
-// must is the value that a node answers.
+// must returns the value that a node answers.
 func (s *seam) must(st store.Store, node string, args ...any) any {
 	s.Helper()
 	r := st.Do(s.ctx(), node, []store.Command{args})[0]
@@ -88,7 +88,7 @@ func (s *seam) must(st store.Store, node string, args ...any) any {
 	return r.Value
 }
 
-// master is the first node that is one: a replica refuses WAIT.
+// master returns the first node that is one: a replica refuses WAIT.
 func (s *seam) master(st store.Store, nodes []string) string {
 	s.Helper()
 	return nodes[slices.IndexFunc(nodes, func(node string) bool {

@@ -57,7 +57,7 @@ func (e *seamEvents) expectNoClosed() {
 	e.shut = true
 }
 
-// count is how often something was noted.
+// count returns how often something was noted.
 func (e *seamEvents) count(what string) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,7 +20,7 @@ type cluster struct {
 	nodes  atomic.Pointer[map[string]valkey.Client] // by address, as Nodes last saw them
 }
 
-// at is the client's own client of a node.
+// at returns the client's own client of a node.
 func (c *cluster) at(address string) (valkey.Client, error) {
 	if nodes := c.nodes.Load(); nodes != nil && (*nodes)[address] != nil {
 		return (*nodes)[address], nil

@@ -38,7 +38,7 @@ func build(client valkey.Client, args store.Command) (valkey.Completed, error) {
 	return built.Blocking(), nil
 }
 
-// answer is what became of a command.
+// answer returns what became of a command.
 func answer(result valkey.ValkeyResult) store.Reply {
 	msg, err := result.ToMessage()
 	if err == nil {

@@ -173,7 +173,7 @@ func (b *Batcher) abandon(c *call, why error) Reply {
 	}
 }
 
-// expiredLocked is why a request whose deadline is over was not sent: those before it failed.
+// expiredLocked returns why a request whose deadline is over was not sent: those before it failed.
 func (b *Batcher) expiredLocked() error {
 	if b.failure == nil {
 		return errExpiredBeforeSend
@@ -307,8 +307,8 @@ func (b *Batcher) startBatchLocked() []*call {
 	return batch
 }
 
-// shareLocked is how many requests a batch carries if there are enough: an equal part of those that
-// are in flight or in the queue.
+// shareLocked returns how many requests a batch carries if there are enough: an equal part of those
+// that are in flight or in the queue.
 func (b *Batcher) shareLocked() int {
 	all := b.requests + len(b.queue)
 	return max(minShare, (all+maxInFlight-1)/maxInFlight)

@@ -37,8 +37,8 @@ func (s *Script) blame(refused string) blamed {
 	return blamed{commands, keys, l.touched}
 }
 
-// calls are the commands of a line that may raise an error, and the word behind each command: its
-// key, by a name of Script.Keys.
+// calls returns the commands of a line that may raise an error, and the word behind each command:
+// its key, by a name of Script.Keys.
 func (l sourceLine) calls() (commands, keys []string) {
 	for _, call := range strings.Split(l.text, "redis.call('")[1:] {
 		words := strings.FieldsFunc(call, func(c rune) bool { return !unicode.IsLetter(c) })
@@ -50,8 +50,9 @@ func (l sourceLine) calls() (commands, keys []string) {
 	return commands, keys
 }
 
-// Unnamed are the lines with a command whose key the script does not call by one of Keys: of those
-// a refusal could not say which key it is about. A test of each format checks that there are none.
+// Unnamed returns the lines with a command whose key the script does not call by one of Keys: of
+// those a refusal could not say which key it is about. A test of each format checks that there are
+// none.
 func (s *Script) Unnamed() (lines []string) {
 	for _, l := range compose(s.Files, s.Name) {
 		commands, keys := l.calls()

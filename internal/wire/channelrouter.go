@@ -146,7 +146,7 @@ type location struct {
 	err   error      // why the kind is unknown, or why the table could not be read
 }
 
-// master is the address of the node that serves a channel by its slot; empty if none is known.
+// master returns the address of the node that serves a channel by its slot; empty if none is known.
 func (l location) master(c *channel) string {
 	if l.kind != kindCluster {
 		return ""

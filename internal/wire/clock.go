@@ -27,8 +27,8 @@ func (c *Clock) Observe(server int64, received time.Time) {
 // milliseconds meanwhile.
 const fresh = time.Minute
 
-// NotAfter is the earliest that the server's clock can show at a local time, as scripts compare it.
-// It is false if no answer is fresh.
+// NotAfter returns the earliest that the server's clock can show at a local time, as scripts
+// compare it. It is false if no answer is fresh.
 func (c *Clock) NotAfter(local time.Time) (string, bool) {
 	c.mu.Lock()
 	server, received := c.server, c.received
@@ -39,8 +39,8 @@ func (c *Clock) NotAfter(local time.Time) (string, bool) {
 	return Digits16(server + local.Sub(received).Microseconds()), true
 }
 
-// At is what the server's clock shows at least at a local time. It is false if nothing was heard of
-// the server.
+// At returns what the server's clock shows at least at a local time. It is false if nothing was
+// heard of the server.
 func (c *Clock) At(local time.Time) (server int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

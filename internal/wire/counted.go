@@ -12,8 +12,8 @@ const (
 	NoAnswer         // it is not known whether the server carried it out
 )
 
-// Counted is a store that tells of each request that it sent, once the answer came or does not come
-// any more. Tell is called by many goroutines at once.
+// Counted returns a store that tells of each request that it sent, once the answer came or does not
+// come any more. Tell is called by many goroutines at once.
 func Counted(s Store, tell func(op string, outcome Outcome)) Store { return &countedStore{s, tell} }
 
 type countedStore struct {

@@ -80,7 +80,7 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 	return failure // a server raises the others at the first write, before it
 }
 
-// unansweredReason is why no answer came.
+// unansweredReason returns why no answer came.
 func unansweredReason(reply Reply) protocol.Reason {
 	switch {
 	case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied:
@@ -151,7 +151,7 @@ func IsMisrouted(reply Reply) bool {
 	return startsWith(reply.Refused, "MOVED") || startsWith(reply.Refused, "CROSSSLOT")
 }
 
-// reasonOf is the reason that the words of a server give.
+// reasonOf returns the reason that the words of a server give.
 func reasonOf(refused string) protocol.Reason {
 	for _, known := range refusals {
 		if startsWith(refused, known.prefix) {

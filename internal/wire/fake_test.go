@@ -75,7 +75,7 @@ func (f *fakeStore) Do(_ context.Context, node string, commands []store.Command)
 	return replies
 }
 
-// slots is the answer to CLUSTER SLOTS.
+// slots returns the answer to CLUSTER SLOTS.
 func (f *fakeStore) slots() []any {
 	var ranges []any
 	for i, owner := range f.owners {
@@ -159,7 +159,7 @@ func (l *fakeListener) Close() {
 	l.closed = true
 }
 
-// open are the connections that are not closed, by node.
+// open returns the connections that are not closed, by node.
 func (f *fakeStore) open() (list []*fakeListener) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,14 +171,14 @@ func (f *fakeStore) open() (list []*fakeListener) {
 	return list
 }
 
-// asked are the questions on a connection.
+// asked returns the questions on a connection.
 func (f *fakeStore) asked(l *fakeListener) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(l.asked)
 }
 
-// requests are what was sent, but for questions about slots.
+// requests returns what was sent, but for questions about slots.
 func (f *fakeStore) requests() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,7 +15,8 @@ type nodeLookup struct {
 	met    map[string]error // what came of meeting a node, by its address
 }
 
-// table is the slot table. If reread, it is read anew, but at most once until the next sendAgain.
+// table returns the slot table. If reread, it is read anew, but at most once until the next
+// sendAgain.
 func (l *nodeLookup) table(ctx context.Context, reread bool) (*slotTable, error) {
 	reread = reread && !l.reread
 	l.reread = l.reread || reread
@@ -35,8 +36,8 @@ func (l *nodeLookup) meet(ctx context.Context, address, key string) error {
 	return err
 }
 
-// nodeOf is the address of the node that a request is for. If the client cannot meet that node, the
-// address comes with the error.
+// nodeOf returns the address of the node that a request is for. If the client cannot meet that
+// node, the address comes with the error.
 func (l *nodeLookup) nodeOf(ctx context.Context, request *Request) (address string, err error) {
 	table, err := l.table(ctx, false)
 	if err != nil {
@@ -78,9 +79,9 @@ func (l *nodeLookup) sendAgain(ctx context.Context, sent []routedRequest) (again
 	return again
 }
 
-// newMaster is the node that a request without an answer may go to: it is unsent, and another node
-// serves its slot by now. Empty: there is none. A request that may have been written is never sent
-// again.
+// newMaster returns the node that a request without an answer may go to: it is unsent, and another
+// node serves its slot by now. Empty: there is none. A request that may have been written is never
+// sent again.
 func (l *nodeLookup) newMaster(ctx context.Context, q routedRequest) string {
 	if !q.reply.Unsent || q.request.Node != "" || ended(ctx) != nil {
 		return ""
@@ -96,7 +97,7 @@ func (l *nodeLookup) newMaster(ctx context.Context, q routedRequest) string {
 	return address
 }
 
-// redirect is the node that the server names for a request, by a line such as
+// redirect returns the node that the server names for a request, by a line such as
 //
 //	MOVED 3999 127.0.0.1:6381
 //

@@ -19,7 +19,7 @@ func Number(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// Millis is a duration as scripts take it: whole milliseconds, never 0.
+// Millis returns a duration as scripts take it: whole milliseconds, never 0.
 func Millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
 
 // ServerTime reads the reply of TIME, as microseconds.

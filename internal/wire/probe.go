@@ -112,8 +112,8 @@ func probe(ctx context.Context, s Store, target probeTarget, key string) error {
 	return nil
 }
 
-// probed is the failure that a reply tells of; nil if it is an answer. A probe takes no effect,
-// whatever became of it.
+// probed returns the failure that a reply tells of; nil if it is an answer. A probe takes no
+// effect, whatever became of it.
 func probed(node string, reply Reply, script *Script) error {
 	if script == nil {
 		script = &Script{Op: probeOp}

@@ -87,7 +87,7 @@ func (l *pubsubLink) wrote(now time.Time) {
 	}
 }
 
-// oldest is the oldest question about a channel that is not answered; false if there is none.
+// oldest returns the oldest question about a channel that is not answered; false if there is none.
 func (l *pubsubLink) oldest(channel string) (question, bool) {
 	if pending := l.pending[channel]; len(pending) > 0 {
 		return pending[0], true
@@ -174,7 +174,7 @@ func (l *pubsubLink) write(listener store.Listener, questions []question) error 
 // noteHeard notes that the server has just sent something.
 func (l *pubsubLink) noteHeard() { l.heard.Store(int64(time.Since(l.born))) }
 
-// lastHeard is when the server last sent something; before that, when the link was made.
+// lastHeard returns when the server last sent something; before that, when the link was made.
 func (l *pubsubLink) lastHeard() time.Time { return l.born.Add(time.Duration(l.heard.Load())) }
 
 // report hands an answer to the goroutine of the subscription.

@@ -25,7 +25,7 @@ func replying(f *fakeStore) (do func(store.Reply)) {
 	}
 }
 
-// renewals are how often connections were renewed.
+// renewals returns how often connections were renewed.
 func (f *fakeStore) renewals() int {
 	synctest.Wait()
 	f.mu.Lock()

@@ -295,7 +295,7 @@ func (r *router) refreshSlots() {
 	}
 }
 
-// replyOf is the reply to a request whose command got an answer.
+// replyOf returns the reply to a request whose command got an answer.
 func replyOf(answer store.Reply) Reply {
 	return Reply{Value: answer.Value, Refused: answer.Refused, Err: answer.Err, Unsent: answer.Unsent}
 }
@@ -331,8 +331,8 @@ func unsent(n int, err error) []Reply {
 	return replies
 }
 
-// ended is why ctx has ended, or nil. A deadline that is over counts even if the timer of ctx has
-// not noticed.
+// ended returns why ctx has ended, or nil. A deadline that is over counts even if the timer of ctx
+// has not noticed.
 func ended(ctx context.Context) error {
 	err := store.Ended(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

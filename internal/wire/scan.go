@@ -80,7 +80,8 @@ func Ask(ctx context.Context, s Store, request Request, timeout time.Duration) R
 	return reply
 }
 
-// mastersOf are the masters to scan, by id. An empty id is where the routing of the client leads.
+// mastersOf returns the masters to scan, by id. An empty id is where the routing of the client
+// leads.
 func mastersOf(t Topology) (ids []string) {
 	for _, target := range targetsOf(t) {
 		ids = append(ids, target.node)
@@ -137,7 +138,7 @@ func scanReply(reply Reply) (keys []any, cursor string, ok bool) {
 	return keys, cursor, ok1 && ok2
 }
 
-// scanned is the failure that a reply tells of; nil if it is an answer.
+// scanned returns the failure that a reply tells of; nil if it is an answer.
 func scanned(reply Reply) error {
 	err := (&Script{Op: scanOp}).Failure("", reply, nil)
 	var failure *protocol.Failure

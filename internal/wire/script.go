@@ -25,7 +25,7 @@ type sourceLine struct {
 	touched bool // when the line runs, something may have been written already
 }
 
-// Source is the text of the script lua/NAME.lua as it goes over the wire: includes resolved,
+// Source returns the text of the script lua/NAME.lua as it goes over the wire: includes resolved,
 // comments and indentation cut.
 func Source(files fs.FS, name string) string {
 	var out strings.Builder
@@ -68,9 +68,9 @@ func (s *Script) ByDigest(words []any) []any {
 	return words
 }
 
-// Whole is the command that runs the same with the text of the script, for a server that does not
-// know it: after a restart, a fail-over or SCRIPT FLUSH. It is a copy, as a store may keep what it
-// was given.
+// Whole returns the command that runs the same with the text of the script, for a server that does
+// not know it: after a restart, a fail-over or SCRIPT FLUSH. It is a copy, as a store may keep what
+// it was given.
 func (s *Script) Whole(words []any) []any {
 	whole := append([]any(nil), words...)
 	whole[0], whole[1] = "EVAL", s.Source
@@ -83,7 +83,7 @@ func IsUnknownScript(reply Reply) bool {
 	return reply.Refused != "" && startsWith(reply.Refused, "NOSCRIPT")
 }
 
-// KeysIn are the KEYS in the words of a command that runs a script.
+// KeysIn returns the KEYS in the words of a command that runs a script.
 func KeysIn(words []any) []any {
 	n, _ := words[2].(int)
 	return words[3 : 3+n]

@@ -35,7 +35,7 @@ func NewServers(s Store) *Servers {
 	return out
 }
 
-// Serving is the server of a slot.
+// Serving returns the server of a slot.
 func (s *Servers) Serving(slot int) *Server {
 	if table := s.table.Load(); table != nil && table[slot] != nil {
 		return table[slot]
@@ -63,8 +63,8 @@ func (s *Servers) Subscribe(ctx context.Context, sink Sink) (Subscription, error
 	return s.store.Subscribe(ctx, sink)
 }
 
-// Topology is what is behind the store. It is asked for once. The error is that of the question, or
-// of ctx.
+// Topology returns what is behind the store. It is asked for once. The error is that of the
+// question, or of ctx.
 func (s *Servers) Topology(ctx context.Context, deadline time.Time) (Topology, error) {
 	return s.topology.of(ctx, deadline)
 }

@@ -13,7 +13,7 @@ const Slots = 16384
 var crcs = [16]uint16{0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
 	0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef}
 
-// SlotOf is the cluster slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the Redis Cluster
+// SlotOf returns the cluster slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the Redis Cluster
 // specification says.
 func SlotOf(tag string) int {
 	var crc uint16
@@ -37,11 +37,11 @@ var tags = sync.OnceValue(func() *[Slots]uint32 {
 	return &tags
 })
 
-// SlotTag is a short fixed hash tag that lies in the slot.
+// SlotTag returns a short fixed hash tag that lies in the slot.
 func SlotTag(slot int) string { return strconv.FormatUint(uint64(tags()[slot]), 36) }
 
-// slotOfKey is the slot of a key: that of its hash tag, if it has one. A request without a key may
-// go anywhere; its slot is 0.
+// slotOfKey returns the slot of a key: that of its hash tag, if it has one. A request without a key
+// may go anywhere; its slot is 0.
 func slotOfKey(key string) int {
 	if key == "" {
 		return 0
@@ -52,7 +52,8 @@ func slotOfKey(key string) int {
 	return SlotOf(key)
 }
 
-// hashTag is what stands between the first brace and the next closing one, if that is anything.
+// hashTag returns what stands between the first brace and the next closing one, if that is
+// anything.
 func hashTag(key string) (string, bool) {
 	_, rest, open := strings.Cut(key, "{")
 	end := strings.Index(rest, "}")

@@ -39,8 +39,8 @@ type servedRange struct {
 	address  string
 }
 
-// nodeOf is the address of the node that a request is for: the node that it names, or the master of
-// its slot. Empty: there is none.
+// nodeOf returns the address of the node that a request is for: the node that it names, or the
+// master of its slot. Empty: there is none.
 func (t *slotTable) nodeOf(request *Request) string {
 	if request.Node != "" {
 		return t.addresses[request.Node]
@@ -48,7 +48,7 @@ func (t *slotTable) nodeOf(request *Request) string {
 	return t.master(slotOfKey(request.Key))
 }
 
-// master is the address of the node that serves a slot. Empty: none does.
+// master returns the address of the node that serves a slot. Empty: none does.
 func (t *slotTable) master(slot int) string {
 	i, found := slices.BinarySearchFunc(t.ranges, slot, func(r servedRange, slot int) int {
 		switch {
@@ -65,8 +65,8 @@ func (t *slotTable) master(slot int) string {
 	return t.ranges[i].address
 }
 
-// anyMaster is the address of a master that the client has met. It is another than the last one if
-// there are several, as that one may be gone.
+// anyMaster returns the address of a master that the client has met. It is another than the last
+// one if there are several, as that one may be gone.
 func (t *slotTable) anyMaster(last string) (string, error) {
 	found := ""
 	for _, i := range rand.Perm(len(t.ranges)) {
@@ -111,7 +111,7 @@ type slotReading struct {
 	err  error
 }
 
-// latest is the table that was read last, or an empty one.
+// latest returns the table that was read last, or an empty one.
 func (s *slotTables) latest() *slotTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *slotTables) latest() *slotTable {
 	return s.table
 }
 
-// known is the latest table. If there is none, or if it is to be reread, known waits for the end of
-// a reading. If that fails or takes longer than ctx, the error comes with the latest table.
+// known returns the latest table. If there is none, or if it is to be reread, known waits for the
+// end of a reading. If that fails or takes longer than ctx, the error comes with the latest table.
 func (s *slotTables) known(ctx context.Context, reread bool) (*slotTable, error) {
 	s.mu.Lock()
 	table := s.table
@@ -276,8 +276,8 @@ func parseNode(value any, asked string) (id, address string) {
 	return id, address
 }
 
-// endpoint is the address of a node. A node that does not know its own host leaves it empty: then
-// it is that of the node that was asked.
+// endpoint returns the address of a node. A node that does not know its own host leaves it empty:
+// then it is that of the node that was asked.
 func endpoint(host, port, asked string) string {
 	if host == "" {
 		host, _, _ = net.SplitHostPort(asked)

@@ -222,7 +222,7 @@ func (s *subscription) advance(now time.Time) (wake time.Time) {
 	return wake
 }
 
-// earlier is the earlier of two times.
+// earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

@@ -31,7 +31,7 @@ type topology struct {
 	stale  bool
 }
 
-// of is what is behind the store; the error of the question, or of ctx.
+// of returns what is behind the store; the error of the question, or of ctx.
 func (t *topology) of(ctx context.Context, deadline time.Time) (Topology, error) {
 	t.mu.Lock()
 	if t.known {
@@ -112,7 +112,7 @@ func (t *topology) refresh(deadline time.Time) {
 	t.learn(is)
 }
 
-// Warnings are what users should know of a topology before they trust it.
+// Warnings returns what users should know of a topology before they trust it.
 func Warnings(t Topology) (texts []string) {
 	for _, n := range t.Nodes {
 		if n.Eviction != "" && n.Eviction != "noeviction" {

@@ -84,7 +84,7 @@ func single(srv *redisserver.Server) topology {
 	}}
 }
 
-// sentinel is a master that is not replaced because it stood still for a moment.
+// sentinel returns a master that is not replaced because it stood still for a moment.
 func sentinel(t *testing.T) topology {
 	NeedProof(t)
 	rig := redisserver.StartSentinel(t)
@@ -94,7 +94,7 @@ func sentinel(t *testing.T) topology {
 	}}
 }
 
-// cluster is a cluster whose nodes are not replaced because they stood still for a moment.
+// cluster returns a cluster whose nodes are not replaced because they stood still for a moment.
 func cluster(t *testing.T) (topology, *redisserver.Cluster) {
 	NeedProof(t)
 	rig := redisserver.StartCluster(t)
@@ -174,8 +174,8 @@ func QuorumConformance(t *testing.T, adapter Adapter) {
 	}
 }
 
-// keys are the keys under a prefix that locks left: not the clock of a slot, nor what a master of a
-// quorum knows of itself.
+// keys returns the keys under a prefix that locks left: not the clock of a slot, nor what a master
+// of a quorum knows of itself.
 func keys(tb testing.TB, prefix string, servers []*redisserver.Server) (left []string) {
 	tb.Helper()
 	for _, srv := range servers {

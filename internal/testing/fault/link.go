@@ -149,7 +149,7 @@ func (l *link) speech() bool {
 	}
 }
 
-// dropped is the first rule to lose an answer that matches; it is used up.
+// dropped returns the first rule to lose an answer that matches, and uses it up.
 func (p *Proxy) dropped(text string, answers bool) *rule { return p.take(&p.drops, text, answers) }
 
 // held is what becomes of a request that is to be kept back; nil: nothing.

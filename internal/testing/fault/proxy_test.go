@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
-// echo is a server that answers each line with itself, and tells what it got.
+// echo returns a server that answers each line with itself, and tells what it got.
 func echo(t *testing.T) (addr string, got chan string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func (c *peer) say(t *testing.T, line string) {
 	}
 }
 
-// hear is the next line, or "" when none comes within d, or the error of the connection.
+// hear returns the next line, or "" when none comes within d, or the error of the connection.
 func (c *peer) hear(d time.Duration) string {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	line, err := c.rd.ReadString('\n')

@@ -43,7 +43,7 @@ func (e *end) receive(data []byte) {
 	}
 }
 
-// look is what a read finds; wait is how long until its deadline, 0 for ever.
+// look returns what a read finds; wait is how long until its deadline, 0 for ever.
 func (e *end) look(p []byte) (n int, wait time.Duration, err error) {
 	e.link.n.mu.Lock()
 	defer e.link.n.mu.Unlock()
@@ -122,7 +122,7 @@ func (e *end) SetWriteDeadline(time.Time) error  { return nil } // writing never
 func (e *end) LocalAddr() net.Addr               { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 func (e *end) RemoteAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6379} }
 
-// Broken is what a look at an idle connection shows, as at a socket.
+// Broken returns what a look at an idle connection shows, as at a socket.
 func (e *end) Broken() error {
 	e.link.n.mu.Lock()
 	defer e.link.n.mu.Unlock()

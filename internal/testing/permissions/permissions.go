@@ -64,7 +64,7 @@ func Smallest(t *testing.T, column string) []string {
 	return slices.Sorted(maps.Keys(readTable(t, column)))
 }
 
-// securityPage is the path of SECURITY.md, in a directory above that of the tests.
+// securityPage returns the path of SECURITY.md, in a directory above that of the tests.
 func securityPage() string {
 	page := filepath.Join("..", "SECURITY.md")
 	if _, err := os.Stat(page); err != nil {
@@ -132,7 +132,7 @@ func (r Realm) Grant(t *testing.T, user, prefix string, commands ...string) {
 	}
 }
 
-// number is what the server answers that serves the key.
+// number returns what the server answers that serves the key.
 func (r Realm) number(args ...any) (n int64) {
 	for _, do := range r.Servers {
 		if answer, err := do(args...); err == nil {

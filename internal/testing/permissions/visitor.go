@@ -232,7 +232,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 	return errors.Join(err, early)
 }
 
-// ctx is a context that bounds what must happen.
+// ctx returns a context that bounds what must happen.
 func (v *visitor) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	v.t.Cleanup(cancel)

@@ -81,7 +81,7 @@ func (s *Server) must(args ...any) any {
 	return v
 }
 
-// field is one line of a section of INFO; empty when the server does not answer.
+// field returns one line of a section of INFO; empty when the server does not answer.
 func (s *Server) field(section, name string) string {
 	answer, _ := s.Do("INFO", section)
 	text, _ := answer.(string)

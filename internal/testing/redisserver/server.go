@@ -246,7 +246,7 @@ func (s *Server) identify(p *process) error {
 
 func (s *Server) logfile() string { return filepath.Join(s.dir, "server.log") }
 
-// lastWords is the end of the server's log.
+// lastWords returns the end of the server's log.
 func (s *Server) lastWords() string {
 	log, err := os.ReadFile(s.logfile())
 	if err != nil {
