@@ -6,6 +6,5 @@
 // about what only one topology has. proof/README.md has the table, and says why a fault does not
 // apply somewhere.
 //
-// Sentinel and Cluster run with HOLDFAST_PROOF=1; HOLDFAST_FAULTS=20 makes everything twenty times
-// as long.
+// All run with HOLDFAST_PROOF=1; HOLDFAST_FAULTS=20 makes everything twenty times as long.
 package faults

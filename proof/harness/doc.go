@@ -1,3 +1,4 @@
-// Package harness has what tests of locks on real servers share: clients, claims, a room that only
-// one may be in, and what a server has of a name.
+// Package harness has what tests of locks on real servers share: the servers of each topology
+// (Deploy) and the routes to them, clients, a load that is judged while it lasts, children, and
+// what a server has of a name.
 package harness
