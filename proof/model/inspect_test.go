@@ -18,7 +18,7 @@ import (
 
 // inspect compares what both sides tell of the name, all of it and page by page.
 func (p *pair) inspect(t *rapid.T) {
-	p.both(t, "inspect", 0, func(s *side, c protocol.Protocol) (string, error) {
+	p.sendToBoth(t, "inspect", 0, func(s *side, c protocol.Protocol) (string, error) {
 		in, err := c.Inspect(context.Background(), p.name, protocol.Page{Holds: 100, Queue: 100})
 		if err != nil {
 			return "", err
@@ -35,7 +35,7 @@ func (p *pair) inspect(t *rapid.T) {
 		if paged, err := p.pages(c); err != nil || paged != queueOf(in.Queue, true) {
 			return "", fmt.Errorf("in pages %s, %w", paged, err)
 		}
-		return p.inspected(in), nil
+		return p.inspectionText(in), nil
 	})
 }
 
@@ -56,8 +56,8 @@ func (p *pair) pages(c protocol.Protocol) (string, error) {
 	}
 }
 
-// inspected is what both sides must tell alike.
-func (p *pair) inspected(in protocol.Inspection) string {
+// inspectionText returns what both sides must tell alike.
+func (p *pair) inspectionText(in protocol.Inspection) string {
 	var holds []string
 	for _, h := range in.Holds {
 		holds = append(holds, fmt.Sprintf("%s %d by %q: %+v, shared %v, weight %d, block %d, fixed %v, TTL %v", h.ID,
@@ -65,7 +65,7 @@ func (p *pair) inspected(in protocol.Inspection) string {
 			h.Weight, h.Block, h.Fixed, h.TTL))
 	}
 	slices.Sort(holds)
-	waiting := p.waiting(in.QueueCount)
+	waiting := p.countWaiting(in.QueueCount)
 	permits := in.Permits
 	if in.Kind == 0 {
 		permits = 0
@@ -101,15 +101,15 @@ func TestInspectManyWaiters(t *testing.T) {
 				many = 10_000
 			}
 			k := newKeeper(t, srv, "", same)
-			k.joins(k.ticket(0), protocol.Held)
+			k.join(k.ticket(0), protocol.Held)
 			want := map[protocol.ID]bool{}
 			for range many {
 				ticket := k.ticket(keep)
-				k.joins(ticket, protocol.Queued)
+				k.join(ticket, protocol.Queued)
 				want[ticket.ID] = true
 			}
 			last, pages, began := k.ticket(0), 0, time.Now()
-			k.joins(last, protocol.Queued)
+			k.join(last, protocol.Queued)
 			want[last.ID] = true
 			for page := (protocol.Page{Holds: 1, Queue: 100}); ; pages++ {
 				in, err := k.p.Inspect(t.Context(), k.spec.Name, page)
@@ -157,8 +157,8 @@ func TestInspectWhereTheServerCannotTell(t *testing.T) {
 			waits := k.ticket(0)
 			waits.NoMessages = name == "no messages"
 			waits.Under, waits.More = []protocol.Evidence{{Name: "a:b}", ID: id(7)}, {Name: "c", ID: id(8)}}, true
-			k.joins(k.ticket(0), protocol.Held)
-			k.joins(waits, protocol.Queued)
+			k.join(k.ticket(0), protocol.Held)
+			k.join(waits, protocol.Queued)
 			in, err := k.p.Inspect(t.Context(), k.spec.Name, protocol.Page{Holds: 1, Queue: 1})
 			if err != nil || len(in.Queue) != 1 || in.Queue[0].Heard != protocol.HeardUnknown ||
 				in.Queue[0].ID != waits.ID ||

@@ -63,8 +63,8 @@ func (k *keeper) ticket(keep time.Duration) protocol.Ticket {
 	return protocol.Ticket{ID: id(k.ids), Block: 1, Keep: keep}
 }
 
-// asks fails unless an ask is answered as it should be.
-func (k *keeper) asks(ask protocol.Ask, want protocol.Status) {
+// ask fails unless an ask is answered as it should be.
+func (k *keeper) ask(ask protocol.Ask, want protocol.Status) {
 	k.Helper()
 	ask.TTL, ask.Deadline = forever, time.Now().Add(time.Minute)
 	got, err := k.p.Bind(k.spec).Ask(k.Context(), ask)
@@ -73,31 +73,31 @@ func (k *keeper) asks(ask protocol.Ask, want protocol.Status) {
 	}
 }
 
-func (k *keeper) joins(t protocol.Ticket, want protocol.Status) {
+func (k *keeper) join(t protocol.Ticket, want protocol.Status) {
 	k.Helper()
-	k.asks(protocol.Ask{Ticket: t, Join: true}, want)
+	k.ask(protocol.Ask{Ticket: t, Join: true}, want)
 }
 
-// waits is the first ask of a wait, of a process that listens.
-func (k *keeper) waits(t protocol.Ticket) {
+// wait sends the first ask of a wait, of a process that listens.
+func (k *keeper) wait(t protocol.Ticket) {
 	k.Helper()
 	listening, err := k.p.ListenTicket(k.Context(), t.ID, k.told)
 	if err != nil {
 		k.Fatal(err)
 	}
 	k.Cleanup(listening.Close)
-	k.asks(protocol.Ask{Ticket: t, InLine: true}, protocol.Queued)
+	k.ask(protocol.Ask{Ticket: t, InLine: true}, protocol.Queued)
 }
 
-func (k *keeper) frees(t protocol.Ticket) {
+func (k *keeper) free(t protocol.Ticket) {
 	k.Helper()
 	if was, err := k.p.Bind(k.spec).Free(k.Context(), protocol.Free{Ticket: t}); err != nil || !was {
 		k.Fatalf("Free: %v, %v", was, err)
 	}
 }
 
-// hears waits until a ticket was told something.
-func (k *keeper) hears(t protocol.Ticket, grant bool) {
+// awaitMessage waits until a ticket was told something.
+func (k *keeper) awaitMessage(t protocol.Ticket, grant bool) {
 	k.Helper()
 	for late := time.After(30 * time.Second); ; {
 		k.told.mu.Lock()
@@ -133,23 +133,23 @@ func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := open(t)
 			holder, kept, other, behind := k.ticket(0), k.ticket(forever), k.ticket(forever), k.ticket(0)
-			k.joins(holder, protocol.Held)
-			k.joins(kept, protocol.Queued)
-			k.joins(other, protocol.Queued)
-			k.joins(behind, protocol.Queued)
-			k.waits(kept)
-			k.frees(holder)
-			k.hears(behind, true)
-			k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
-			k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
-			k.frees(behind)
-			k.hears(kept, false)
-			k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held)
+			k.join(holder, protocol.Held)
+			k.join(kept, protocol.Queued)
+			k.join(other, protocol.Queued)
+			k.join(behind, protocol.Queued)
+			k.wait(kept)
+			k.free(holder)
+			k.awaitMessage(behind, true)
+			k.ask(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+			k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
+			k.free(behind)
+			k.awaitMessage(kept, false)
+			k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held)
 			if k.told.granted[kept.ID] > 0 {
 				t.Error("it was handed over")
 			}
-			k.frees(kept)
-			k.joins(k.ticket(0), protocol.Held) // beside the place where nobody waits
+			k.free(kept)
+			k.join(k.ticket(0), protocol.Held) // beside the place where nobody waits
 		})
 	}
 }
@@ -162,20 +162,20 @@ func TestKeptPlacesDoNotHideAWaiter(t *testing.T) {
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
 			k := newKeeper(t, srv, "", same)
 			holder, behind := k.ticket(0), k.ticket(0)
-			k.joins(holder, protocol.Held)
+			k.join(holder, protocol.Held)
 			for range many {
-				k.joins(k.ticket(forever), protocol.Queued)
+				k.join(k.ticket(forever), protocol.Queued)
 			}
-			k.joins(behind, protocol.Queued)
+			k.join(behind, protocol.Queued)
 			began := time.Now()
-			k.frees(holder)
+			k.free(holder)
 			t.Log("free", time.Since(began))
 			if many < 1024 {
-				k.hears(behind, true)
+				k.awaitMessage(behind, true)
 			}
-			k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
-			k.frees(behind)
-			k.joins(k.ticket(0), protocol.Held)
+			k.ask(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+			k.free(behind)
+			k.join(k.ticket(0), protocol.Held)
 		})
 	}
 }
@@ -193,17 +193,17 @@ func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
 		return time.Duration(ms.(int64)) * time.Millisecond
 	}
 	holder, ordinary := k.ticket(0), k.ticket(0)
-	k.joins(holder, protocol.Held)
-	k.joins(ordinary, protocol.Queued)
+	k.join(holder, protocol.Held)
+	k.join(ordinary, protocol.Queued)
 	if got := left(); got <= 0 || got > 23*time.Second {
 		t.Errorf("the queue lasts %v", got)
 	}
 	kept := k.ticket(forever)
-	k.joins(kept, protocol.Queued)
-	k.asks(protocol.Ask{Ticket: ordinary, InLine: true}, protocol.Queued)
-	k.joins(k.ticket(0), protocol.Queued) // the short way
+	k.join(kept, protocol.Queued)
+	k.ask(protocol.Ask{Ticket: ordinary, InLine: true}, protocol.Queued)
+	k.join(k.ticket(0), protocol.Queued) // the short way
 	k.spec.Owner = "o"
-	k.joins(k.ticket(0), protocol.Queued)
+	k.join(k.ticket(0), protocol.Queued)
 	if got := left(); got < forever/2 {
 		t.Errorf("the queue lasts %v", got)
 	}
@@ -214,15 +214,15 @@ func TestKeptPlaceLifeIsOver(t *testing.T) {
 	srv := redisserver.Start(t)
 	k := newKeeper(t, srv, "", same)
 	holder, other, kept := k.ticket(0), k.ticket(forever), k.ticket(50*time.Millisecond)
-	k.joins(holder, protocol.Held)
-	k.joins(other, protocol.Queued) // it keeps the queue at the server
-	k.joins(kept, protocol.Queued)
+	k.join(holder, protocol.Held)
+	k.join(other, protocol.Queued) // it keeps the queue at the server
+	k.join(kept, protocol.Queued)
 	<-time.After(60 * time.Millisecond)
-	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
-	k.frees(holder)
-	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
-	k.asks(protocol.Ask{Ticket: kept, InLine: true, Leaving: true}, protocol.Busy)
-	k.asks(protocol.Ask{Ticket: other, InLine: true}, protocol.Held)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
+	k.free(holder)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true, Leaving: true}, protocol.Busy)
+	k.ask(protocol.Ask{Ticket: other, InLine: true}, protocol.Held)
 }
 
 // An offer that nobody takes up costs one claim and not the place. There is one for each ask.
@@ -231,12 +231,12 @@ func TestKeptPlaceOfferNotTakenUp(t *testing.T) {
 	k := newKeeper(t, srv, "", same)
 	k.spec.Claim = 100 * time.Millisecond
 	holder, kept, behind, later := k.ticket(0), k.ticket(forever), k.ticket(0), k.ticket(0)
-	k.joins(holder, protocol.Held)
-	k.joins(kept, protocol.Queued)
-	k.waits(kept)
-	k.joins(behind, protocol.Queued)
-	k.frees(holder)
-	k.hears(kept, true)
+	k.join(holder, protocol.Held)
+	k.join(kept, protocol.Queued)
+	k.wait(kept)
+	k.join(behind, protocol.Queued)
+	k.free(holder)
+	k.awaitMessage(kept, true)
 	for late := time.After(30 * time.Second); ; {
 		got, err := k.p.Bind(k.spec).Ask(t.Context(),
 			protocol.Ask{Ticket: behind, InLine: true, TTL: forever, Deadline: time.Now().Add(time.Minute)})
@@ -252,11 +252,11 @@ func TestKeptPlaceOfferNotTakenUp(t *testing.T) {
 	if n := k.told.granted[kept.ID]; n != 1 {
 		t.Errorf("%d offers", n)
 	}
-	k.joins(later, protocol.Queued)
-	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued) // no answer of "gone"
-	k.frees(behind)
-	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held) // the offer, or its turn again
-	k.asks(protocol.Ask{Ticket: later, InLine: true}, protocol.Queued)
+	k.join(later, protocol.Queued)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued) // no answer of "gone"
+	k.free(behind)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held) // the offer, or its turn again
+	k.ask(protocol.Ask{Ticket: later, InLine: true}, protocol.Queued)
 }
 
 // A process that missed three asks does not wait at its place any more, although the server takes
@@ -277,24 +277,24 @@ func TestKeptPlaceOfASilentHost(t *testing.T) {
 	read.Shared = true
 	holder, behind := k.ticket(0), k.ticket(0)
 	k.spec = read
-	k.joins(holder, protocol.Held)
+	k.join(holder, protocol.Held)
 	k.spec = write
-	k.joins(kept, protocol.Queued)
-	k.waits(kept)
+	k.join(kept, protocol.Queued)
+	k.wait(kept)
 	k.spec = read
-	k.joins(behind, protocol.Queued)
+	k.join(behind, protocol.Queued)
 	missed(8 * time.Second)
-	k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Queued)
+	k.ask(protocol.Ask{Ticket: behind, InLine: true}, protocol.Queued)
 	missed(18 * time.Second)
-	k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+	k.ask(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
 	late := k.ticket(0)
 	k.spec = write
-	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
+	k.ask(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
 	k.spec = read
-	k.joins(late, protocol.Queued)
-	k.frees(holder)
-	k.frees(behind)
-	k.hears(kept, true)
+	k.join(late, protocol.Queued)
+	k.free(holder)
+	k.free(behind)
+	k.awaitMessage(kept, true)
 }
 
 // lifeOf is the member of the queue whose score says when the life of a place that is open ends.

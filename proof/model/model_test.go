@@ -60,14 +60,15 @@ type pair struct {
 	n      int
 }
 
-// both sends a request to both sides, and fails when they do not say the same.
-func (p *pair) both(t *rapid.T, what string, client int, send func(*side, protocol.Protocol) (string, error)) string {
+// sendToBoth sends a request to both sides, and fails when they do not say the same.
+func (p *pair) sendToBoth(t *rapid.T, what string, client int,
+	send func(*side, protocol.Protocol) (string, error)) string {
 	var said [2]string
 	for i, s := range p.sides {
 		text, err := send(s, s.clients[client])
 		said[i] = text
 		if err != nil {
-			said[i] = plain(err)
+			said[i] = plainError(err)
 		}
 	}
 	if said[0] != said[1] {
@@ -84,8 +85,8 @@ func (p *pair) both(t *rapid.T, what string, client int, send func(*side, protoc
 	return said[0]
 }
 
-// plain is an error without what differs: keys and wordings.
-func plain(err error) string {
+// plainError returns an error without what differs: keys and wordings.
+func plainError(err error) string {
 	var mismatch *protocol.Mismatch
 	var upgrade *protocol.Upgrade
 	var foreign *protocol.Foreign
@@ -103,9 +104,9 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// waiting is how many wait, if that is certain. The scripts and the model need not find out by the
-// same request that nobody listens for a kept place that is open.
-func (p *pair) waiting(n int) string {
+// countWaiting returns how many wait, if that is certain. The scripts and the model need not find
+// out by the same request that nobody listens for a kept place that is open.
+func (p *pair) countWaiting(n int) string {
 	for _, a := range p.tries {
 		if a.open && a.listening == nil {
 			return "some"
@@ -114,7 +115,7 @@ func (p *pair) waiting(n int) string {
 	return fmt.Sprint(n)
 }
 
-func (p *pair) said(a protocol.Answer) string {
+func (p *pair) answerText(a protocol.Answer) string {
 	if a.Status == protocol.Held {
 		return fmt.Sprintf("held, block %d", a.Block)
 	}
@@ -122,7 +123,7 @@ func (p *pair) said(a protocol.Answer) string {
 	if a.Holders == 1 { // of several that end at one time, either may be named
 		who = fmt.Sprintf("%+v", a.Holder)
 	}
-	return fmt.Sprintf("status %d, %d hold, %s, %s wait", a.Status, a.Holders, who, p.waiting(a.Waiters))
+	return fmt.Sprintf("status %d, %d hold, %s, %s wait", a.Status, a.Holders, who, p.countWaiting(a.Waiters))
 }
 
 // ask begins an attempt, or repeats one.
@@ -133,7 +134,7 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID,
 		a.client, a.spec.Owner,
 		a.spec.Shared, a.ticket.Weight, a.spec.Permits, join, kept, leaving)
-	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
+	p.sendToBoth(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
 		got, err := c.Bind(a.spec).Ask(context.Background(),
 			protocol.Ask{Ticket: a.ticket, Join: join, InLine: again, Leaving: leaving,
 				TTL: forever, Deadline: time.Now().Add(time.Minute)})
@@ -142,20 +143,20 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 		}
 		a.took = a.took || got.Status == protocol.Held
 		s.subscribers.grant(a.ticket.ID, got)
-		return p.said(got), err
+		return p.answerText(got), err
 	})
 }
 
 // swap asks with one attempt and gives another back in the same request.
 func (p *pair) swap(t *rapid.T, a, old *try) {
-	p.both(t, fmt.Sprintf("ask %s by %d and release %s", a.ticket.ID, a.client, old.ticket.ID), a.client,
+	p.sendToBoth(t, fmt.Sprintf("ask %s by %d and release %s", a.ticket.ID, a.client, old.ticket.ID), a.client,
 		func(s *side, c protocol.Protocol) (string, error) {
 			got, err := c.Bind(a.spec).Ask(context.Background(),
 				protocol.Ask{Ticket: a.ticket, Join: true, Release: &old.ticket, TTL: forever,
 					Deadline: time.Now().Add(time.Minute)})
 			a.inLine = got.Status == protocol.Queued
 			s.subscribers.grant(a.ticket.ID, got)
-			return p.said(got), err
+			return p.answerText(got), err
 		})
 }
 
@@ -175,7 +176,7 @@ func (p *pair) spec(t *rapid.T) protocol.Spec {
 	return spec
 }
 
-func (p *pair) some(t *rapid.T) *try {
+func (p *pair) drawTry(t *rapid.T) *try {
 	if len(p.tries) == 0 {
 		t.Skip("nobody asked yet")
 	}
@@ -208,15 +209,15 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 				for _, s := range sides {
 					s.subscribers.forget()
 				}
-				defer p.deafen()
+				defer p.stopAllListening()
 				t.Repeat(p.actions())
 			})
 		})
 	}
 }
 
-// keeps draws an attempt with a kept place.
-func (p *pair) keeps(t *rapid.T) *try {
+// drawKept draws an attempt with a kept place.
+func (p *pair) drawKept(t *rapid.T) *try {
 	var kept []*try
 	for _, a := range p.tries {
 		if a.ticket.Keep > 0 {
@@ -229,8 +230,8 @@ func (p *pair) keeps(t *rapid.T) *try {
 	return rapid.SampledFrom(kept).Draw(t, "kept")
 }
 
-// deaf closes what listens for the ticket of a kept place.
-func (p *pair) deaf(a *try) {
+// stopListening closes what listens for the ticket of a kept place.
+func (p *pair) stopListening(a *try) {
 	for _, l := range a.listening {
 		l.Close()
 	}
@@ -240,9 +241,9 @@ func (p *pair) deaf(a *try) {
 	a.listening = nil
 }
 
-func (p *pair) deafen() {
+func (p *pair) stopAllListening() {
 	for _, a := range p.tries {
-		p.deaf(a)
+		p.stopListening(a)
 	}
 }
 
@@ -274,7 +275,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			p.ask(t, a, join)
 		},
 		"wait with a kept ticket": func(t *rapid.T) {
-			a := p.keeps(t)
+			a := p.drawKept(t)
 			if a.listening != nil {
 				t.Skip("it listens")
 			}
@@ -289,11 +290,11 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			p.ask(t, a, true)
 		},
 		"stop waiting with a kept ticket": func(t *rapid.T) {
-			a := p.keeps(t)
+			a := p.drawKept(t)
 			if a.listening == nil {
 				t.Skip("it does not listen")
 			}
-			p.deaf(a)
+			p.stopListening(a)
 			if err := p.marker.allHeard(); err != nil {
 				t.Fatal(err)
 			}
@@ -311,18 +312,18 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			p.ask(t, next, false)
 		},
 		"ask again": func(t *rapid.T) {
-			p.ask(t, p.some(t), true)
+			p.ask(t, p.drawTry(t), true)
 		},
 		"free": func(t *rapid.T) {
-			a := p.some(t)
-			p.both(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
+			a := p.drawTry(t)
+			p.sendToBoth(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
 				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket})
 				return fmt.Sprint(was), err
 			})
 		},
 		"free, kept by its min hold": func(t *rapid.T) {
-			a := p.some(t)
-			p.both(t, "free and keep "+string(a.ticket.ID), a.client,
+			a := p.drawTry(t)
+			p.sendToBoth(t, "free and keep "+string(a.ticket.ID), a.client,
 				func(_ *side, c protocol.Protocol) (string, error) {
 					was, err := c.Bind(a.spec).Free(context.Background(),
 						protocol.Free{Ticket: a.ticket, Keep: time.Now().Add(forever).UnixMicro()})
@@ -330,8 +331,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				})
 		},
 		"renew": func(t *rapid.T) {
-			a := p.some(t)
-			p.both(t, "renew "+string(a.ticket.ID), a.client,
+			a := p.drawTry(t)
+			p.sendToBoth(t, "renew "+string(a.ticket.ID), a.client,
 				func(s *side, c protocol.Protocol) (text string, err error) {
 					c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket,
 						Token: s.subscribers.token(a.ticket.ID), TTL: forever}},
@@ -340,10 +341,10 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				})
 		},
 		"break": func(t *rapid.T) {
-			a := p.some(t)
+			a := p.drawTry(t)
 			force := rapid.IntRange(0, 3).Draw(t, "force") == 0
 			ahead := rapid.SampledFrom([]int64{0, a.ticket.Block - 1}).Draw(t, "ahead") // any token of its block
-			p.both(t, fmt.Sprintf("break %s, by force: %v", a.ticket.ID, force), 0,
+			p.sendToBoth(t, fmt.Sprintf("break %s, by force: %v", a.ticket.ID, force), 0,
 				func(s *side, c protocol.Protocol) (string, error) {
 					done, err := c.Break(context.Background(), p.name,
 						protocol.Break{Kind: p.kind, Token: s.subscribers.token(a.ticket.ID) + ahead,
@@ -352,17 +353,18 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				})
 		},
 		"look": func(t *rapid.T) {
-			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
+			p.sendToBoth(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
 				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim,
 					Life: forever}).Look(context.Background(), nil)
-				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken),
+				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.countWaiting(got.Waiters),
+					got.Taken),
 					err
 			})
 		},
 	}
 	if p.kind != protocol.Semaphore {
 		actions["ask and release"] = func(t *rapid.T) {
-			old := p.some(t)
+			old := p.drawTry(t)
 			if p.sides[0].subscribers.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {
 				t.Skip("it never held, or may wait, or is never passed on")
 			}
@@ -375,14 +377,15 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 	}
 	if p.kind == protocol.ReadWrite {
 		actions["downgrade"] = func(t *rapid.T) {
-			a := p.some(t)
+			a := p.drawTry(t)
 			if a.spec.Shared || a.ticket.Keep > 0 && !a.took {
 				t.Skip("it shares, or did not take up its offer: that comes first")
 			}
 			shared := a.spec
 			shared.Shared = true
 			held := false
-			p.both(t, "downgrade "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
+			p.sendToBoth(t, "downgrade "+string(a.ticket.ID), a.client,
+				func(_ *side, c protocol.Protocol) (string, error) {
 				got, err := c.Bind(shared).Downgrade(context.Background(),
 					protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
 				if held = got.Status == protocol.Held; held {
@@ -395,7 +398,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 	if p.kind == protocol.Semaphore {
 		actions["resize"] = func(t *rapid.T) {
 			permits := rapid.Int64Range(1, 6).Draw(t, "permits")
-			p.both(t, fmt.Sprint("resize to ", permits), 0, func(_ *side, c protocol.Protocol) (string, error) {
+			p.sendToBoth(t, fmt.Sprint("resize to ", permits), 0, func(_ *side, c protocol.Protocol) (string, error) {
 				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: claim,
 					Life: forever}).
 					Resize(context.Background(), permits, time.Now().Add(time.Minute))
