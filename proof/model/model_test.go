@@ -357,7 +357,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim,
 					Life: forever}).Look(context.Background(), nil)
 				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.countWaiting(got.Waiters),
-					got.Taken),
+						got.Taken),
 					err
 			})
 		},
@@ -386,13 +386,13 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			held := false
 			p.sendToBoth(t, "downgrade "+string(a.ticket.ID), a.client,
 				func(_ *side, c protocol.Protocol) (string, error) {
-				got, err := c.Bind(shared).Downgrade(context.Background(),
-					protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
-				if held = got.Status == protocol.Held; held {
-					a.spec = shared
-				}
-				return fmt.Sprint(held), err
-			})
+					got, err := c.Bind(shared).Downgrade(context.Background(),
+						protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+					if held = got.Status == protocol.Held; held {
+						a.spec = shared
+					}
+					return fmt.Sprint(held), err
+				})
 		}
 	}
 	if p.kind == protocol.Semaphore {
