@@ -32,7 +32,7 @@ test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 
 .PHONY: check
 check: ## what CI runs, and certain: lint, vet, and the tests with -race
-	@scripts/need redis-server gcc tmux
+	@scripts/need redis-server gcc
 	@scripts/timed fetch scripts/fetch
 	@scripts/timed lint $(MAKE) --no-print-directory lint
 	@scripts/timed vet go vet work

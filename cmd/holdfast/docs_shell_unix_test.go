@@ -245,13 +245,7 @@ func TestDocsUnitRuns(t *testing.T) {
 func shellWith(t *testing.T, url string) (dir string, environ []string) {
 	t.Helper()
 	dir, programs := t.TempDir(), t.TempDir()
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, filepath.Join(programs, "holdfast"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	linkProgram(t, programs)
 	path := "PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")
 	return dir, append(os.Environ(), path, "REDIS_URL="+url, "GORACE=atexit_sleep_ms=0")
 }

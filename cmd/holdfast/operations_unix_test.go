@@ -68,13 +68,7 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 	if err := os.WriteFile(filepath.Join(r.dir, "redis-cli"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, filepath.Join(r.dir, "holdfast"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	linkProgram(t, r.dir)
 	r.holder, r.waiter = r.client(), r.client()
 	r.lease, err = r.holder.Mutex("order:42", options...).Lock(t.Context())
 	if err != nil {

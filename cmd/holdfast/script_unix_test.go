@@ -49,13 +49,7 @@ func TestLongScripts(t *testing.T) {
 func runScripts(t *testing.T, dir string) {
 	t.Helper()
 	bin := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(bin, "holdfast")); err != nil {
-		t.Fatal(err)
-	}
+	linkProgram(t, bin)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -88,6 +82,18 @@ func runScripts(t *testing.T, dir string) {
 			"exits": exits, "bg": startBackground, "ended": ended, "signal": signalTo, "await": await, "server": serverCommand,
 		},
 	})
+}
+
+// linkProgram puts holdfast, which is this program, into a folder for a PATH.
+func linkProgram(t *testing.T, dir string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "holdfast"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -31,14 +30,8 @@ func startSession(t *testing.T, s *redisserver.Server) *session {
 	if err != nil {
 		t.Skip("no bash")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "holdfast")); err != nil {
-		t.Fatal(err)
-	}
+	linkProgram(t, bin)
 	cmd := exec.Command(shell, "--norc", "--noprofile", "-i")
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "PS1=$ ", "TERM=dumb", "HISTFILE=",
 		"INPUTRC=/dev/null", "LC_ALL=C", "PROMPT_COMMAND=",

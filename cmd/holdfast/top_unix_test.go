@@ -33,18 +33,12 @@ func startTmux(t *testing.T, s *redisserver.Server) *tmux {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux: " + err.Error())
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	bin, err := os.MkdirTemp("", "tmux") // short: the path of a socket has at most 100 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(bin) })
-	if err := os.Symlink(self, filepath.Join(bin, "holdfast")); err != nil {
-		t.Fatal(err)
-	}
+	linkProgram(t, bin)
 	x := &tmux{t: t, socket: filepath.Join(bin, "s"),
 		env: append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "LC_ALL=C.UTF-8", "TERM=screen-256color",
 			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}

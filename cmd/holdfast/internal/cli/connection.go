@@ -134,15 +134,11 @@ func (u *urls) Type() string { return "URL" }
 
 // Operator names the user to those whose holds are broken.
 func Operator() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
 	name := "holdfast"
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = u.Username
 	}
-	return fmt.Sprintf("%.200s@%.200s", name, host)
+	return fmt.Sprintf("%.200s@%.200s", name, HostName())
 }
 
 // PortHint is a hint if an address is in use.
@@ -151,4 +147,12 @@ func PortHint(err error, hint string) string {
 		return hint
 	}
 	return ""
+}
+
+// HostName returns the name of this host for labels.
+func HostName() string {
+	if host, err := os.Hostname(); err == nil {
+		return host
+	}
+	return "localhost"
 }

@@ -104,11 +104,7 @@ func (a *Acquire) label() string {
 	if a.Label != "" {
 		return a.Label
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("holdfast acquire@%.200s", host) // the process ends at once
+	return fmt.Sprintf("holdfast acquire@%.200s", cli.HostName()) // the process ends at once
 }
 
 // deliverTicket gives the lease to the ticket. A ticket that cannot be written gives the lock back.

@@ -140,11 +140,7 @@ func (r *Run) label() string {
 	if r.Label != "" {
 		return r.Label
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%.200s@%.200s/%d", filepath.Base(r.Command[0]), host, os.Getpid())
+	return fmt.Sprintf("%.200s@%.200s/%d", filepath.Base(r.Command[0]), cli.HostName(), os.Getpid())
 }
 
 // environ is the environment of the command, without the variables of an outer run.
