@@ -60,10 +60,10 @@ func TestClockForwardByMoreThanLeap(t *testing.T) {
 		{"ahead, as others know", 10 * time.Second, 10 * time.Second, time.Hour, known + time.Hour.Microseconds() - 1,
 			false},
 		{"ahead, and younger", 10 * time.Second, 10 * time.Second, time.Hour, known + 1, true},
-		{"ahead, as others know for long", 10 * time.Minute, 10 * time.Minute, 11 * time.Minute, known +
-			2*time.Minute.Microseconds(), false},
-		{"younger, and older than it can be", 10 * time.Minute, 10 * time.Minute, time.Hour, known +
-			2*time.Minute.Microseconds(), true},
+		{"ahead, as others know for long", 10 * time.Minute, 10 * time.Minute, 11 * time.Minute,
+			known + 2*time.Minute.Microseconds(), false},
+		{"younger, and older than it can be", 10 * time.Minute, 10 * time.Minute, time.Hour,
+			known + 2*time.Minute.Microseconds(), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c clock
@@ -73,8 +73,8 @@ func TestClockForwardByMoreThanLeap(t *testing.T) {
 			}
 			now := known + test.now.Microseconds()
 			for range 2 { // what is ahead stays so, until it is set
-				if got := c.forward(now, test.born, start.Add(test.sent), start.Add(test.received),
-					leap); got != test.want {
+				got := c.forward(now, test.born, start.Add(test.sent), start.Add(test.received), leap)
+				if got != test.want {
 					t.Errorf("got %v", got)
 				}
 			}

@@ -49,8 +49,8 @@ func (t *tally) noMajority(op, name string) *protocol.Failure {
 			nodes[i].Err = &own
 		}
 	}
-	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: t.p.need,
-		Nodes: nodes}}
+	none := &NoMajority{Need: t.p.need, Nodes: nodes}
+	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: none}
 	reasons := map[protocol.Reason]int{}
 	for _, n := range nodes {
 		var failure *protocol.Failure

@@ -41,8 +41,9 @@ func deadlineWithin(ctx context.Context, limit time.Duration) time.Time {
 
 // lookOnce asks all nodes once. It returns as soon as a majority agrees, or when all nodes have
 // replied, or when ctx ends. If retry is true, the standing may be another one at the next try.
-func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline time.Time) (standing protocol.Standing,
-	retry bool, err error) {
+func (r *resource) lookOnce(
+	ctx context.Context, watcher protocol.ID, deadline time.Time,
+) (standing protocol.Standing, retry bool, err error) {
 	t := &tally{p: r.p}
 	var agreed *reply
 	var foreign error
@@ -115,8 +116,8 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, r
 // standing returns what Look tells, by a reply on which a majority agrees. Since is the same for
 // all that look, and mostly near the time of the grant.
 func (a *reply) standing() protocol.Standing {
-	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token, Holders: a.holders,
-		Waiters: a.waiters}
+	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token,
+		Holders: a.holders, Waiters: a.waiters}
 }
 
 // sendLook asks all nodes. Each gives one reply by the deadline.

@@ -212,7 +212,7 @@ func (r *resource) setHold(n *node, renewal *protocol.Renewal, deadline time.Tim
 	defer n.askDone(id)
 	t := &acquisition{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
 	if a := t.askNode(n, endless, renewal.Token); a.holds() {
-		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node",
-			nodeName(n.index))
+		r.p.config.Logger.Info("holdfast: a node was told of a hold again",
+			"name", r.spec.Name, "node", nodeName(n.index))
 	}
 }
