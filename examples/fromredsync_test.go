@@ -32,7 +32,8 @@ func cleanUp(ctx context.Context, client *holdfast.Client, work func(context.Con
 }
 
 // pay waits for 5 s at most. The payment itself may take as long as the request lives.
-func pay(ctx context.Context, client *holdfast.Client, order int, charge func(context.Context) error, save func(token int64) error) error {
+func pay(ctx context.Context, client *holdfast.Client, order int, charge func(context.Context) error,
+	save func(token int64) error) error {
 	mutex := client.Mutex(fmt.Sprint("order:", order), holdfast.WithWait(5*time.Second))
 	err := mutex.Do(ctx, func(ctx context.Context) error {
 		if err := charge(ctx); err != nil {
@@ -48,7 +49,8 @@ func pay(ctx context.Context, client *holdfast.Client, order int, charge func(co
 }
 
 // export holds on as long as it makes progress: each row gives it another minute.
-func export(ctx context.Context, client *holdfast.Client, rows []int, write func(ctx context.Context, row int) error) error {
+func export(ctx context.Context, client *holdfast.Client, rows []int,
+	write func(ctx context.Context, row int) error) error {
 	lease, err := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)).Lock(ctx)
 	if err != nil {
 		return err

@@ -50,7 +50,8 @@ func TestFromRedsyncJobIsSkippedWhileHeld(t *testing.T) {
 		if text := logged.String(); !strings.Contains(text, `held by "host 1" since `) {
 			t.Errorf("logged: %s", text)
 		}
-		if err := cleanUp(t.Context(), other, func(context.Context) error { done++; return nil }); err != nil || done != 2 {
+		if err := cleanUp(t.Context(), other, func(context.Context) error { done++; return nil }); err != nil ||
+			done != 2 {
 			t.Errorf("done %d times: %v", done, err)
 		}
 	})
@@ -95,8 +96,10 @@ func TestFromRedsyncExportEnds(t *testing.T) {
 	}{
 		"done":      {func(*holdfasttest.Server, *holdfast.Lease, func()) {}, 4, nil},
 		"cancelled": {func(_ *holdfasttest.Server, _ *holdfast.Lease, cancel func()) { cancel() }, 2, context.Canceled},
-		"lost":      {func(s *holdfasttest.Server, lease *holdfast.Lease, _ func()) { s.Lose(lease) }, 2, holdfast.ErrLost},
-		"hangs":     {func(*holdfasttest.Server, *holdfast.Lease, func()) { <-time.After(time.Hour) }, 2, holdfast.ErrLost},
+		"lost": {func(s *holdfasttest.Server, lease *holdfast.Lease, _ func()) { s.Lose(lease) }, 2,
+			holdfast.ErrLost},
+		"hangs": {func(*holdfasttest.Server, *holdfast.Lease, func()) { <-time.After(time.Hour) }, 2,
+			holdfast.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

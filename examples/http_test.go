@@ -16,7 +16,8 @@ import (
 // oneAtATime lets a customer have one request at a time, on all hosts together. A second request
 // waits for a while, and then gets 429; while Redis is away, each gets 503. The context of the
 // request ends when the lease is lost.
-func oneAtATime(client *holdfast.Client, wait time.Duration, customer func(*http.Request) string, next http.Handler) http.Handler {
+func oneAtATime(client *holdfast.Client, wait time.Duration, customer func(*http.Request) string,
+	next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lease, err := client.Mutex("customer:"+customer(r), holdfast.WithWait(wait)).Lock(r.Context())
 		switch {
@@ -98,7 +99,8 @@ func TestMiddlewareEndsContextWithLease(t *testing.T) {
 		}
 	})
 	customer := func(*http.Request) string { return "42" }
-	oneAtATime(clients[0], time.Minute, customer, work).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil))
+	oneAtATime(clients[0], time.Minute, customer, work).ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequest("POST", "/", nil))
 	if !errors.Is(cause, holdfast.ErrLost) {
 		t.Errorf("the context of a request whose hold is broken ended with %v", cause)
 	}

@@ -29,7 +29,8 @@ func Example_liveness() {
 	defer server.Close()
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer rdb.Close()
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: time.Millisecond})
+	client, err := holdfast.New(redisstore.New(rdb),
+		&holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -62,7 +62,8 @@ func readmeTry(ctx context.Context, client *holdfast.Client, cleanUp func(contex
 	return cleanUp(ctx)
 }
 
-func readmeExport(ctx context.Context, client *holdfast.Client, rows []int, copyRow func(context.Context, int) error) error {
+func readmeExport(ctx context.Context, client *holdfast.Client, rows []int,
+	copyRow func(context.Context, int) error) error {
 	export := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
 	lease, err := export.Lock(ctx)
 	if err != nil {
@@ -117,7 +118,8 @@ func TestReadmeGoesOnWithoutRedis(t *testing.T) {
 		server.Silence()
 		logs(t)
 		began := time.Now()
-		if err := readmeWithoutRedis(t.Context(), client, bill); err != nil || ran != 1 || time.Since(began) != 2*time.Second {
+		if err := readmeWithoutRedis(t.Context(), client, bill); err != nil || ran != 1 ||
+			time.Since(began) != 2*time.Second {
 			t.Errorf("ran %d times, after %v: %v", ran, time.Since(began), err)
 		}
 		server.Resume()
@@ -134,6 +136,8 @@ func oldDo(ctx context.Context, client *holdfast.Client, bill biller, _ saver) e
 }
 
 type form func(context.Context, *holdfast.Client, biller, saver) error
+
+var bothForms = map[string]form{"do": readmeDo, "by hand": readmeByHand}
 
 // The README's code is compiled and tested: its first program and its main are those of
 // examples/first, and the other code is in this file.
@@ -190,7 +194,7 @@ func saved(context.Context, int, int64) error { return nil }
 
 // The time for waiting does not cut the work.
 func TestReadmeWorkIsNotCutWhenTheTimeToWaitIsOver(t *testing.T) {
-	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut := false
 		if err := run(t.Context(), server.Client(nil), works(time.Hour, &cut), saved); err != nil || cut {
 			t.Errorf("an hour of work was cut: %v, %v", cut, err)
@@ -211,7 +215,7 @@ func TestOldReadmeDeadlineCutsTheWork(t *testing.T) {
 
 // Waiting is over after its time, and the request goes on.
 func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
-	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
 		if _, err := server.Client(nil).Mutex("order:42").Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +223,8 @@ func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := run(ctx, server.Client(nil), func(context.Context, int) error { t.Error("it ran"); return nil }, saved)
-		if waited := time.Since(began); !errors.Is(err, holdfast.ErrWaitOver) || waited != 10*time.Second || ctx.Err() != nil {
+		if waited := time.Since(began); !errors.Is(err, holdfast.ErrWaitOver) || waited != 10*time.Second ||
+			ctx.Err() != nil {
 			t.Errorf("after %v: %v", waited, err)
 		}
 	})
@@ -227,7 +232,7 @@ func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
 
 // The work ends with its request.
 func TestReadmeWorkEndsWithTheRequest(t *testing.T) {
-	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut, took, err := cancelled(t, server, run)
 		if !cut || took != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("cut: %v, after %v: %v", cut, took, err)
@@ -252,7 +257,7 @@ func cancelled(t *testing.T, server *holdfasttest.Server, run form) (cut bool, t
 
 // The work ends, too, when its lease is lost, and the error says so.
 func TestReadmeWorkEndsWithTheLease(t *testing.T) {
-	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut := false
 		err := run(t.Context(), server.Client(nil), func(ctx context.Context, order int) error {
 			lease, _ := holdfast.LeaseFrom(ctx)
@@ -269,7 +274,7 @@ func TestReadmeWorkEndsWithTheLease(t *testing.T) {
 // to save with.
 func TestReadmeLateHolderIsRefused(t *testing.T) {
 	late := errors.New("late")
-	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
 		largest := int64(0)
 		save := func(_ context.Context, _ int, token int64) error {
 			if token < largest {
@@ -306,7 +311,8 @@ func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
 			<-time.After(held.Remaining + time.Second)
 		}
 		logged := logs(t)
-		if err := readmeTry(t.Context(), client, func(context.Context) error { t.Error("it ran"); return nil }); err != nil {
+		if err := readmeTry(t.Context(), client,
+			func(context.Context) error { t.Error("it ran"); return nil }); err != nil {
 			t.Error(err)
 		}
 		if !strings.Contains(logged.String(), " left unless renewed") {
@@ -322,8 +328,10 @@ func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 		t.Fatalf("the README has %d texts", len(blocks))
 	}
 	since := time.Now()
-	told := &holdfast.HeldError{Kind: "mutex", Name: "clean up", Holder: "api@host1/4711", Since: since, Holders: 1, Remaining: 13 * time.Second}
-	if got := strings.Replace(told.Error(), since.Format(time.RFC3339), "2026-11-26T02:14:05+01:00", 1); got != blocks[0][1] {
+	told := &holdfast.HeldError{Kind: "mutex", Name: "clean up", Holder: "api@host1/4711", Since: since, Holders: 1,
+		Remaining: 13 * time.Second}
+	if got := strings.Replace(told.Error(), since.Format(time.RFC3339), "2026-11-26T02:14:05+01:00",
+		1); got != blocks[0][1] {
 		t.Errorf("the README has\n%s\nand the error is\n%s", blocks[0][1], got)
 	}
 }
@@ -332,19 +340,20 @@ func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 func TestReadmeExportThatHangsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, copied := time.Now(), 0
-		err := readmeExport(t.Context(), holdfasttest.New(t), []int{1, 2, 3, 4}, func(ctx context.Context, row int) error {
-			took := 50 * time.Second
-			if row == 4 {
-				took = time.Hour // hangs
-			}
-			select {
-			case <-time.After(took):
-				copied++
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		})
+		err := readmeExport(t.Context(), holdfasttest.New(t), []int{1, 2, 3, 4},
+			func(ctx context.Context, row int) error {
+				took := 50 * time.Second
+				if row == 4 {
+					took = time.Hour // hangs
+				}
+				select {
+				case <-time.After(took):
+					copied++
+					return nil
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			})
 		if took := time.Since(began); copied != 3 || !errors.Is(err, holdfast.ErrLost) || took > 4*time.Minute {
 			t.Errorf("after %v and %d rows: %v", took, copied, err)
 		}

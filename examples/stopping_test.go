@@ -49,7 +49,8 @@ func TestProgramsGiveTheirLockBackAtTERM(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			server := redisserver.Start(t)
 			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, program), c.args...)
-			cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+server.Addr(), "DATABASE_URL=postgres://u:p@"+silent.Addr().String()+"/db")
+			cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+server.Addr(),
+				"DATABASE_URL=postgres://u:p@"+silent.Addr().String()+"/db")
 			var errs strings.Builder
 			cmd.Stderr = &errs
 			out, err := cmd.StdoutPipe()

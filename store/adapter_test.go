@@ -24,7 +24,8 @@ func TestPlain(t *testing.T) {
 // FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil
 // and lists of these.
 func FuzzPlain(f *testing.F) {
-	for _, shape := range []string{"", "s", "i", "n", "b", "f", "e", "[si]", "[[n]]", "{si}", "{[s]{bf}}", "[", "{s", "]]"} {
+	for _, shape := range []string{"", "s", "i", "n", "b", "f", "e", "[si]", "[[n]]", "{si}", "{[s]{bf}}", "[", "{s",
+		"]]"} {
 		f.Add([]byte(shape))
 	}
 	f.Fuzz(func(t *testing.T, shape []byte) {

@@ -55,6 +55,8 @@ const (
 	OutcomeGranted  Outcome = "granted"   // holdfast.EventGranted
 	OutcomePassedOn Outcome = "passed_on" // holdfast.EventPassed
 	OutcomeRefused  Outcome = "refused"   // the lock is held, and the call did not wait
-	OutcomeGaveUp   Outcome = "gave_up"   // its context or its time was over, its polling ran out, or its wait was ended
-	OutcomeError    Outcome = "error"     // the server was away or refused, an argument was bad, or the client is closed
+	// its context or its time was over, its polling ran out, or its wait was ended
+	OutcomeGaveUp Outcome = "gave_up"
+	// the server was away or refused, an argument was bad, or the client is closed
+	OutcomeError Outcome = "error"
 )

@@ -57,7 +57,8 @@ func TestDemo(t *testing.T) {
 				}
 			}
 			for line := range strings.Lines(out.String()) {
-				if n := utf8.RuneCountInString(line) - 1; n > 82 || n > 80 && !strings.Contains(line, "inside this program") {
+				if n := utf8.RuneCountInString(line) - 1; n > 82 ||
+					n > 80 && !strings.Contains(line, "inside this program") {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}

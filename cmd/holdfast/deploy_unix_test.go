@@ -133,7 +133,8 @@ func TestComposeFileCommandsRun(t *testing.T) {
 		return args[1:]
 	}
 	for name, service := range c.Services {
-		if want := map[bool]string{true: "redis-server", false: "holdfast"}[name == "redis"]; service.Command[0] != want {
+		if want := map[bool]string{true: "redis-server",
+			false: "holdfast"}[name == "redis"]; service.Command[0] != want {
 			t.Errorf("the service %s runs %v", name, service.Command)
 		}
 		for other := range service.DependsOn {

@@ -65,7 +65,8 @@ func TestDoctorExitCodes(t *testing.T) {
 	}{
 		"away": {[]string{"--redis", "redis://" + gone.Addr()}, cli.ExitNoServer,
 			"no answer from a server at redis://" + gone.Addr()},
-		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, cli.ExitDenied, "refuses this client"},
+		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, cli.ExitDenied,
+			"refuses this client"},
 		"cannot serve": {[]string{"--redis", "redis://" + strange.Addr()}, cli.ExitNoServer,
 			"cannot serve: ERR unknown command"},
 		"wrong output": {[]string{"-o", "yaml"}, cli.ExitUsage, `--output "yaml": it must be one of table, json`},

@@ -39,8 +39,8 @@ func TestElectWithKills(t *testing.T) {
 		return string(text)
 	}
 	start := func(name string) {
-		cmd, _ := program(t, s, "elect", "--log", "json", "--ttl", ttl.String(), "--label", name, "job", "--", "sh", "-c",
-			led, log, name)
+		cmd, _ := program(t, s, "elect", "--log", "json", "--ttl", ttl.String(), "--label", name, "job", "--", "sh",
+			"-c", led, log, name)
 		stderr, err := os.Create(log + "." + name)
 		if err != nil {
 			t.Fatal(err)

@@ -74,7 +74,8 @@ func TestLsStreams(t *testing.T) {
 		args  []string
 		lines int
 	}{
-		{[]string{"-o", "jsonl"}, 100_001}, {[]string{"-o", "json"}, 100_003}, {nil, 100_002}, {[]string{"--sort", "age"},
+		{[]string{"-o", "jsonl"}, 100_001}, {[]string{"-o", "json"}, 100_003}, {nil, 100_002},
+		{[]string{"--sort", "age"},
 			1001},
 	} {
 		if _, err := s.Do("CONFIG", "RESETSTAT"); err != nil {

@@ -139,7 +139,8 @@ func expectRun(t *testing.T, code int, args []string, want ...string) {
 		var out, errs bytes.Buffer
 		got := run(t.Context(), args, strings.NewReader(""), &out, &errs)
 		output := out.String() + errs.String()
-		if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(output, text) }) {
+		if got == code && !slices.ContainsFunc(want,
+			func(text string) bool { return !strings.Contains(output, text) }) {
 			return
 		}
 		if time.Now().After(late) {

@@ -49,7 +49,8 @@ func TestQuorumUsage(t *testing.T) {
 		"one server": {[]string{"quorum", "status"}, "names one server"},
 		"two": {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"},
 			"2 masters: a quorum has 3"},
-		"long TTL": {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x", "--", "true"},
+		"long TTL": {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x", "--",
+			"true"},
 			"at most 5m"},
 		"no command": {[]string{"quorum", "stats"}, `unknown command "stats"`},
 	} {

@@ -42,7 +42,8 @@ echo reaped; exit 7`
 			if err != nil {
 				t.Skipf("no process may be the first of its own here: %v", err)
 			}
-			cmd.Args = append([]string{unshare, "--pid", "--fork", "--kill-child", "--mount-proc", cmd.Path}, cmd.Args[1:]...)
+			cmd.Args = append([]string{unshare, "--pid", "--fork", "--kill-child", "--mount-proc", cmd.Path},
+				cmd.Args[1:]...)
 			cmd.Path = unshare
 		},
 	} {

@@ -45,7 +45,8 @@ func TestReleaseFileFitsTheCommand(t *testing.T) {
 	}
 	build := file.Builds[0]
 	want := []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"}
-	if build.Dir != "cmd/holdfast" || !slices.Equal(build.Targets, want) || !slices.Contains(build.Flags, "-trimpath") ||
+	if build.Dir != "cmd/holdfast" || !slices.Equal(build.Targets, want) ||
+		!slices.Contains(build.Flags, "-trimpath") ||
 		!slices.Contains(build.Env, "CGO_ENABLED=0") {
 		t.Errorf("the build is %+v", build)
 	}

@@ -79,7 +79,8 @@ func runScripts(t *testing.T, dir string) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "bg": startBackground, "ended": ended, "signal": signalTo, "await": await, "server": serverCommand,
+			"exits": exits, "bg": startBackground, "ended": ended, "signal": signalTo, "await": await,
+			"server": serverCommand,
 		},
 	})
 }

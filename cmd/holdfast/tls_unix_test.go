@@ -30,9 +30,10 @@ func certify(t *testing.T) (cert, key string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
@@ -90,7 +91,8 @@ func TestRunTLS(t *testing.T) {
 			args := append([]string{"run", "--redis", url}, test.args...)
 			cmd, stderr := program(t, s, append(args, "job", "--", "true")...)
 			_ = cmd.Run()
-			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(stderr.String(), test.stderr) {
+			if code := cmd.ProcessState.ExitCode(); code != test.code ||
+				!strings.Contains(stderr.String(), test.stderr) {
 				t.Errorf("exit code %d, stderr %q; want %d, %q", code, stderr, test.code, test.stderr)
 			}
 		})

@@ -29,7 +29,8 @@ func TestTLSHint(t *testing.T) {
 			text := stderr.String()
 			if code := cmd.ProcessState.ExitCode(); code != cli.ExitNoServer || !strings.Contains(text, test.want) ||
 				test.not != "" && strings.Contains(text, test.not) {
-				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, cli.ExitNoServer, test.want, test.not)
+				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, cli.ExitNoServer, test.want,
+					test.not)
 			}
 		})
 	}

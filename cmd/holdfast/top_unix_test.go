@@ -41,7 +41,8 @@ func startTmux(t *testing.T, s *redisserver.Server) *tmux {
 	linkProgram(t, bin)
 	x := &tmux{t: t, socket: filepath.Join(bin, "s"),
 		env: append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "LC_ALL=C.UTF-8", "TERM=screen-256color",
-			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
+			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0",
+			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
 	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "16", "sh")
 	t.Cleanup(func() { x.do("kill-server") })
 	return x
@@ -252,9 +253,12 @@ func TestBreakAsksOnATerminal(t *testing.T) {
 	x := startTmux(t, s)
 	x.do("resize-window", "-x", "130", "-y", "40")
 	for i, step := range []struct{ line, question, answer, want string }{
-		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "n", "holdfast: nothing was broken"},
-		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "", "holdfast: nothing was broken"},
-		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "yes", "broken: order:1, token TOKEN"},
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "n",
+			"holdfast: nothing was broken"},
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "",
+			"holdfast: nothing was broken"},
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "yes",
+			"broken: order:1, token TOKEN"},
 		{"holdfast break --force order:1", "Type the name to break the hold with token TOKEN, of web@a:", "y",
 			"holdfast: nothing was broken"},
 		{"holdfast break --force order:1", "--force lets others in at once, although the holder may still write: two may hold then.", "order:1", "broken: order:1, token TOKEN; others get in"},

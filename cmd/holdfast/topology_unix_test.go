@@ -37,9 +37,10 @@ func TestRunAtManyServers(t *testing.T) {
 						_, _ = first.Do("SENTINEL", "FAILOVER", rig.Name()) // refused while one is under way
 					}
 					master := rig.Master()
-					return master != nil && master != old && !slices.ContainsFunc(rig.Sentinels(), func(s *redisserver.Server) bool {
-						return port(s) != strconv.Itoa(master.Port())
-					})
+					return master != nil && master != old &&
+						!slices.ContainsFunc(rig.Sentinels(), func(s *redisserver.Server) bool {
+							return port(s) != strconv.Itoa(master.Port())
+						})
 				})
 			}
 		},

@@ -36,8 +36,9 @@ func TestURLIsNotShown(t *testing.T) {
 		}, "--redis or REDIS_URL: master "},
 		"status": {func(url string) []string { return []string{"quorum", "status", "--redis", url} },
 			"--redis or REDIS_URL names one"},
-		"demo":          {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
-		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} }, "--embedded"},
+		"demo": {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
+		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} },
+			"--embedded"},
 	}
 	// In the place of another argument, a URL is recognized by its "://".
 	misplaced := map[string]struct {
@@ -46,11 +47,12 @@ func TestURLIsNotShown(t *testing.T) {
 	}{
 		"name": {func(url string) []string { return []string{"run", url, "job", "--", "true"} },
 			"more than one NAME"},
-		"no --":        {func(url string) []string { return []string{"run", "--", url} }, "no NAME"},
-		"command":      {func(url string) []string { return []string{url} }, "unknown command"},
-		"argument":     {func(url string) []string { return []string{"demo", url} }, "takes no arguments"},
-		"another flag": {func(url string) []string { return []string{"run", "--ttl", url, "job", "--", "true"} }, "--ttl"},
-		"short flag":   {func(url string) []string { return []string{"run", "-w" + url, "job", "--", "true"} }, "--wait"},
+		"no --":    {func(url string) []string { return []string{"run", "--", url} }, "no NAME"},
+		"command":  {func(url string) []string { return []string{url} }, "unknown command"},
+		"argument": {func(url string) []string { return []string{"demo", url} }, "takes no arguments"},
+		"another flag": {func(url string) []string { return []string{"run", "--ttl", url, "job", "--", "true"} },
+			"--ttl"},
+		"short flag": {func(url string) []string { return []string{"run", "-w" + url, "job", "--", "true"} }, "--wait"},
 		"one hyphen": {func(url string) []string { return []string{"run", "-redis=" + url, "job", "--", "true"} },
 			"unknown shorthand"},
 		"address": {func(url string) []string { return []string{"dev", "--addr", url} }, "--addr"},
@@ -61,7 +63,8 @@ func TestURLIsNotShown(t *testing.T) {
 			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
 			output := out.String() + errs.String()
 			plain, _ := url.QueryUnescape(output)
-			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") ||
+			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") ||
+				strings.Contains(output+plain, "gehe") ||
 				!strings.Contains(errs.String(), want) {
 				t.Errorf("exit code %d, %q, want %q", code, output, want)
 			}

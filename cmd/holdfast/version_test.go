@@ -10,7 +10,8 @@ func TestVersionOf(t *testing.T) {
 	build := func(version, modified string) debug.BuildInfo {
 		info := debug.BuildInfo{Main: debug.Module{Version: version}}
 		if modified != "" {
-			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: id}, {Key: "vcs.modified", Value: modified}}
+			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: id},
+				{Key: "vcs.modified", Value: modified}}
 		}
 		return info
 	}

@@ -151,7 +151,8 @@ func (s *service) bill(ctx context.Context, order string) (bill string, err erro
 
 // open reads an order, behind the fence: what earlier holders wrote is there, and they write no
 // more.
-func (s *service) open(ctx context.Context, lease *holdfast.Lease, order string) (amount int64, bill string, err error) {
+func (s *service) open(ctx context.Context, lease *holdfast.Lease, order string) (amount int64, bill string,
+	err error) {
 	err = s.fenced(ctx, lease, func(tx *sql.Tx) error {
 		const query = "SELECT amount, coalesce(bill, '') FROM orders WHERE id = $1"
 		return tx.QueryRowContext(ctx, query, order).Scan(&amount, &bill)

@@ -139,7 +139,8 @@ func TestHolderThatIsStoppedPastItsTTLWritesNothing(t *testing.T) {
 	}
 	t.Logf("the late holder was told: %d %s", a.status, a.text)
 	bill := ""
-	if err := db.QueryRowContext(t.Context(), "SELECT bill FROM orders WHERE id = '42'").Scan(&bill); err != nil || bill != "bill-2" {
+	if err := db.QueryRowContext(t.Context(), "SELECT bill FROM orders WHERE id = '42'").Scan(&bill); err != nil ||
+		bill != "bill-2" {
 		t.Errorf("the order has %q, want bill-2: %v", bill, err)
 	}
 	// The order is billed: nobody is charged again, in either process.

@@ -21,7 +21,8 @@ import (
 // oneCallAtATime is an interceptor that lets a customer have one call at a time, on all hosts
 // together. A second call waits for a while, and then gets ResourceExhausted; while Redis is away,
 // each gets Unavailable. The context of the call ends when the lease is lost.
-func oneCallAtATime(client *holdfast.Client, wait time.Duration, customer func(context.Context) string) grpc.UnaryServerInterceptor {
+func oneCallAtATime(client *holdfast.Client, wait time.Duration,
+	customer func(context.Context) string) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		lease, err := client.Mutex("customer:"+customer(ctx), holdfast.WithWait(wait)).Lock(ctx)
 		switch {
@@ -108,7 +109,8 @@ func call(conn *grpc.ClientConn, customer, order string) codes.Code {
 
 // orders is what protoc would generate from a service with one method.
 func orders(bill func(order string)) *grpc.ServiceDesc {
-	method := func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	method := func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any,
+		error) {
 		order := &wrapperspb.StringValue{}
 		if err := decode(order); err != nil {
 			return nil, err
@@ -119,5 +121,6 @@ func orders(bill func(order string)) *grpc.ServiceDesc {
 		}
 		return interceptor(ctx, order, &grpc.UnaryServerInfo{FullMethod: "/Orders/Bill"}, handler)
 	}
-	return &grpc.ServiceDesc{ServiceName: "Orders", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "Bill", Handler: method}}}
+	return &grpc.ServiceDesc{ServiceName: "Orders", HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: "Bill", Handler: method}}}
 }

@@ -19,12 +19,16 @@ import (
 const patience = time.Minute
 
 // works run one call, task or job of a customer under the lock of an integration.
-var works = map[string]func(client *holdfast.Client, customer string, wait time.Duration, work func(context.Context) error) error{
-	"asynq": func(client *holdfast.Client, customer string, wait time.Duration, work func(context.Context) error) error {
+var works = map[string]func(client *holdfast.Client, customer string, wait time.Duration,
+	work func(context.Context) error) error{
+	"asynq": func(client *holdfast.Client, customer string, wait time.Duration,
+		work func(context.Context) error) error {
 		next := asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error { return work(ctx) })
-		return oneTaskAtATime(client)(next).ProcessTask(context.Background(), asynq.NewTask("invoice", []byte(customer)))
+		return oneTaskAtATime(client)(next).ProcessTask(context.Background(),
+			asynq.NewTask("invoice", []byte(customer)))
 	},
-	"river": func(client *holdfast.Client, customer string, wait time.Duration, work func(context.Context) error) error {
+	"river": func(client *holdfast.Client, customer string, wait time.Duration,
+		work func(context.Context) error) error {
 		worker := &invoiceWorker{locks: client, make: work}
 		return worker.Work(context.Background(), &river.Job[invoice]{Args: invoice{Customer: customer}})
 	},

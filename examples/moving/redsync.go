@@ -10,7 +10,8 @@ import (
 
 // UnderRedsync runs work under a lock of redsync, as long as that lock lives. It returns redsync's
 // error if the lock is not had, and ErrOldLost, joined with the error of work, if it was lost.
-func UnderRedsync(ctx context.Context, old *redsync.Redsync, name string, expiry time.Duration, work func(context.Context) error) error {
+func UnderRedsync(ctx context.Context, old *redsync.Redsync, name string, expiry time.Duration,
+	work func(context.Context) error) error {
 	mutex := old.NewMutex(name, redsync.WithExpiry(expiry))
 	if err := mutex.LockContext(ctx); err != nil {
 		return err

@@ -30,8 +30,12 @@ func TestWhileRenewedEndsBeforeTheLock(t *testing.T) {
 		ends  time.Duration
 		want  error
 	}{
-		"no answer after the first":  {func(_ context.Context, n int) error { return map[bool]error{true: errNoAnswer}[n > 1] }, ttl * 9 / 10, ErrOldLost},
-		"no answer after the fourth": {func(_ context.Context, n int) error { return map[bool]error{true: errNoAnswer}[n > 4] }, 3*ttl/4 + ttl*9/10, ErrOldLost},
+		"no answer after the first": {
+			func(_ context.Context, n int) error { return map[bool]error{true: errNoAnswer}[n > 1] }, ttl * 9 / 10,
+			ErrOldLost},
+		"no answer after the fourth": {
+			func(_ context.Context, n int) error { return map[bool]error{true: errNoAnswer}[n > 4] },
+			3*ttl/4 + ttl*9/10, ErrOldLost},
 		"the second hangs, and ignores its context": {func(_ context.Context, n int) error {
 			if n > 1 {
 				<-time.After(ttl)
@@ -42,7 +46,9 @@ func TestWhileRenewedEndsBeforeTheLock(t *testing.T) {
 			<-time.After(ttl / 8) // what was sent before counts, not what came
 			return map[bool]error{true: errNoAnswer}[n > 1]
 		}, ttl * 9 / 10, ErrOldLost},
-		"lost":                     {func(_ context.Context, n int) error { return map[bool]error{true: ErrOldLost}[n > 3] }, 3 * ttl / 4, ErrOldLost},
+		"lost": {
+			func(_ context.Context, n int) error { return map[bool]error{true: ErrOldLost}[n > 3] }, 3 * ttl / 4,
+			ErrOldLost},
 		"the first without answer": {func(context.Context, int) error { return errNoAnswer }, 0, errNoAnswer},
 		"renewed":                  {func(context.Context, int) error { return nil }, time.Hour, nil},
 	} {

@@ -12,7 +12,8 @@ import (
 // lock lives. It asks again and again, as WithContext may miss the moment at which a lock is free.
 // The lock is given back when work has ended: rueidislock would do so when ctx ends. If the lock
 // was lost, UnderRueidislock returns ErrOldLost, joined with the error of work.
-func UnderRueidislock(ctx context.Context, old rueidislock.Locker, name string, work func(context.Context) error) error {
+func UnderRueidislock(ctx context.Context, old rueidislock.Locker, name string,
+	work func(context.Context) error) error {
 	for {
 		held, release, err := old.TryWithContext(context.WithoutCancel(ctx), name)
 		if err == nil {

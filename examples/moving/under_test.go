@@ -51,7 +51,10 @@ var libraries = map[string]func(t *testing.T, addr string) library{
 		old := redsync.New(goredis.NewPool(open(t, addr)))
 		return library{
 			keys: []string{"order:42"},
-			only: func(ctx context.Context, bill func(context.Context) error) error { return OnlyRedsync(ctx, old, bill) },
+			only: func(ctx context.Context,
+				bill func(context.Context) error) error {
+				return OnlyRedsync(ctx, old, bill)
+			},
 			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
 				return BothRedsync(ctx, client, old, bill)
 			},
@@ -179,7 +182,8 @@ func TestBothExcludesTheReleasesBesideIt(t *testing.T) {
 		before.hasBegun(t)
 		between := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
 		isHeld(t, client)
-		if _, err := connect(t, server.Addr()).Mutex("order:42").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+		if _, err := connect(t, server.Addr()).Mutex("order:42").TryLock(t.Context()); !errors.Is(err,
+			holdfast.ErrHeld) {
 			t.Errorf("a service of the last release: %v", err)
 		}
 		select {

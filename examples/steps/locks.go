@@ -160,7 +160,8 @@ func holdfastLock(open func(*holdfast.Client) (try, wait acquire)) func(*actor) 
 				return nil
 			},
 			write: func(ctx context.Context) error {
-				return storage.Eval(ctx, fencedWrite, []string{storageName}, fmt.Sprint(lease.Token()), a.role.Name).Err()
+				return storage.Eval(ctx, fencedWrite, []string{storageName}, fmt.Sprint(lease.Token()),
+					a.role.Name).Err()
 			},
 			token: func() int64 { return lease.Token() },
 			err: func() error {

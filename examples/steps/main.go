@@ -131,7 +131,8 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 	if err != nil {
 		return fmt.Errorf("step %d, the naive lock, could not be judged: %w", n, err)
 	}
-	fmt.Fprintf(out, "\n%s\n\nThe same with holdfast:\n\n", wrap(bug.sentence("THE BUG IS SEEN", "THE BUG WAS NOT SEEN")))
+	fmt.Fprintf(out, "\n%s\n\nThe same with holdfast:\n\n",
+		wrap(bug.sentence("THE BUG IS SEEN", "THE BUG WAS NOT SEEN")))
 	fix, err := perform(ctx, out, step.holdfast)
 	if err != nil {
 		return fmt.Errorf("step %d, holdfast, could not be judged: %w", n, err)

@@ -30,7 +30,8 @@ const pageFile = "../../docs/steps.md"
 var (
 	numbers   = regexp.MustCompile(`\d+(\.\d+)?`)
 	pageBlock = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
-	plays     = regexp.MustCompile(`(?s)\nThe naive lock .*?:\n\n(.*?)\n\nThe same with holdfast:\n\n(.*?\nIT .*?\.)\n\n`)
+	plays     = regexp.MustCompile(
+		`(?s)\nThe naive lock .*?:\n\n(.*?)\n\nThe same with holdfast:\n\n(.*?\nIT .*?\.)\n\n`)
 )
 
 // A section is what docs/steps.md says of a step.
@@ -59,7 +60,8 @@ func readPage(t *testing.T) (page string, sections []section) {
 		if next := strings.Index(page[from+1:], "\n## "); next >= 0 {
 			end = from + 1 + next
 		}
-		sections = append(sections, section{page[from:end], from, pageBlock.FindAllStringSubmatchIndex(page[from:end], -1)})
+		sections = append(sections,
+			section{page[from:end], from, pageBlock.FindAllStringSubmatchIndex(page[from:end], -1)})
 	}
 	return page, sections
 }
@@ -158,11 +160,13 @@ func maskNumbers(text string) string {
 
 func TestRunListsAndRefuses(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), nil, &out); err != nil || !strings.Contains(out.String(), " 1  SETNX with a timestamp\n") {
+	if err := run(t.Context(), nil, &out); err != nil ||
+		!strings.Contains(out.String(), " 1  SETNX with a timestamp\n") {
 		t.Errorf("got %v, %s", err, &out)
 	}
 	for _, args := range [][]string{{"0"}, {"99"}, {"first"}, {"1", "2"}} {
-		if err := run(t.Context(), args, &out); err == nil || !strings.Contains(err.Error(), "it must be 1 to 14, or all") {
+		if err := run(t.Context(), args, &out); err == nil ||
+			!strings.Contains(err.Error(), "it must be 1 to 14, or all") {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 func TestTimeline(t *testing.T) {
 	var out bytes.Buffer
 	lines := newTimeline(&out)
-	at := func(ms int) time.Time { return lines.began.Add(time.Hour + time.Duration(ms)*time.Millisecond) } // not printed before finish
+	// not printed before finish
+	at := func(ms int) time.Time { return lines.began.Add(time.Hour + time.Duration(ms)*time.Millisecond) }
 	lines.add(at(30), "B", "SETNX -> 0")
 	lines.add(at(10), "A", "SETNX -> 1")
 	lines.add(at(20), "", "A works.")

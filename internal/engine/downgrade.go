@@ -57,7 +57,8 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	h := l.tenure.hold
 	spec := h.lock.spec
 	spec.Shared = true
-	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.NewLock(spec, h.lock.options), done: make(chan error, 1)}
+	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.NewLock(spec, h.lock.options),
+		done: make(chan error, 1)}
 	e.busy.Add(1)
 	go d.run()
 	select {

@@ -228,7 +228,8 @@ var waits = map[string]func(context.Context, *engine.Engine) error{
 			o).Weigh(1).Acquire(ctx))
 	},
 	"readers": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, lasting).Acquire(ctx))
+		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true},
+			lasting).Acquire(ctx))
 	},
 	"permits": func(ctx context.Context, e *engine.Engine) error {
 		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},

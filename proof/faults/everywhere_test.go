@@ -169,7 +169,10 @@ func sendByteByByte(t *testing.T, b *harness.Deployment) {
 	}
 	again := repeat(5*time.Millisecond, func() {
 		for _, w := range all {
-			w.Each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
+			w.Each(func(_ string, p *fault.Proxy) {
+				p.Trickle(true)
+				p.Delay(time.Duration(time.Now().UnixNano() % 3e6))
+			})
 		}
 	})
 	l := &harness.Load{T: t, Names: harness.Names(4)}

@@ -16,7 +16,10 @@ type operation = func(context.Context, *victimOf) error
 // lost.
 func operations(isQuorum bool) map[string]operation {
 	all := map[string]operation{
-		"Mutex.Lock": func(ctx context.Context, v *victimOf) error { return v.lockLost(ctx, v.victim.Mutex(v.name).Lock) },
+		"Mutex.Lock": func(ctx context.Context,
+			v *victimOf) error {
+			return v.lockLost(ctx, v.victim.Mutex(v.name).Lock)
+		},
 		"RWMutex.Lock": func(ctx context.Context, v *victimOf) error {
 			return v.lockLost(ctx, v.victim.RWMutex(v.name+"rw").Lock)
 		},
@@ -348,7 +351,8 @@ func closeClient(ctx context.Context, v *victimOf) error {
 
 func acquirePermits(ctx context.Context, v *victimOf) error {
 	semaphore := v.victim.Semaphore(v.name, 3)
-	lease, err := v.takeLost(ctx, func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, 2) })
+	lease, err := v.takeLost(ctx,
+		func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, 2) })
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,8 @@ func TestTenThousandWaiters(t *testing.T) {
 		if int(in.Load()) != n {
 			t.Errorf("%d of %d got in", in.Load(), n)
 		}
-		if int(lost.Load()) > 5+n/10 { // one at a time is trusted for half a second at first, and the machine may stand still for as long
+		// One at a time is trusted for half a second at first; the machine may stand still as long.
+		if int(lost.Load()) > 5+n/10 {
 			t.Errorf("%d of %d leases lost", lost.Load(), n)
 		}
 	}

@@ -212,7 +212,9 @@ func TestObjectManyHolders(t *testing.T) {
 	var all sync.WaitGroup
 	for token := int64(1); token <= 20; token++ {
 		all.Go(func() {
-			err := update(t.Context(), url, "order:42", token, func(state string) string { return fmt.Sprint(state, " ", token) })
+			err := update(t.Context(), url, "order:42", token, func(state string) string {
+				return fmt.Sprint(state, " ", token)
+			})
 			if err != nil && !errors.Is(err, fence.ErrLate) {
 				t.Error(err)
 			}

@@ -65,7 +65,8 @@ func store(r *http.Request, db *sql.DB) error {
 	if err := fence.SQL(r.Context(), tx, fence.SQLite, name, token); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(r.Context(), "UPDATE orders SET billed = true WHERE id = ?", r.PathValue("id")); err != nil {
+	if _, err := tx.ExecContext(r.Context(), "UPDATE orders SET billed = true WHERE id = ?",
+		r.PathValue("id")); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -214,7 +215,8 @@ func TestPagePut(t *testing.T) {
 	}
 	var refused *fence.LateError
 	want := fence.LateError{Name: "order:42", Token: late.Token(), Largest: present.Token()}
-	if status, err := send(late.Token()); status != http.StatusConflict || !errors.As(err, &refused) || *refused != want {
+	if status, err := send(late.Token()); status != http.StatusConflict || !errors.As(err, &refused) ||
+		*refused != want {
 		t.Errorf("the late holder: %d, %v", status, err)
 	}
 	if status, err := send(0); status != http.StatusPreconditionRequired || err != nil {

@@ -20,8 +20,9 @@ const (
 	Kill   Event = "kill"
 	Stop   Event = "stop"
 	Cont   Event = "cont"
-	Mute   Event = "mute"   // the network of a process fell silent; Limit says for how long
-	Stall  Event = "stall"  // a process stood still by itself, as on a busy machine, from At on; Limit says for how long
+	Mute   Event = "mute" // the network of a process fell silent; Limit says for how long
+	// a process stood still by itself, as on a busy machine, from At on; Limit says for how long
+	Stall  Event = "stall"
 	Detach Event = "detach" // the lease left its process, for another to attach
 )
 

@@ -49,7 +49,8 @@ func (c Check) build(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o700); err != nil {
 		return err
 	}
-	out, err := goTest(ctx, filepath.Join(dir, c.Module), nil, "-c", "-trimpath", "-vet=off", "-o", c.program(dir), c.Package)
+	out, err := goTest(ctx, filepath.Join(dir, c.Module), nil, "-c", "-trimpath", "-vet=off", "-o", c.program(dir),
+		c.Package)
 	if err != nil {
 		return fmt.Errorf("%v: does not compile: %w\n%s", c, err, out)
 	}
@@ -79,7 +80,8 @@ func (c Check) pattern() string {
 func (c Check) run(ctx context.Context, dir string, limit time.Duration) (outcome, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute) // the program ends itself before
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.program(dir), "-test.v", "-test.paniconexit0", "-test.timeout="+limit.String(), "-test.run="+c.pattern())
+	cmd := exec.CommandContext(ctx, c.program(dir), "-test.v", "-test.paniconexit0", "-test.timeout="+limit.String(),
+		"-test.run="+c.pattern())
 	cmd.Dir = filepath.Join(dir, c.Module, c.Package)
 	proof := "0"
 	if c.Module == "proof" && slices.Contains(proofPackages, c.Package) {

@@ -110,7 +110,8 @@ func (m Mutant) Try(ctx context.Context, root, dir string, runs int) (Verdict, e
 		return Verdict{}, err
 	}
 	if m.scripts() {
-		if out, err := goTest(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-count=1", "-trimpath", "-vet=off", "-run=^TestDigests$",
+		if out, err := goTest(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-count=1", "-trimpath", "-vet=off",
+			"-run=^TestDigests$",
 			"./internal/native", "./internal/quorum"); err != nil {
 			return Verdict{}, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
 		}

@@ -208,7 +208,8 @@ func TestA(t *testing.T) {
 			}
 		})
 	}
-	if err := os.WriteFile(filepath.Join(dir, "q_test.go"), []byte("package p\n\nvar x int = true\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "q_test.go"), []byte("package p\n\nvar x int = true\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(check.program(dir)); err != nil {

@@ -82,8 +82,10 @@ func (f forwarder) Observe(e holdfast.Event) { f.to.Observe(e) }
 
 func TestProfileNamesCulprit(t *testing.T) {
 	for name, observer := range map[string]func(*profholdfast.Profile) holdfast.Observer{
-		"alone":             func(p *profholdfast.Profile) holdfast.Observer { return p },
-		"one of several":    func(p *profholdfast.Profile) holdfast.Observer { return holdfast.Observers(newRig(t).observer, p) },
+		"alone": func(p *profholdfast.Profile) holdfast.Observer { return p },
+		"one of several": func(p *profholdfast.Profile) holdfast.Observer {
+			return holdfast.Observers(newRig(t).observer, p)
+		},
 		"called by another": func(p *profholdfast.Profile) holdfast.Observer { return forwarder{p} },
 	} {
 		t.Run(name, func(t *testing.T) {

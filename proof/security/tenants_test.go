@@ -66,12 +66,16 @@ func TestTenantReachesNoOther(t *testing.T) {
 			"wait": func(c *holdfast.Client) error {
 				return harness.Given(c.Mutex("n").Lock(harness.Within(t, harness.Patience)))
 			},
-			"break":    func(c *holdfast.Client) error { return c.Break(t.Context(), "n", held.Token()) },
-			"group":    func(c *holdfast.Client) error { return harness.Given(c.All([]string{"n", "m"}).TryLock(t.Context())) },
-			"inspect":  func(c *holdfast.Client) error { _, err := c.Inspect(t.Context(), "n"); return err },
-			"leader":   func(c *holdfast.Client) error { _, err := c.Election("n").Leader(t.Context()); return err },
-			"latch":    func(c *holdfast.Client) error { return c.Latch("n").Set(t.Context(), 1) },
-			"election": func(c *holdfast.Client) error { return harness.Given(c.Election("n").TryCampaign(t.Context())) },
+			"break": func(c *holdfast.Client) error { return c.Break(t.Context(), "n", held.Token()) },
+			"group": func(c *holdfast.Client) error {
+				return harness.Given(c.All([]string{"n", "m"}).TryLock(t.Context()))
+			},
+			"inspect": func(c *holdfast.Client) error { _, err := c.Inspect(t.Context(), "n"); return err },
+			"leader":  func(c *holdfast.Client) error { _, err := c.Election("n").Leader(t.Context()); return err },
+			"latch":   func(c *holdfast.Client) error { return c.Latch("n").Set(t.Context(), 1) },
+			"election": func(c *holdfast.Client) error {
+				return harness.Given(c.Election("n").TryCampaign(t.Context()))
+			},
 		} {
 			var failure *holdfast.StoreError
 			c := client("a", prefix)

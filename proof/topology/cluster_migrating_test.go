@@ -53,7 +53,9 @@ func TestSlotOnItsWay(t *testing.T) {
 			for _, srv := range servers {
 				harness.Must(t, srv, "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
 			}
-			harness.Eventually(t, "both agree", func() bool { return currentEpoch(t, servers[0]) == currentEpoch(t, servers[1]) }) // else a late message takes it back below
+			harness.Eventually(t, "both agree",
+				// else a late message takes it back below
+				func() bool { return currentEpoch(t, servers[0]) == currentEpoch(t, servers[1]) })
 			if err := harness.Checked(t, lease); err != nil {
 				t.Fatalf("the holder, after the slot arrived: %v", err)
 			}

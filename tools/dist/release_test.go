@@ -31,7 +31,9 @@ func TestRelease(t *testing.T) {
 	made(t, first)
 	dist := filepath.Join(first, "dist")
 	commit := strings.TrimSpace(string(output(t, exec.Command("git", "-C", first, "rev-parse", "--short=12", "HEAD"))))
-	check := &files{dist: dist, line: "holdfast v" + version + " of commit " + commit + ", " + runtime.Version() + " linux/" + runtime.GOARCH + "\n"}
+	check := &files{dist: dist,
+		line: "holdfast v" + version + " of commit " + commit + ", " + runtime.Version() + " linux/" + runtime.GOARCH +
+			"\n"}
 
 	t.Run("complete", check.complete)
 	t.Run("archives", check.archives)
@@ -41,7 +43,8 @@ func TestRelease(t *testing.T) {
 	t.Run("sbom", check.sbom)
 	t.Run("image", check.image)
 	t.Run("nothing published", func(t *testing.T) {
-		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(string(tags),
+		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(
+			string(tags),
 			"v"+version) {
 			t.Errorf("there is a tag: %s", tags)
 		}
@@ -57,7 +60,8 @@ func TestRelease(t *testing.T) {
 		} else {
 			made(t, second, "unshare", "--net")
 		}
-		one, two := read(t, filepath.Join(dist, "checksums.txt")), read(t, filepath.Join(second, "dist", "checksums.txt"))
+		one, two := read(t, filepath.Join(dist, "checksums.txt")),
+			read(t, filepath.Join(second, "dist", "checksums.txt"))
 		if !bytes.Equal(one, two) {
 			t.Errorf("two runs on one commit differ:\n%s\n%s", one, two)
 		}
@@ -115,7 +119,8 @@ func (f *files) path(suffix string) string {
 func (f *files) complete(t *testing.T) {
 	want := []string{"checksums.txt", "holdfast.rb", "holdfast_" + version + "_image.tar"}
 	for _, arch := range []string{"amd64", "arm64"} {
-		for _, suffix := range []string{"darwin_A.tar.gz", "linux_A.tar.gz", "windows_A.zip", "linux_A.deb", "linux_A.rpm",
+		for _, suffix := range []string{"darwin_A.tar.gz", "linux_A.tar.gz", "windows_A.zip", "linux_A.deb",
+			"linux_A.rpm",
 			"darwin_A.cdx.json", "linux_A.cdx.json", "windows_A.cdx.json"} {
 			want = append(want, "holdfast_"+version+"_"+strings.ReplaceAll(suffix, "A", arch))
 		}
@@ -286,7 +291,8 @@ func (f *files) sbom(t *testing.T) {
 			t.Errorf("%s %s: the SBOM has version %q", m[1], m[2], has[m[1]])
 		}
 	}
-	if list.Format != "CycloneDX" || len(modules) < 10 || has["github.com/redis/go-redis/v9"] == "" || has["std"] == "" {
+	if list.Format != "CycloneDX" || len(modules) < 10 || has["github.com/redis/go-redis/v9"] == "" ||
+		has["std"] == "" {
 		t.Errorf("format %q, %d modules of the program, %d components", list.Format, len(modules), len(list.Components))
 	}
 }

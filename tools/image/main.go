@@ -75,7 +75,8 @@ func (b build) write(out, date string, programs []string) (err error) {
 			return err
 		}
 		platform := &v1.Platform{OS: "linux", Architecture: architecture}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		index = mutate.AppendManifests(index,
+			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
 	}
 	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
 

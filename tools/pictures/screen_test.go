@@ -46,7 +46,8 @@ func TestDrawScreenKeepsColorsAndColumns(t *testing.T) {
 	}
 	shown, rectangles := texts(t, svg)
 	for text, class := range map[string]string{
-		"a <title>": "faint", "red": "red", "and bold": "red bold", "plain <b>&": "", "faint": "faint", "still": "faint",
+		"a <title>": "faint", "red": "red", "and bold": "red bold", "plain <b>&": "", "faint": "faint",
+		"still":   "faint",
 		"swapped": "swapped", "after": "", "end": "",
 	} {
 		if got, ok := shown[text]; !ok || got != class {

@@ -22,7 +22,8 @@ func (c *Child) live(spec Spec, started chan<- error) {
 		attributes.Foreground, attributes.Ctty = true, c.jobs.fd
 	}
 	wait, err := begin(func() (int, error) {
-		process, err := os.StartProcess(spec.Path, spec.Args, &os.ProcAttr{Env: spec.Env, Files: spec.Files, Sys: attributes})
+		process, err := os.StartProcess(spec.Path, spec.Args,
+			&os.ProcAttr{Env: spec.Env, Files: spec.Files, Sys: attributes})
 		if err != nil {
 			return 0, err
 		}

@@ -29,7 +29,8 @@ func CompleteNames(c *Connection) cobra.CompletionFunc {
 		}
 		return collectCompletions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
 			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: escapeGlob(typed) + "*"}) {
-				if err != nil || info.State() != lockinfo.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
+				if err != nil || info.State() != lockinfo.StateForeign && show.Text(info.Name) == info.Name &&
+					!add(info.Name) {
 					return
 				}
 			}

@@ -45,7 +45,8 @@ func TestLotteryJudgesReports(t *testing.T) {
 		draws               int
 		wantBroken, wantEnd string
 	}{
-		"one after the other": {[]report{entryReport(1, 1), exitReport(1, 1, 7), entryReport(2, 2), exitReport(2, 2, 0)},
+		"one after the other": {
+			[]report{entryReport(1, 1), exitReport(1, 1, 7), entryReport(2, 2), exitReport(2, 2, 0)},
 			1, "", ""},
 		"two at once": {[]report{entryReport(1, 1), entryReport(2, 2)}, 0,
 			"worker 2: got the lock while worker 1 held", ""},
@@ -66,7 +67,8 @@ func TestLotteryJudgesReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := lotteryOf(c.reports...)
-			if broken := l.findBroken(); l.draws != c.draws || !hasText(broken, c.wantBroken) || !hasText(err, c.wantEnd) {
+			if broken := l.findBroken(); l.draws != c.draws || !hasText(broken, c.wantBroken) ||
+				!hasText(err, c.wantEnd) {
 				t.Errorf("%d draws, %v, %v; want %d, %q, %q", l.draws, broken, err, c.draws, c.wantBroken, c.wantEnd)
 			}
 		})
@@ -134,7 +136,8 @@ func TestScreenFitsTheTerminal(t *testing.T) {
 					}
 				}
 				for _, want := range []string{
-					"The noon", "worker 2 holds the lock, token #50", "█░", "1.0 s of 2s", "round 50 of 50", " 2 HOLDS", " 1 waits",
+					"The noon", "worker 2 holds the lock, token #50", "█░", "1.0 s of 2s", "round 50 of 50", " 2 HOLDS",
+					" 1 waits",
 				} {
 					if width >= 80 && !strings.Contains(text, want) {
 						t.Errorf("%dx%d: no %q in\n%s", width, height, want, text)

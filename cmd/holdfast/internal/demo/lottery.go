@@ -130,8 +130,8 @@ func (l *lottery) takeEntry(r report) error {
 		l.tell(r.Worker, "believes it holds the lock, and sees no draw")
 	case t.worker != 0:
 		t.took = r.Granted.Sub(t.began)
-		l.tell(r.Worker, "takes over %v after %s, token %s", t.took.Round(10*time.Millisecond), trialWords[t.task].start,
-			l.Token)
+		l.tell(r.Worker, "takes over %v after %s, token %s", t.took.Round(10*time.Millisecond),
+			trialWords[t.task].start, l.Token)
 	default:
 		l.tell(r.Worker, "holds the lock, token %s", l.Token)
 		if t.task != draw {

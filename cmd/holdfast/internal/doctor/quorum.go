@@ -151,8 +151,8 @@ func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck
 		var stores []store.Store
 		for _, one := range checks {
 			if err := one.checkCommands("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
-				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name, "whether a lock can be taken is not known",
-					"see permissions")
+				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name,
+					"whether a lock can be taken is not known", "see permissions")
 				return
 			}
 			rec := &recorder{Store: redisstore.New(one.rdb), prefix: e.prefix}

@@ -124,8 +124,8 @@ func (p *serverCheck) confirm(ctx context.Context, check string) {
 		p.unconfirmed = true
 		p.add(Danger, check, "no replica confirmed a write within 1s", means, "look at the replicas: INFO replication")
 	default:
-		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took), means,
-			hint)
+		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took),
+			means, hint)
 	}
 }
 

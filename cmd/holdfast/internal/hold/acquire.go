@@ -110,7 +110,8 @@ func (a *Acquire) label() string {
 // deliverTicket gives the lease to the ticket. A ticket that cannot be written gives the lock back.
 func (a *Acquire) deliverTicket(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease,
 	file ticketFile) error {
-	told := acquisition{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
+	told := acquisition{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(),
+		TTL: a.TTL.Seconds()}
 	ticket, err := lease.Detach()
 	if err != nil {
 		return err

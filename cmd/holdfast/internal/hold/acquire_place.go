@@ -26,7 +26,8 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 		return lease, err
 	}
 	h := a.newHandle(client, holdfast.WithTTL(a.TTL))
-	ticket, err := firstTry(ctx, began, func(ctx context.Context) (holdfast.Ticket, error) { return h.place(ctx, a.Keep) })
+	ticket, err := firstTry(ctx, began,
+		func(ctx context.Context) (holdfast.Ticket, error) { return h.place(ctx, a.Keep) })
 	if err != nil {
 		return nil, err
 	}

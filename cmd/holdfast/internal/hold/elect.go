@@ -94,7 +94,8 @@ func (e *Elect) electionError(err error) error {
 // signal of a terminal, which reaches the command and not this process.
 func (e outcome) isFinal() bool {
 	switch e.code {
-	case cli.ExitSignal + int(syscall.SIGINT), cli.ExitSignal + int(syscall.SIGQUIT), cli.ExitSignal + int(syscall.SIGHUP):
+	case cli.ExitSignal + int(syscall.SIGINT), cli.ExitSignal + int(syscall.SIGQUIT),
+		cli.ExitSignal + int(syscall.SIGHUP):
 		return true
 	}
 	return e.asked
@@ -102,7 +103,8 @@ func (e outcome) isFinal() bool {
 
 // campaign waits until this process leads. Only the first time, a server that is away is an error.
 func (e *Elect) campaign(
-	ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals, notices *notices,
+	ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals,
+	notices *notices,
 ) (*holdfast.Lease, error) {
 	h := handle{try: election.TryCampaign, lock: election.Campaign}
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {

@@ -26,7 +26,8 @@ func TestUnanswered(t *testing.T) {
 	}{
 		{&holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: late}, true},
-		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: fmt.Errorf("read: %w", os.ErrDeadlineExceeded)}, true},
+		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: fmt.Errorf("read: %w", os.ErrDeadlineExceeded)},
+			true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}, false},
 		{&holdfast.QuorumError{Masters: []lockinfo.Master{{Counts: true},
 			{Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},

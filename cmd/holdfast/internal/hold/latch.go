@@ -77,8 +77,9 @@ func (l *Latch) WaitOpen(ctx context.Context) error {
 		case l.Nonblock && errors.Is(err, holdfast.ErrNotHeld):
 			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())})
 		case count > 0:
-			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(),
-				count)})
+			return cli.ExitWith(cli.ExitBusy,
+				&busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(),
+					count)})
 		}
 		return err
 	})

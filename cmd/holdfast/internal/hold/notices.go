@@ -21,7 +21,8 @@ type notices struct {
 }
 
 func newNotices(to *os.File, r logOptions) *notices {
-	n := &notices{json: r.Log == logJSON, verbose: r.Verbose, lines: make(chan string, 100), written: make(chan struct{})}
+	n := &notices{json: r.Log == logJSON, verbose: r.Verbose, lines: make(chan string, 100),
+		written: make(chan struct{})}
 	go func() {
 		defer close(n.written)
 		for line := range n.lines {

@@ -61,7 +61,8 @@ func isUnanswered(err error) bool {
 		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return isUnanswered(n.Err) })
 	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) &&
+		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) &&
+			errors.As(failed.Err, &late) &&
 			late.Timeout())
 }
 

@@ -30,7 +30,8 @@ func TestTicketFile(t *testing.T) {
 	for i := range 4 {
 		writers.Go(func() {
 			for range 10 {
-				if err := errors.Join(file.probe(), file.write(holdfast.Ticket(strings.Repeat(strconv.Itoa(i), 100)))); err != nil {
+				if err := errors.Join(file.probe(),
+					file.write(holdfast.Ticket(strings.Repeat(strconv.Itoa(i), 100)))); err != nil {
 					t.Error(err)
 				}
 			}

@@ -32,7 +32,8 @@ func (r *Run) Validate() error {
 	check(len(r.Label) <= cli.MaxText, "--label of %d bytes: it must have at most %d", len(r.Label), cli.MaxText)
 	check(!strings.ContainsRune(r.Owner, 0), "--owner %q: it must not contain a zero byte", r.Owner)
 	if r.IsQuorum() {
-		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
+		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold,
+			server.QuorumTTL)
 	}
 	check(r.Owner == "" || r.Slots == 0, "--owner and --slots: only one of them can be given, as the holders of slots do not exclude each other")
 	r.waitOptions.check(&c)

@@ -117,7 +117,8 @@ func (w *Watch) printChange(c lockinfo.Change) error {
 	if w.Page().Colors {
 		text = style.Styled(text)
 	}
-	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.After.At.Local().Format(time.TimeOnly), show.Text(c.After.Name), text)
+	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.After.At.Local().Format(time.TimeOnly), show.Text(c.After.Name),
+		text)
 	return err
 }
 

@@ -125,7 +125,8 @@ func (s *Serve) loadTLS() (*tls.Config, error) {
 func (s *Serve) serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := &http.Server{
 		Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
 	}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()

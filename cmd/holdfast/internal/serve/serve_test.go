@@ -184,7 +184,8 @@ func listenerCertificate(t *testing.T) (cert, key string, client *http.Client) {
 func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"127.0.0.1:8484": true, "localhost": true, "[::1]:1": true, "[::1]": true, "127.9.9.9": true,
-		"localhost.evil.example:1": false, "evil.example": false, "0.0.0.0:1": false, "": false, net.JoinHostPort("10.0.0.1", "1"): false,
+		"localhost.evil.example:1": false, "evil.example": false, "0.0.0.0:1": false, "": false,
+		net.JoinHostPort("10.0.0.1", "1"): false,
 	} {
 		if isLocal(host) != want {
 			t.Errorf("local(%q) is %v", host, !want)

@@ -75,8 +75,8 @@ func Sentinels(raw string, files TLS) (master string, sentinels []*redis.Options
 	}
 	for _, address := range options.SentinelAddrs {
 		sentinels = append(sentinels, &redis.Options{
-			Addr: address, Username: options.SentinelUsername, Password: options.SentinelPassword, TLSConfig: options.TLSConfig,
-			ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+			Addr: address, Username: options.SentinelUsername, Password: options.SentinelPassword,
+			TLSConfig: options.TLSConfig, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
 		})
 	}
 	return options.MasterName, sentinels

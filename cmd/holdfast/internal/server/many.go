@@ -49,7 +49,8 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	}
 	options.SentinelAddrs, options.MasterName, options.DB = l.addrs, l.parts[0], database
 	options.Username, options.Password = l.login()
-	options.SentinelUsername, options.SentinelPassword = l.query.Get("sentinel_username"), l.query.Get("sentinel_password")
+	options.SentinelUsername, options.SentinelPassword = l.query.Get("sentinel_username"),
+		l.query.Get("sentinel_password")
 	if options.TLSConfig != nil {
 		options.TLSConfig.ServerName = "" // go-redis takes the name of each host
 	}

@@ -23,7 +23,8 @@ func TestParseSentinel(t *testing.T) {
 			name: "main", db: 3, login: ":", own: ":"},
 		"rediss+sentinel://me:p%40ss@a,b/main": {addrs: "a:26379 b:26379",
 			name: "main", tls: true, login: "me:p@ss", own: ":"},
-		"redis+sentinel://:pw@[::1]:7,[::2],c/my%20main": {addrs: "[::1]:7 [::2]:26379 c:26379", name: "my main", login: ":pw", own: ":"},
+		"redis+sentinel://:pw@[::1]:7,[::2],c/my%20main": {addrs: "[::1]:7 [::2]:26379 c:26379", name: "my main",
+			login: ":pw", own: ":"},
 		"redis+sentinel://a/m?sentinel_password=x@y&sentinel_username=s&read_timeout=2s": {addrs: "a:26379", name: "m",
 			login: ":", own: "s:x@y"},
 	} {

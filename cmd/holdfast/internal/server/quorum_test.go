@@ -55,7 +55,8 @@ func TestQuorumIsChecked(t *testing.T) {
 func TestQuorumIsRedacted(t *testing.T) {
 	const raw = "quorum:redis://u:secret@a,redis://b,redis://:hidden@c"
 	for _, text := range []string{Redact(raw), WithoutPasswords(raw)} {
-		if strings.Contains(text, "secret") || strings.Contains(text, "hidden") || !strings.Contains(text, "redis://b,") {
+		if strings.Contains(text, "secret") || strings.Contains(text, "hidden") ||
+			!strings.Contains(text, "redis://b,") {
 			t.Errorf("got %s", text)
 		}
 	}

@@ -137,7 +137,8 @@ func TestStartFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		if _, err := startOn(t.Context(), path, keeperCommand(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err, errBusy) {
+		if _, err := startOn(t.Context(), path, keeperCommand(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err,
+			errBusy) {
 			t.Errorf("error %v, want %v", err, errBusy)
 		}
 	})

@@ -150,10 +150,12 @@ func showsSecret(text, secret string) bool {
 func TestUnreadableURLIsNotShown(t *testing.T) {
 	for raw, want := range unreadable {
 		for form, url := range map[string]string{
-			"alone": raw, "of a quorum": "quorum:redis://[::1]," + raw + ",redis://c", "of a quorum, first": "quorum:" + raw + ",redis://b,redis://c",
+			"alone": raw, "of a quorum": "quorum:redis://[::1]," + raw + ",redis://c",
+			"of a quorum, first": "quorum:" + raw + ",redis://b,redis://c",
 		} {
 			err := Check(url, TLS{})
-			if err == nil || showsSecret(err.Error(), "geheim") || form == "alone" && !strings.Contains(err.Error(), want) {
+			if err == nil || showsSecret(err.Error(), "geheim") ||
+				form == "alone" && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %q: error %v, want %q", form, url, err, want)
 			}
 			for _, text := range []string{Redact(url), WithoutPasswords(url)} {

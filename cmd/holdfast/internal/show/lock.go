@@ -18,7 +18,8 @@ var LockColumns = []Column{
 // LockRow is a row of a list of locks. It shows its Holder.
 func LockRow(info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), {}, {}, {}, {}, {Text: strconv.Itoa(info.Waiters)},
+		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), {}, {}, {}, {},
+		{Text: strconv.Itoa(info.Waiters)},
 	}
 	if info.Waiters > 0 {
 		row[7].Style = Warning
@@ -182,7 +183,8 @@ func MasterRow(m lockinfo.Master) []Cell {
 	var says []string
 	for _, h := range m.Holds {
 		cell := holdState(h)
-		says = append(says, fmt.Sprintf("%s: %s, token %d, %s left", cell.Text, holderProcess(h), h.Token, Age(h.Remaining)))
+		says = append(says, fmt.Sprintf("%s: %s, token %d, %s left", cell.Text, holderProcess(h), h.Token,
+			Age(h.Remaining)))
 	}
 	switch {
 	case m.Err != nil:

@@ -94,9 +94,10 @@ func FuzzText(f *testing.F) {
 
 func TestAge(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0.0s", 420 * time.Millisecond: "0.4s", 9949 * time.Millisecond: "9.9s", 9950 * time.Millisecond: "10s",
-		59400 * time.Millisecond: "59s", 59600 * time.Millisecond: "1m00s", 185 * time.Second: "3m05s", 7620 * time.Second: "2h07m",
-		98 * time.Hour: "4d02h", 5000 * time.Hour: "208d",
+		-time.Second: "0.0s", 420 * time.Millisecond: "0.4s", 9949 * time.Millisecond: "9.9s",
+		9950 * time.Millisecond:  "10s",
+		59400 * time.Millisecond: "59s", 59600 * time.Millisecond: "1m00s", 185 * time.Second: "3m05s",
+		7620 * time.Second: "2h07m", 98 * time.Hour: "4d02h", 5000 * time.Hour: "208d",
 	} {
 		if got := Age(d); got != want {
 			t.Errorf("Age(%v) is %s, want %s", d, got, want)
@@ -108,9 +109,12 @@ var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 // locks are names in every state.
 func locks() []lockinfo.Info {
-	hold := func(state lockinfo.State, label string, mode lockinfo.Mode, token int64, held time.Duration) lockinfo.Hold {
-		return lockinfo.Hold{State: state, Label: label, Host: "a", PID: 12, Mode: mode, Token: token, LastToken: token + 63,
-			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-2 * time.Second)}
+	hold := func(state lockinfo.State, label string, mode lockinfo.Mode, token int64,
+		held time.Duration) lockinfo.Hold {
+		return lockinfo.Hold{State: state, Label: label, Host: "a", PID: 12, Mode: mode, Token: token,
+			LastToken: token + 63,
+			Since:     at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second,
+			Renewed: at.Add(-2 * time.Second)}
 	}
 	late := hold(lockinfo.StateHeld, "cron@b/7", lockinfo.ModeExclusive, 18, 3*time.Hour)
 	late.Late, late.Renewed = true, at.Add(-9*time.Second)
@@ -132,7 +136,8 @@ func locks() []lockinfo.Info {
 		{Name: "late", Kind: "mutex", At: at, Holds: []lockinfo.Hold{late}, Holders: 1},
 		{Name: "broken", Kind: "mutex", At: at, Holds: []lockinfo.Hold{broken}, Holders: 1},
 		{Name: "docs", Kind: "rwmutex", At: at,
-			Holds: []lockinfo.Hold{fixed, hold(lockinfo.StateHeld, "older", lockinfo.ModeReads, 20, time.Hour)}, Holders: 2},
+			Holds:   []lockinfo.Hold{fixed, hold(lockinfo.StateHeld, "older", lockinfo.ModeReads, 20, time.Hour)},
+			Holders: 2},
 		{Name: "pool", Kind: "semaphore", At: at, Holds: []lockinfo.Hold{permits}, Holders: 1, Permits: 5, Taken: 2},
 		{Name: "ready", Kind: "latch", At: at, Count: 3},
 		{Name: "\xff\u202eevil", Kind: "mutex", At: at, Waiters: 1},
@@ -226,7 +231,8 @@ func TestDetail(t *testing.T) {
 	quorum.Masters = []lockinfo.Master{
 		{Node: "node 1", Counts: true, Holds: quorum.Holds},
 		{Node: "node 2", Why: "born 3m ago"},
-		{Node: "node 3", Why: "dial: refused\x1b[1m", Err: errors.New("holdfast: inspect at node 3: dial: refused\x1b[1m")},
+		{Node: "node 3", Why: "dial: refused\x1b[1m",
+			Err: errors.New("holdfast: inspect at node 3: dial: refused\x1b[1m")},
 	}
 	many := locks()[3]
 	many.Holders = 120
@@ -340,7 +346,8 @@ func TestTablesFitEightyColumns(t *testing.T) {
 	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
 	held := lockinfo.Hold{State: lockinfo.StateHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR",
 		Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
-		Mode: lockinfo.ModeExclusive, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour), Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
+		Mode: lockinfo.ModeExclusive, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour),
+		Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
 	waiter := lockinfo.Waiter{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host,
 		PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: lockinfo.AliveYes}
 	info := lockinfo.Info{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", At: at,
@@ -351,7 +358,8 @@ func TestTablesFitEightyColumns(t *testing.T) {
 		row        []Cell
 		has, lacks []string
 	}{
-		"locks":   {LockColumns, LockRow(info), []string{"order:42:customer:8", "billing-worker-7@eu"}, []string{"TOKEN"}},
+		"locks": {LockColumns, LockRow(info), []string{"order:42:customer:8", "billing-worker-7@eu"},
+			[]string{"TOKEN"}},
 		"holds":   {HoldColumns, HoldRow(held, info), []string{"TOKEN", "HELD", "RENEWED"}, []string{"OWNER", "SINCE"}},
 		"waiters": {WaiterColumns, WaiterRow(waiter, info), []string{"lodewukrlx5x5hvc", "ALIVE"}, []string{"OWNER"}},
 	} {

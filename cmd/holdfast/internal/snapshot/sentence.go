@@ -59,8 +59,8 @@ func heldBefore(c lockinfo.Change) string {
 func lateText(info lockinfo.Info) string {
 	for _, h := range info.Holds {
 		if h.Late {
-			return fmt.Sprintf("late: %s renewed it %s ago, %s left", show.Text(h.Label), show.Age(info.At.Sub(h.Renewed)),
-				show.Age(h.Remaining))
+			return fmt.Sprintf("late: %s renewed it %s ago, %s left", show.Text(h.Label),
+				show.Age(info.At.Sub(h.Renewed)), show.Age(h.Remaining))
 		}
 	}
 	return "late"

@@ -20,8 +20,8 @@ var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 func lock(name string, token int64, held time.Duration, waiters int) lockinfo.Info {
 	return lockinfo.Info{Name: name, Kind: "mutex", At: at, Holders: 1, Waiters: waiters,
-		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive, Token: token,
-			Since: at.Add(-held)}}}
+		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive,
+			Token: token, Since: at.Add(-held)}}}
 }
 
 func streamOf(err error, infos ...lockinfo.Info) iter.Seq2[lockinfo.Info, error] {
@@ -56,7 +56,8 @@ func TestTakeKeepsTheFirstOfTheOrder(t *testing.T) {
 			t.Errorf("%s: got %v", order, s.Locks)
 		}
 	}
-	if s, _ := Take(streamOf(nil, all...), ByAge.Compare, 1000); len(s.Locks) != 501 || s.Locks[500].Name != "queue only" {
+	if s, _ := Take(streamOf(nil, all...), ByAge.Compare, 1000); len(s.Locks) != 501 ||
+		s.Locks[500].Name != "queue only" {
 		t.Errorf("a name that nobody holds is not the last one by age")
 	}
 	away := errors.New("away")

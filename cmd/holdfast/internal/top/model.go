@@ -85,8 +85,8 @@ type Config struct {
 
 // New makes a Model. ctx ends the looks.
 func New(ctx context.Context, c Config) *Model {
-	m := &Model{ctx: ctx, server: c.Server, recording: c.Recording, recorder: c.Recorder, title: c.Title, wrong: c.Wrong,
-		order: snapshot.ByAge, width: 80, height: 24}
+	m := &Model{ctx: ctx, server: c.Server, recording: c.Recording, recorder: c.Recorder, title: c.Title,
+		wrong: c.Wrong, order: snapshot.ByAge, width: 80, height: 24}
 	if m.recording != nil {
 		m.show(m.recording.At(0))
 		if c.Cut {

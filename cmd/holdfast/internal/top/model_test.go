@@ -112,7 +112,8 @@ func (r *rig) look() {
 func (r *rig) press(keys ...string) {
 	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown,
 		"tab": tea.KeyTab, "left": tea.KeyLeft,
-		"right": tea.KeyRight, "end": tea.KeyEnd, "home": tea.KeyHome, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
+		"right": tea.KeyRight, "end": tea.KeyEnd, "home": tea.KeyHome, "pgdown": tea.KeyPgDown,
+		"backspace": tea.KeyBackspace}
 	for _, key := range keys {
 		if code, special := codes[key]; special {
 			r.run(tea.KeyPressMsg{Code: code})

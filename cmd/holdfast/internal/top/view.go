@@ -64,7 +64,8 @@ func (m *Model) head() []string {
 			second = show.Faint.Styled(second)
 		}
 	case m.away != "":
-		second = show.Bad.Styled(fmt.Sprintf("away since %s: %s", m.since.Local().Format(time.TimeOnly), oneLine(m.away)))
+		second = show.Bad.Styled(
+			fmt.Sprintf("away since %s: %s", m.since.Local().Format(time.TimeOnly), oneLine(m.away)))
 	}
 	return []string{show.Heading.Styled(first), second, ""}
 }
@@ -173,8 +174,8 @@ func (m *Model) detailBody(room int) []string {
 	}
 	if len(m.detail.Holds) > 1 && m.server != nil {
 		h := m.detail.Holds[m.hold]
-		lines = append(lines, fmt.Sprintf("chosen: hold %d of %d, token %d, of %s", m.hold+1, len(m.detail.Holds), h.Token,
-			show.Text(h.Label)))
+		lines = append(lines, fmt.Sprintf("chosen: hold %d of %d, token %d, of %s", m.hold+1, len(m.detail.Holds),
+			h.Token, show.Text(h.Label)))
 	}
 	lines = append(lines, m.detailLines()...)
 	from := min(m.scroll, max(len(lines)-room, 0))
