@@ -8,7 +8,10 @@ import (
 )
 
 // The signals that stop a process and continue it.
-var StopSignal, ContinueSignal os.Signal = syscall.SIGSTOP, syscall.SIGCONT
+var (
+	StopSignal     os.Signal = syscall.SIGSTOP
+	ContinueSignal os.Signal = syscall.SIGCONT
+)
 
 // brokenPipe ends a process that writes to a pipe without a reader.
 var brokenPipe = []os.Signal{syscall.SIGPIPE}
