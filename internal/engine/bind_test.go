@@ -40,8 +40,6 @@ func lockMutex(ctx context.Context, t *testing.T, e *Engine, name string) *Lease
 	return lease
 }
 
-var errCaller = errors.New("the caller's")
-
 // A counted context counts what is registered at it.
 type counted struct {
 	context.Context

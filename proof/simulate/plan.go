@@ -176,26 +176,7 @@ func (p *Plan) drawOps(d dice) {
 		owned := p.Mode == Quorum && d.Percent(30)
 		for range 4 + d.IntN(6) {
 			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
-			switch kind {
-			case Mutex:
-				op.Names = []string{name}
-			case Write:
-				op.Names = []string{"rw"}
-				if d.Percent(60) {
-					op.Kind = Read
-				}
-			case Permit:
-				op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(permits)
-			case Lead:
-				op.Names = []string{"lead"}
-			case All:
-				for _, i := range d.Perm(len(groups))[:1+d.IntN(len(groups))] {
-					op.Names = append(op.Names, groups[i])
-				}
-				if len(op.Names) == 1 {
-					op.Kind = Mutex
-				}
-			}
+			op.drawNames(d, name)
 			if p.Mode == Quorum {
 				op.TTL = ttls[d.IntN(len(ttls))]
 			}
@@ -207,6 +188,31 @@ func (p *Plan) drawOps(d dice) {
 		}
 	}
 	p.numberOps()
+}
+
+// drawNames draws what an operation of a kind locks; a mutex has the name of its burst. Of those
+// that write, some read, and a group of one name is a mutex.
+func (op *Op) drawNames(d dice, name string) {
+	switch op.Kind {
+	case Mutex:
+		op.Names = []string{name}
+	case Write:
+		op.Names = []string{"rw"}
+		if d.Percent(60) {
+			op.Kind = Read
+		}
+	case Permit:
+		op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(permits)
+	case Lead:
+		op.Names = []string{"lead"}
+	case All:
+		for _, i := range d.Perm(len(groups))[:1+d.IntN(len(groups))] {
+			op.Names = append(op.Names, groups[i])
+		}
+		if len(op.Names) == 1 {
+			op.Kind = Mutex
+		}
+	}
 }
 
 // numberOps puts the operations in the order of their times, and gives every eighth of some kinds a
