@@ -49,7 +49,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 			if last || time.Now().Add(pause).After(until) {
 				return
 			}
-			timer := time.NewTimer(pause)
+			timer := protocol.NewTimer(pause)
 			select {
 			case <-timer.C:
 			case <-granted:

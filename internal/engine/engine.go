@@ -136,9 +136,12 @@ func (e *Engine) Close() error {
 
 // awaitGroup waits for a group, but not past a moment.
 func (e *Engine) awaitGroup(group *sync.WaitGroup, until time.Time) {
+	if !time.Now().Before(until) {
+		return
+	}
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
-	timer := time.NewTimer(time.Until(until))
+	timer := protocol.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -228,7 +231,7 @@ func (e *Engine) awaitPace(ctx context.Context, p *protocol.Pace) {
 
 // pause waits for d. False: ctx or the engine ended first.
 func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+	timer := protocol.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -111,11 +111,13 @@ func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		if <-time.After(way.there); way.noRequests {
+		<-after(way.there)
+		if way.noRequests {
 			return
 		}
 		value, err := do()
-		if <-time.After(way.back); !way.noAnswers {
+		<-after(way.back)
+		if !way.noAnswers {
 			answers <- answer{value, err}
 		}
 	}()
@@ -125,7 +127,7 @@ func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) 
 	}
 	var late <-chan time.Time
 	if !end.IsZero() {
-		late = time.After(time.Until(end))
+		late = after(time.Until(end))
 	}
 	select {
 	case a := <-answers:
@@ -412,9 +414,19 @@ func awaitLoss(t *testing.T, lease *engine.Lease, why engine.Why) time.Time {
 	return time.Now()
 }
 
+// after is time.After without a timer whose time is over: see protocol.NewTimer.
+func after(d time.Duration) <-chan time.Time {
+	if d > 0 {
+		return time.After(d)
+	}
+	over := make(chan time.Time)
+	close(over)
+	return over
+}
+
 // sleep lets time go by on the fake clock.
 func sleep(d time.Duration) {
-	<-time.After(d)
+	<-after(d)
 	synctest.Wait()
 }
 

@@ -107,10 +107,12 @@ func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes)
 	until = earlier(until, h.trustEnd)
 	if renewing := h.renewing; renewing != nil {
 		e.mu.Unlock()
+		timer := protocol.NewTimer(time.Until(until))
 		select {
 		case <-renewing:
-		case <-time.After(time.Until(until)):
+		case <-timer.C:
 		}
+		timer.Stop()
 		e.mu.Lock()
 	}
 	return until, h.serverModes

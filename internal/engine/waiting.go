@@ -139,7 +139,7 @@ func (w *waitLoop) subscription() *subscription {
 func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step, error) {
 	soonest := w.pace.Next()
 	due = later(due, soonest)
-	timer := time.NewTimer(time.Until(due))
+	timer := protocol.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
 		m := w.takeMessages()
@@ -158,7 +158,10 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 		}
 		if at := later(m.askAt, soonest); !m.askAt.IsZero() && at.Before(due) {
 			due = at
-			timer.Reset(time.Until(due))
+			timer.Reset(max(time.Until(due), 1))
+		}
+		if !due.After(time.Now()) && ctx.Err() == nil && !w.engine.isClosing() {
+			return stepAsk, nil
 		}
 		select {
 		case <-timer.C:

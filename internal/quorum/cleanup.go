@@ -84,7 +84,7 @@ func (n *node) runCleanups() {
 				continue
 			}
 		}
-		timer := time.NewTimer(time.Until(next))
+		timer := protocol.NewTimer(time.Until(next))
 		added := n.cleanupAdded
 		if pause > 0 {
 			added = nil

@@ -60,7 +60,7 @@ func awaitClosed(done <-chan struct{}, deadline time.Time) bool {
 	if done == nil {
 		return true
 	}
-	timer := time.NewTimer(time.Until(deadline))
+	timer := protocol.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -118,7 +118,7 @@ func (p *Protocol) Close(until time.Time) {
 	if idle {
 		return
 	}
-	timer := time.NewTimer(time.Until(until))
+	timer := protocol.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-p.idle:

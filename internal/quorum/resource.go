@@ -194,7 +194,7 @@ func (t *acquisition) pause(ctx context.Context, d time.Duration, before time.Ti
 
 // pause waits for d. It is false if something else ended it.
 func (p *Protocol) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+	timer := protocol.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -125,9 +125,9 @@ func (b *Batcher) newCall(request Request, deadline time.Time) *call {
 // await waits for the reply to a call that is in the queue or in a batch.
 func (b *Batcher) await(ctx context.Context, c *call) Reply {
 	if wait := time.Until(c.deadline); c.timer == nil {
-		c.timer = time.NewTimer(wait)
+		c.timer = protocol.NewTimer(wait)
 	} else {
-		c.timer.Reset(wait)
+		c.timer.Reset(max(wait, 1))
 	}
 	select {
 	case reply := <-c.done:

@@ -124,7 +124,7 @@ func (s *renewingStore) await(ctx context.Context, node string) {
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)/2)
 	}
-	late := time.NewTimer(most)
+	late := protocol.NewTimer(most)
 	defer late.Stop()
 	select {
 	case <-renewed:

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // ErrSubscriptionClosed is what Add says after Close.
@@ -192,11 +194,11 @@ func (s *subscription) post(f func()) bool {
 // run owns the state until Close. It calls advance after each function that was posted, and when
 // the time has come that advance returned.
 func (s *subscription) run() {
-	timer := time.NewTimer(0)
+	timer := protocol.NewTimer(0)
 	defer timer.Stop()
 	for {
 		now := time.Now()
-		timer.Reset(s.advance(now).Sub(now))
+		timer.Reset(max(s.advance(now).Sub(now), 1))
 		select {
 		case f := <-s.inbox:
 			f()

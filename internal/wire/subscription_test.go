@@ -56,7 +56,7 @@ func onlyListener(t *testing.T, f *fakeStore) *fakeListener {
 
 // passTime lets time pass.
 func passTime(d time.Duration) {
-	<-time.After(d)
+	<-time.After(max(d, 1))
 	synctest.Wait()
 }
 

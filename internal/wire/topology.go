@@ -44,7 +44,7 @@ func (t *topology) of(ctx context.Context, deadline time.Time) (Topology, error)
 	}
 	asking := t.asking
 	t.mu.Unlock()
-	timer := time.NewTimer(time.Until(deadline))
+	timer := protocol.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case <-asking:

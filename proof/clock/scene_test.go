@@ -141,7 +141,7 @@ func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 
 // pass lets time go by.
 func sleep(d time.Duration) {
-	<-time.After(d)
+	<-time.After(max(d, 1))
 	synctest.Wait()
 }
 

@@ -108,7 +108,7 @@ func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) 
 
 // keepLease keeps a lease for a while, or until it ends.
 func (w *world) keepLease(h *holding, long time.Duration) {
-	timer := time.NewTimer(long)
+	timer := time.NewTimer(max(long, 1))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -70,4 +70,4 @@ func (c *client) close() error {
 }
 
 // sleep lets time go by.
-func sleep(d time.Duration) { <-time.After(d) }
+func sleep(d time.Duration) { <-time.After(max(d, 1)) }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (w *world) startFault(f *Fault, c *client) (undo func()) {
 	path := c.wires[f.Server]
 	switch f.Kind {
 	case Silence, Slow, Lose, Duplicate, Deafen:
-		return path.startFault(f)
+		return path.disturb(f)
 	case Cut:
 		path.Disconnect()
 	case CutAll:
@@ -75,6 +76,8 @@ func (w *world) startServerFault(f *Fault) (undo func()) {
 			w.noteMemoryLoss(f.Server)
 		}
 		h.set(f.Delay)
+	default:
+		panic(fmt.Sprint("no such trouble: ", f.Kind))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"strconv"
@@ -88,8 +89,8 @@ func isMessage(data []byte) bool {
 	return bytes.Contains(data, []byte("$7\r\nmessage\r\n")) && !bytes.Contains(data, []byte("subscribe"))
 }
 
-// startFault begins a fault of the network, and returns its end.
-func (w *wire) startFault(f *Fault) (end func()) {
+// disturb begins a fault of the network, and returns its end.
+func (w *wire) disturb(f *Fault) (end func()) {
 	switch f.Kind {
 	case Silence:
 		ways := []network.Way{f.Way}
@@ -108,12 +109,14 @@ func (w *wire) startFault(f *Fault) (end func()) {
 			Match: isScript, Times: f.Times, Do: network.Repeat, Late: f.Delay,
 			Prefix: []byte("*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nagain\r\n"),
 		})
+	case Lose:
+		rule := network.Rule{Match: isScript, Times: f.Times, Do: network.Deafen}
+		if f.Way == network.Back {
+			rule.Do = network.Mute
+		}
+		return w.Strike(rule)
 	}
-	rule := network.Rule{Match: isScript, Times: f.Times, Do: network.Deafen}
-	if f.Way == network.Back {
-		rule.Do = network.Mute
-	}
-	return w.Strike(rule)
+	panic(fmt.Sprint("no such trouble: ", f.Kind))
 }
 
 // A checked is a connection of which go-redis' pool sees, as at a socket, that it has broken while
