@@ -142,22 +142,12 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 	timer := protocol.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
-		m := w.takeMessages()
-		if m.askNow {
-			// A grant that came along is dropped, as the request finds the hold. So is a hold to
-			// join: the request asks for another.
-			m = messages{askAt: soonest}
-			if w.mayAsk() {
-				return stepAsk, nil
-			}
+		next, askAt, err := w.handleMessages(r)
+		if next != stepWait || err != nil {
+			return next, err
 		}
-		if m.grant != nil || m.join != nil {
-			if next, err := r.handle(m); next != stepWait || err != nil {
-				return next, err
-			}
-		}
-		if at := later(m.askAt, soonest); !m.askAt.IsZero() && at.Before(due) {
-			due = at
+		if !askAt.IsZero() && later(askAt, soonest).Before(due) {
+			due = later(askAt, soonest)
 			timer.Reset(max(time.Until(due), 1))
 		}
 		if !due.After(time.Now()) && ctx.Err() == nil && !w.engine.isClosing() {
@@ -173,6 +163,23 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 			return stepDone, w.engine.config.Closed
 		}
 	}
+}
+
+// handleMessages does what the messages say that came. For stepWait it returns when they ask for a
+// request; zero: they do not.
+func (w *waitLoop) handleMessages(r requester) (next step, askAt time.Time, err error) {
+	m := w.takeMessages()
+	switch {
+	case m.askNow && w.mayAsk():
+		return stepAsk, time.Time{}, nil
+	case m.askNow:
+		// A grant that came along is dropped, as the request finds the hold. So is a hold to join:
+		// the request asks for another.
+		return stepWait, time.Now(), nil
+	case m.grant != nil || m.join != nil:
+		next, err = r.handle(m)
+	}
+	return next, m.askAt, err
 }
 
 // takeMessages takes the grant and the hold to join out of the mailbox. The reasons to ask are only
