@@ -55,14 +55,15 @@ func (w *wait) startWaiting(ctx context.Context, r *resource, ticket protocol.Ti
 	w.rounds = w.p.rounds.Load() // a later ask's are larger, and what it holds stays
 	w.stop = context.AfterFunc(ctx, func() {
 		// Another goroutine may go on with the ticket: it asks at once.
-		time.AfterFunc(handOver, func() {
+		time.AfterFunc(takeOverTime, func() {
 			w.giveUp(asks)
 		})
 	})
 	return asks
 }
 
-const handOver = 20 * time.Millisecond
+// takeOverTime is how long another goroutine has to go on with the ticket of one that gave up.
+const takeOverTime = 20 * time.Millisecond
 
 // giveUp tells the nodes that nobody waits with the ticket any more, unless it asked again.
 func (w *wait) giveUp(asks int) {

@@ -44,11 +44,11 @@ type renewedNode struct {
 	misled  bool          // a connection led to a wrong server, and no request was answered since
 }
 
-// A verdict is what replies say of their connection.
-type verdict int
+// A connectionState is what replies say of their connection.
+type connectionState int
 
 const (
-	useful verdict = iota
+	useful connectionState = iota
 	silent
 	misled  // it leads to a server that others have replaced
 	doubted // so it may be
@@ -75,7 +75,7 @@ func (s *renewingStore) Listen(ctx context.Context, node string, sharded bool,
 }
 
 // renew renews the connections to a node because of a request that was sent at a moment.
-func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
+func (s *renewingStore) renew(node string, sent time.Time, because connectionState) {
 	s.mu.Lock()
 	n := s.nodes[node]
 	if n == nil {
@@ -151,7 +151,7 @@ func (s *renewingStore) answered(node string, sent time.Time, replies []store.Re
 }
 
 // judge returns what the replies to some commands say of the connection that carried them.
-func judge(replies []store.Reply) (found verdict) {
+func judge(replies []store.Reply) (found connectionState) {
 	for i := range replies {
 		switch reply := &replies[i]; {
 		case reply.Err != nil && !reply.Unsent && !errors.Is(reply.Err, context.Canceled):
@@ -166,7 +166,7 @@ func judge(replies []store.Reply) (found verdict) {
 // judgeRefusal returns what a refusal says of the connection. Behind an address that leads to a new
 // master, connections to the former one may stay open. It has become a replica, or will do so: it
 // loads the data of the new master then, and before that it may lack replicas.
-func judgeRefusal(refused string) verdict {
+func judgeRefusal(refused string) connectionState {
 	switch reasonOf(refused) {
 	case protocol.ReadOnly:
 		return misled

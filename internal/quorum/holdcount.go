@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// An inspectVerdict counts what the nodes say of the holds of one name. Their clocks differ: each
+// A holdCount counts what the nodes say of the holds of one name. Their clocks differ: each
 // time is counted from what the node's own clock showed.
-type inspectVerdict struct {
+type holdCount struct {
 	need      int
 	uncounted int // nodes that do not count, or did not answer
 	foreign   int
@@ -27,7 +27,7 @@ type sighting struct {
 
 func (s sighting) remaining() int64 { return s.hold.Until - s.server }
 
-func (v *inspectVerdict) add(n *protocol.Node) {
+func (v *holdCount) add(n *protocol.Node) {
 	in := &n.Inspection
 	if in.Foreign != nil {
 		if v.foreign++; v.foreigner == nil {
@@ -58,7 +58,7 @@ func (v *inspectVerdict) add(n *protocol.Node) {
 // hold returns what a majority agrees on, at a time of the verdict. It ends when fewer than a
 // majority keep it. It is a hold as long as a majority can prolong it, with the nodes that said
 // nothing.
-func (v *inspectVerdict) hold(of []sighting, server int64) protocol.Hold {
+func (v *holdCount) hold(of []sighting, server int64) protocol.Hold {
 	slices.SortFunc(of, func(a, b sighting) int { return cmp.Compare(b.remaining(), a.remaining()) })
 	at := of[min(v.need, len(of))-1]
 	held, remains := 0, (*protocol.Hold)(nil)
@@ -82,7 +82,7 @@ func (v *inspectVerdict) hold(of []sighting, server int64) protocol.Hold {
 }
 
 // tokens are those that a majority accepted, or may have. None are told if there are none.
-func (v *inspectVerdict) tokens(of []sighting) (first, block int64) {
+func (v *holdCount) tokens(of []sighting) (first, block int64) {
 	for _, s := range of {
 		same := 0
 		for _, other := range of {
@@ -98,7 +98,7 @@ func (v *inspectVerdict) tokens(of []sighting) (first, block int64) {
 }
 
 // hiddenCount returns how many holds a majority knows of at least, where nodes did not tell all.
-func (v *inspectVerdict) hiddenCount() int {
+func (v *holdCount) hiddenCount() int {
 	if len(v.cut) < v.need {
 		return 0
 	}
@@ -107,7 +107,7 @@ func (v *inspectVerdict) hiddenCount() int {
 }
 
 // kind returns the one that most nodes name.
-func (v *inspectVerdict) kind() (kind protocol.Kind) {
+func (v *holdCount) kind() (kind protocol.Kind) {
 	for k, n := range v.kinds {
 		if most := v.kinds[kind]; n > most || n == most && k < kind {
 			kind = k
