@@ -148,7 +148,7 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 		}
 		if !askAt.IsZero() && later(askAt, soonest).Before(due) {
 			due = later(askAt, soonest)
-			timer.Reset(max(time.Until(due), 1))
+			protocol.ResetTimer(timer, time.Until(due))
 		}
 		if !due.After(time.Now()) && ctx.Err() == nil && !w.engine.isClosing() {
 			return stepAsk, nil

@@ -6,3 +6,6 @@ import "time"
 // goroutine that reads it. In a bubble of synctest the race detector of Go 1.26 does not survive
 // two of these at one moment.
 func NewTimer(d time.Duration) *time.Timer { return time.NewTimer(max(d, 1)) }
+
+// ResetTimer is Reset as NewTimer is time.NewTimer.
+func ResetTimer(timer *time.Timer, d time.Duration) { timer.Reset(max(d, 1)) }

@@ -89,7 +89,7 @@ func (t *acquisition) sendRound(number, first int64) *fanOut[*reply] {
 //nolint:gocyclo // one case for each verdict, in their order
 func (t *round) judge() {
 	need, pending, answered := t.p.need, t.pending(), t.counting()
-	silent := len(t.replies) - answered
+	uncounted := len(t.replies) - answered // they may hold the name, or not
 	holders, _ := t.mostHeld()
 	won, given, upgrades := t.votes("HT"), t.votes("Y"), t.votes("U")
 	foreign, foreignErr := t.foreign()
@@ -98,7 +98,7 @@ func (t *round) judge() {
 		t.verdict = held
 	case won >= need:
 		t.verdict = tokenRefused
-	case won+pending >= need:
+	case won+pending >= need: // undecided: we may win yet
 	case t.votes("R") > 0: // the ticket cannot hold any more
 		t.verdict, t.err = failed, t.r.brokenError(&t.tally)
 	case upgrades > 0 && (upgrades >= need || pending == 0):
@@ -107,16 +107,16 @@ func (t *round) judge() {
 		t.verdict, t.err = failed, foreignErr
 	case answered+pending < need:
 		t.verdict = failed
-	case answered < need:
+	case answered < need: // undecided: too few have answered
 	case holders+given >= need:
 		t.verdict = busy
 		if given > 0 {
 			t.verdict = leftToWaiter
 		}
-	case pending > 0 && holders+pending+silent >= need:
+	case pending > 0 && holders+pending+uncounted >= need: // undecided: a majority may name one holder yet
 	case given > 0:
 		t.verdict = leftToWaiter
-	case holders+silent >= need:
+	case holders+uncounted >= need:
 		t.verdict = busy
 	default:
 		t.verdict = split

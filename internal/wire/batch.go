@@ -127,7 +127,7 @@ func (b *Batcher) await(ctx context.Context, c *call) Reply {
 	if wait := time.Until(c.deadline); c.timer == nil {
 		c.timer = protocol.NewTimer(wait)
 	} else {
-		c.timer.Reset(max(wait, 1))
+		protocol.ResetTimer(c.timer, wait)
 	}
 	select {
 	case reply := <-c.done:

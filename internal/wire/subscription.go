@@ -198,7 +198,7 @@ func (s *subscription) run() {
 	defer timer.Stop()
 	for {
 		now := time.Now()
-		timer.Reset(max(s.advance(now).Sub(now), 1))
+		protocol.ResetTimer(timer, s.advance(now).Sub(now))
 		select {
 		case f := <-s.inbox:
 			f()

@@ -165,13 +165,6 @@ func (l *ledger) grantOf(h *holding, name string) judge.Grant {
 	}
 }
 
-// overlaps reports whether they are no two to be trusted at one time, as far as the server that let
-// the later in could know.
-func (h *holding) overlaps(other *holding) bool {
-	uninformed := h.uninformed && h.from.After(other.from) || other.uninformed && other.from.After(h.from)
-	return h != other && !uninformed && h.Claim().Excludes(other.Claim())
-}
-
 // standsInQueue reports whether a wait stands in one queue from its call on; a group stands in that
 // of its first busy name.
 func (w *wait) standsInQueue() bool { return !w.op.Try && w.op.Kind != All }
@@ -233,101 +226,6 @@ func (l *ledger) addHolding(name string, h *holding) {
 	l.granted[name] = append(l.granted[name], h)
 }
 
-// checkToken checks the token of a new hold. The tokens of a quorum grow where the order of the
-// grants is known; those of a server always do, but for readers and permits, which may return in
-// another order.
-func (l *ledger) checkToken(name string, h *holding) {
-	token := h.tokens[name]
-	if !judge.IsToken(token) {
-		l.addViolation(judge.Token, "%s %v: %d is no token", name, h, token)
-	}
-	earlier := l.granted[name]
-	if old := slices.IndexFunc(earlier, func(other *holding) bool {
-		return !other.from.Before(h.called.Add(-2 * time.Minute))
-	}); old >= 0 {
-		earlier = earlier[old:]
-	} else {
-		earlier = nil
-	}
-	grants := make([]judge.Grant, len(earlier))
-	for i, other := range earlier {
-		grants[i] = l.grantOf(other, name)
-	}
-	if i, text := judge.Rival(grants, l.grantOf(h, name)); text != "" {
-		l.addViolation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
-	}
-	if h.certain && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
-		l.addViolation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
-	}
-	l.tokens[name] = l.tokens[name].With(token, h.shared)
-}
-
-// checkOrder checks that a new hold was not passed by a later caller.
-func (l *ledger) checkOrder(name string, h *holding) {
-	waited := func(h *holding) judge.Wait {
-		grant := l.grantOf(h, name)
-		return judge.Wait{Called: grant.Called, Returned: grant.Returned}
-	}
-	for _, other := range l.granted[name] {
-		if other.standsInQueue() && waited(h).PassedBy(waited(other), int64(callGap), int64(10*time.Millisecond)) {
-			l.addViolation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
-		}
-	}
-}
-
-// checkOverlap checks rule 1 for a name, now.
-func (l *ledger) checkOverlap(name string) {
-	if time.Now().Before(l.excusedUntil) {
-		l.counts["excused"]++
-		return
-	}
-	trusted := judge.Trusted(l.live[name])
-	together := slices.ContainsFunc(trusted, func(h *holding) bool { return slices.ContainsFunc(trusted, h.overlaps) })
-	if together || judge.Sum(trusted) > permits {
-		var text []string
-		for _, h := range trusted {
-			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))
-		}
-		l.addViolation(judge.Overlap, "%s: %s", name, strings.Join(text, "; "))
-	}
-}
-
-// maxIdleTime returns how long a name may be free while no fault shows; over a quorum, which
-// promises no order and takes some time for its messages, until the waiter has asked twice.
-func (l *ledger) maxIdleTime() time.Duration {
-	if l.plan.Mode == Quorum {
-		return 12 * time.Second
-	}
-	return maxIdle
-}
-
-// checkStuck checks that the first waiter of a class does not wait while nobody holds.
-func (l *ledger) checkStuck(r *classState) {
-	if l.faulty > 0 || r.releasing > 0 || len(r.waiting) == 0 {
-		return
-	}
-	var first *wait
-	for w := range r.waiting {
-		if first == nil || w.called.Before(first.called) {
-			first = w
-		}
-	}
-	for _, name := range locks {
-		if class(name) == class(first.op.Names[0]) && slices.ContainsFunc(l.live[name], (*holding).Trusted) {
-			return
-		}
-	}
-	since := first.called
-	if r.idle.After(since) {
-		since = r.idle
-	}
-	more, ever := l.excuseAfterLeap(class(first.op.Names[0]))
-	if now := time.Now(); now.After(since.Add(l.maxIdleTime()+more)) && now.After(l.recoveredAt) && !ever {
-		l.addViolation(judge.Stuck, "%v waits since %v, nobody holds since %v, and no fault since %v",
-			first, first.called.Sub(l.zero), since.Sub(l.zero), l.recoveredAt.Add(-recoveryTime).Sub(l.zero))
-	}
-}
-
 // failureReason names why there is no lease, and says when it should not be so.
 func (l *ledger) failureReason(w *wait, err error) string {
 	var held *holdfast.HeldError
@@ -357,31 +255,6 @@ func (l *ledger) failureReason(w *wait, err error) string {
 
 // isTroubled reports whether a fault may show.
 func (l *ledger) isTroubled() bool { return l.faulty > 0 || time.Now().Before(l.recoveredAt) }
-
-// checkNotice checks the notice of a loss, when it comes; it takes mu.
-func (l *ledger) checkNotice(h *holding) {
-	err := h.lease.Err()
-	var lost *holdfast.LostError
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if h.client.dead || !errors.As(err, &lost) {
-		return
-	}
-	l.noteLoss(h, lost)
-	l.addEvent(h.client, h.op.ID, "lost", string(lost.Reason))
-	l.forgetMinHold(h)
-	late := time.Since(h.lease.Until())
-	switch {
-	case late > time.Millisecond:
-		l.addViolation(judge.Lost, "%v was told %v late", h, late)
-	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired &&
-		(h.op.Fixed || l.isTroubled()):
-	case l.plan.Mode == Quorum && l.isTroubled(): // a master forgot while another had not heard of it
-	case time.Now().Before(l.excusedUntil) || h.excused || l.mayBeEnded(h, lost):
-	default:
-		l.addViolation(judge.Lost, "%v was lost: %v", h, err)
-	}
-}
 
 // forgetMinHold is for a hold that was lost: over a quorum its min hold is not kept everywhere
 // then.
@@ -446,27 +319,6 @@ func (l *ledger) releaseResult(h *holding, was, err error) (result string, may b
 	return "done", was == nil
 }
 
-// checkRenewal takes a renewal that the server got: while no fault shows, none comes for what was
-// given back; it takes mu.
-func (l *ledger) checkRenewal(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at, ended := l.ended[id]; ended && time.Since(at) > callGap && !l.isTroubled() && !l.isHeld(id) {
-		l.addViolation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
-	}
-}
-
-// isHeld reports whether a lease that was not released has a hold: it passes from goroutine to
-// goroutine, with its id.
-func (l *ledger) isHeld(id string) bool {
-	for _, live := range l.live {
-		if slices.ContainsFunc(live, func(h *holding) bool { return !h.released && h.lease.Owner() == id }) {
-			return true
-		}
-	}
-	return false
-}
-
 // beginFault counts a fault in, endFault out; both take mu.
 func (l *ledger) beginFault(f *Fault) {
 	l.mu.Lock()
@@ -498,15 +350,6 @@ func (l *ledger) noteFault(f *Fault) {
 		for _, h := range holds {
 			h.excused = true
 		}
-	}
-}
-
-// checkOverlaps checks rule 1 for all names; it takes mu.
-func (l *ledger) checkOverlaps() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name := range l.live {
-		l.checkOverlap(name)
 	}
 }
 
