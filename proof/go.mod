@@ -17,11 +17,15 @@ require (
 	github.com/holdfast-go/holdfast/profholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/promholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/rueidisstore v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/valkeystore v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.10.0
 	github.com/jonboulle/clockwork v0.4.0
 	github.com/prometheus/client_golang v1.20.0
 	github.com/prometheus/client_model v0.6.1
 	github.com/redis/go-redis/v9 v9.20.0
+	github.com/redis/rueidis v1.0.60
+	github.com/valkey-io/valkey-go v1.0.67
 	github.com/yuin/gopher-lua v1.1.1
 	go.opentelemetry.io/otel v1.36.0
 	go.opentelemetry.io/otel/sdk v1.36.0

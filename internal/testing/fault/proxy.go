@@ -28,9 +28,8 @@ type Proxy struct {
 	listener net.Listener
 	all      sync.WaitGroup
 
-	target string
-
 	mu       sync.Mutex
+	target   string // of new connections
 	closed   bool
 	links    map[*link]struct{}
 	silences int           // under way
@@ -167,6 +166,13 @@ func (p *Proxy) Strand() {
 	for l := range p.links {
 		l.stranded = true
 	}
+}
+
+// Lead makes new connections lead to another server. The present ones stay where they are.
+func (p *Proxy) Lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
 }
 
 // Delay makes every answer come later by d.
