@@ -96,20 +96,10 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 			}
 		}
 		var scanning, inspecting sync.WaitGroup
-		var failed error // told last: what was found before is being inspected
+		scanned := make(chan error, 1)
 		scanning.Go(func() {
 			defer close(found)
-			for name, err := range c.engine.Names(ctx, pattern) {
-				if err != nil {
-					failed = operatorError("list", "", err)
-					return
-				}
-				select {
-				case found <- name:
-				case <-ctx.Done():
-					return
-				}
-			}
+			scanned <- c.sendNames(ctx, pattern, found)
 		})
 		for range listed {
 			inspecting.Go(func() {
@@ -121,12 +111,13 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 				}
 			})
 		}
+		var failed error // told last: what was found before is being inspected
 		scanning.Go(func() {
+			defer close(out)
 			inspecting.Wait()
-			if failed != nil {
+			if failed = <-scanned; failed != nil { // the scan may outlast those that inspect, if ctx ends
 				send(told{err: failed})
 			}
-			close(out)
 		})
 		defer scanning.Wait()
 		defer cancel()
@@ -142,6 +133,21 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 			yield(lockinfo.Info{}, failed)
 		}
 	}
+}
+
+// sendNames sends the names that match a pattern to out, until ctx ends.
+func (c *Client) sendNames(ctx context.Context, pattern string, out chan<- protocol.Found) error {
+	for name, err := range c.engine.Names(ctx, pattern) {
+		if err != nil {
+			return operatorError("list", "", err)
+		}
+		select {
+		case out <- name:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
 }
 
 // inspectFound returns what Inspect does of a name that was found. If the key is none of ours, it
