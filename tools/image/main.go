@@ -8,8 +8,8 @@
 // certificates come from a Go module, at a fixed version. The image has no shell, and its user is
 // no. 65532. The same arguments give the same bytes.
 //
-// Docker without the store of containerd loads one image for each architecture, with that at the end
-// of its tag. The first of them has the tag of the version alone too.
+// Docker without the store of containerd loads one image for each architecture, which is the end of
+// its tag. The first of them has the tag of the version alone too.
 package main
 
 import (
@@ -98,7 +98,7 @@ func (b build) write(out, date string, programs []string) (err error) {
 	}
 	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
 
-	// Programs that load a layout look for one index, under its name. Docker looks for the other one.
+	// Programs that load a layout look for one index, under its name, or under that for containerd.
 	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 		mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
 			"org.opencontainers.image.ref.name": b.version,
