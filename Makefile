@@ -63,9 +63,8 @@ demo: ## the noon lottery: eight processes, one draw a round
 	go run ./cmd/holdfast demo
 
 .PHONY: pictures
-pictures: ## the pictures in docs/: the demo and top on a terminal, the dashboard in a browser, and the drawing of a lease
+pictures: ## the pictures in docs/: the demo and top on a terminal, and the dashboard in a browser
 	@scripts/need redis-server tmux chromium
-	UPDATE_DRAWING=1 go test -count=1 -run '^TestDrawing' ./internal/engine
 	go run ./tools/pictures docs
 	shots=$$(mktemp -d) && trap 'rm -r "$$shots"' EXIT && HOLDFAST_SCREENSHOTS=$$shots HOLDFAST_PROOF=1 go -C proof test -count=1 ./dashboard && \
 		for picture in docs/dashboard-*.png; do cp "$$shots/$${picture#docs/}" docs/ || exit 1; done

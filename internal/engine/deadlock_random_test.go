@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -58,10 +57,7 @@ func (c *crowd) run(server *memory.Server, seed uint64, processes, each int, tim
 	var all sync.WaitGroup
 	c.orderers = make(map[string]*orderer)
 	for p := range processes {
-		e := engine.New(counter{server.Connect("test"), &inspections}, engine.Config{
-			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
-			Cause: func(l engine.Lost) error { return &loss{l} },
-		})
+		e := newEngine(counter{server.Connect("test"), &inspections})
 		c.Cleanup(func() { _ = e.Close() })
 		for i := range each {
 			o := &orderer{crowd: c, engine: e, label: fmt.Sprint(p, "/", i),

@@ -30,25 +30,7 @@ func (h *host) checkedLock(name string, shared bool) *engine.Lock {
 // lockName takes a name that is free.
 func (h *host) lockName(ctx context.Context, name string, shared bool) *engine.Lease {
 	h.t.Helper()
-	lease, err := h.checkedLock(name, shared).Acquire(ctx)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return lease
-}
-
-// startAcquire starts a goroutine that waits for a lock, and returns when it waits or is done.
-func (h *host) startAcquire(ctx context.Context, lock interface {
-	Acquire(context.Context) (*engine.Lease, error)
-}) *waiter {
-	w := &waiter{t: h.t, done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		w.lease, w.err = lock.Acquire(ctx)
-		w.at = time.Now()
-	}()
-	sleep(time.Millisecond) // the next one joins later
-	return w
+	return h.must(h.checkedLock(name, shared).Acquire(ctx))
 }
 
 // deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended
@@ -135,7 +117,7 @@ func checkCycle(t *testing.T, found *deadlock.Cycle, n int) {
 // reads: no hold excludes the reader itself.
 func TestDeadlockBehindAWaiterInFront(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", reads)
 		between := c.startAcquire(t.Context(), c.checkedLock("n1", writes)) // holds nothing
 		first := b.startAcquire(ofB.Context(), b.checkedLock("n0", reads))
@@ -400,19 +382,17 @@ func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 		a, b := newHost(t, server), newHost(t, server)
 		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
 		var warnings strings.Builder
-		denied := engine.New(blind{server.Connect("test")}, engine.Config{
-			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.NewTextHandler(&warnings, nil)), Closed: errClosed,
-			Cause: func(l engine.Lost) error { return &loss{l} },
-		})
-		defer denied.Close()
-		c := &host{Engine: denied, t: t}
+		c := &host{t: t, Engine: newEngine(blind{server.Connect("test")}, func(c *engine.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&warnings, nil))
+		})}
+		defer c.Engine.Close()
 		ofC := c.lockName(t.Context(), "n2", writes)
 		w := c.startAcquire(ofC.Context(), c.checkedLock("n0", writes))
 		sleep(5 * time.Minute)
 		if !w.isWaiting() {
 			t.Errorf("it ended with %v", w.err)
 		}
-		if _, err := denied.Deadlocks(t.Context()); err == nil {
+		if _, err := c.Deadlocks(t.Context()); err == nil {
 			t.Error("Deadlocks was not refused")
 		}
 		a.release(ofA)

@@ -25,21 +25,7 @@ func (h *host) detach(lease *engine.Lease) engine.Detached {
 // attach takes a lease up.
 func (h *host) attach(d engine.Detached) *engine.Lease {
 	h.t.Helper()
-	lease, err := h.Attach(h.t.Context(), d)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return lease
-}
-
-// isFree reports whether another process could take the mutex now. It leaves it free.
-func (h *host) isFree() bool {
-	lease, err := h.mutex(engine.Options{}).Try(h.t.Context())
-	if err != nil {
-		return false
-	}
-	h.release(lease)
-	return true
+	return h.must(h.Attach(h.t.Context(), d))
 }
 
 // checkAttachError fails unless an error says why a hold cannot be attached.
@@ -49,38 +35,6 @@ func checkAttachError(t *testing.T, err error, why engine.Why, by string) {
 	if !errors.As(err, &refused) || refused.Why != why || refused.By != by {
 		t.Errorf("%v: %+v, want %v by %q", err, refused, why, by)
 	}
-}
-
-// Detach ends renewal, and sends nothing: the hold lasts to its end and no longer.
-func TestDetachedHoldEndsByItself(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.lock(engine.Options{})
-		sleep(7 * time.Second) // renewed after 5
-		until := lease.Until()
-		left := time.Now()
-		a.detach(lease)
-		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
-			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
-		}
-		if err := lease.Release(); !errors.Is(err, engine.ErrNotHeld) {
-			t.Errorf("Release: %v", err)
-		}
-		if err := lease.Check(t.Context()); !errors.Is(err, engine.ErrNotHeld) {
-			t.Errorf("Check: %v", err)
-		}
-		sleep(time.Until(until))
-		if b.isFree() {
-			t.Error("free before its end")
-		}
-		sleep(margin(15*time.Second) + time.Millisecond)
-		if !b.isFree() {
-			t.Error("held after its end")
-		}
-		if n := len(a.requests(left, "")); n > 0 {
-			t.Errorf("%d requests after Detach", n)
-		}
-	})
 }
 
 // Trust in an attached hold counts from the sending of the renewal, and goes on by further ones.
@@ -109,41 +63,11 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// No answer changes nothing: the ticket is good for another try.
-func TestAttachWithoutAnswerLeavesTicket(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		d := a.detach(a.lock(engine.Options{}))
-		for name, bad := range map[string]way{"silent": silent, "answers are lost": {noAnswers: true}} {
-			b.setWay(bad)
-			began := time.Now()
-			_, err := b.Attach(t.Context(), d)
-			var failure *protocol.Failure
-			if !errors.As(err, &failure) || !failure.Unknown {
-				t.Errorf("%s: %v", name, err)
-			}
-			if took := time.Since(began); took > time.Second {
-				t.Errorf("%s: it took %v", name, took)
-			}
-			b.setWay(way{})
-		}
-		left := time.Now().Add(1)
-		sleep(time.Second)
-		if n := len(b.requests(left, "")); n > 0 {
-			t.Errorf("%d requests after an Attach that failed", n)
-		}
-		b.release(b.attach(d))
-	})
-}
-
 // The next goroutine of the pool asks for itself, and is in once the hold has ended.
 func TestDetachPromotesTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
-		lease, err := a.mutex(engine.Options{}).Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := a.must(a.mutex(engine.Options{}).Acquire(t.Context()))
 		next := a.startLock(t.Context(), engine.Options{})
 		sleep(1)
 		asked := time.Now()
@@ -159,12 +83,9 @@ func TestDetachPromotesTheNextWaiter(t *testing.T) {
 
 func TestDetachRefusedLeavesLease(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
-		entered, err := a.mutex(engine.Options{}).Acquire(lease.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		entered := a.must(a.mutex(engine.Options{}).Acquire(lease.Context()))
 		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil || entered.Err() != nil {
 			t.Errorf("entered: %v, then %v and %v", err, lease.Err(), entered.Err())
 		}
@@ -222,25 +143,10 @@ func TestAttachAfterMaxHoldIsGone(t *testing.T) {
 	})
 }
 
-// rw is the lock that readers and writers contend for.
-func (h *host) rw(shared bool) *engine.Lock {
-	return h.NewLock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared},
-		engine.Options{TTL: 15 * time.Second})
-}
-
-func (h *host) try(l *engine.Lock) *engine.Lease {
-	h.t.Helper()
-	lease, err := l.Try(h.t.Context())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return lease
-}
-
 // Close while an Attach is under way: nothing is attached, and the hold is left alone.
 func TestAttachClosedMeanwhileLeavesHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		d := a.detach(a.lock(engine.Options{}))
 		b.setWay(way{back: 500 * time.Millisecond})
 		done := make(chan error, 1)
@@ -291,10 +197,7 @@ func TestAttachedHoldIsNotPassedOn(t *testing.T) {
 func TestDetachedReaderIsNotJoined(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		one, err := a.rw(true).Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := a.must(a.rw(true).Acquire(t.Context()))
 		two := a.try(a.rw(true)) // joins
 		if one.Token() != two.Token() {
 			t.Fatal("they do not share a hold")
@@ -372,5 +275,102 @@ func TestDetachedFixedHoldKeepsItsEnd(t *testing.T) {
 			}
 		}
 		a.release(lease)
+	})
+}
+
+// A group leaves as a whole, or stays as a whole.
+func TestGroupDetachesAsAWhole(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		options := engine.Options{TTL: 15 * time.Second}
+		group := a.NewGroup([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
+		lease, err := group.Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		entered := a.must(a.mutex(engine.Options{}).Acquire(lease.Context()))
+		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil {
+			t.Errorf("entered: %v, then %v", err, lease.Err())
+		}
+		a.release(entered)
+		all, err := lease.Detach()
+		if err != nil || len(all) != 2 {
+			t.Fatal(err)
+		}
+		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
+		}
+		sent := time.Now()
+		again, err := b.AttachGroup(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.requests(sent, "renew")); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+		for name, token := range lease.Tokens() {
+			if again.Tokens()[name] != token {
+				t.Errorf("the token of %q is %d, want %d", name, again.Tokens()[name], token)
+			}
+		}
+		inner, err := b.mutex(engine.Options{}).Acquire(again.Context())
+		if err != nil || inner.Token() != again.Tokens()["n"] {
+			t.Errorf("under its context: %v", err)
+		}
+		b.release(inner)
+		sleep(time.Minute)
+		if err := again.Release(); err != nil {
+			t.Error(err)
+		}
+		var part *engine.PartError
+		_, err = b.AttachGroup(t.Context(), all)
+		if checkAttachError(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
+			t.Errorf("which part: %v", err)
+		}
+	})
+}
+
+// An observer that is slow with the end of one part of a group delays no goroutine that waits for
+// another part.
+func TestGroupDetachSlowObserverDelaysNobody(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		other := newHost(t, server)
+		e := newEngine(server.Connect("test"), func(c *engine.Config) {
+			c.Observe = func(event engine.Event) {
+				if event.Kind == engine.Released && event.Name == "a" {
+					<-time.After(time.Minute)
+				}
+			}
+		})
+		defer e.Close()
+		options := engine.Options{TTL: 15 * time.Second}
+		spec := protocol.Spec{Name: "b", Kind: protocol.Mutex}
+		before := other.try(other.NewLock(spec, options))
+		var group *engine.GroupLease
+		grouped, in := make(chan error), make(chan error)
+		go func() {
+			var err error
+			group, err = e.NewGroup([]string{"a", "b"}, spec, options).Acquire(t.Context())
+			grouped <- err
+		}()
+		synctest.Wait() // it has a, and waits for b in a pool
+		other.release(before)
+		if err := <-grouped; err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := e.NewLock(spec, options).Acquire(t.Context())
+			in <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		go func() { _, _ = group.Detach() }()
+		if err := <-in; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > options.TTL+askEvery*6/5 {
+			t.Errorf("the waiter got in after %v", took)
+		}
+		sleep(time.Minute)
 	})
 }

@@ -25,62 +25,12 @@ func (h *host) evict(kind protocol.Kind, id protocol.ID) bool {
 // awaitEviction waits until the goroutine learns that it was taken out of the queue.
 func (w *waiter) awaitEviction() {
 	w.t.Helper()
-	select {
-	case <-w.done:
-	case <-time.After(time.Hour):
-		w.t.Fatal("it still waits")
-	}
+	w.awaitEnd()
 	var ended *engine.WaitEnded
 	var evicted *protocol.Evicted
 	if !errors.As(w.err, &ended) || !errors.As(ended.Err, &evicted) || evicted.By != operator || evicted.Name != "n" {
 		w.t.Errorf("the wait ended with %v", w.err)
 	}
-}
-
-// The wait of a ticket that is evicted ends: at once if its process hears the nudge, and otherwise
-// with its next ask. The others keep their places.
-func TestEvictEndsWait(t *testing.T) {
-	type row struct {
-		way  way
-		most time.Duration
-	}
-	bubbles(t, map[string]row{
-		"message":    {},
-		"no message": {way: way{noMessages: true}, most: 7 * time.Second},
-	}, func(t *testing.T, server *memory.Server, test row) {
-		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.lock(engine.Options{})
-		out, next := b.startLock(t.Context(), engine.Options{}), c.startLock(t.Context(), engine.Options{})
-		places := op.inspect().Queue
-		b.setWay(test.way)
-		at := time.Now()
-		if !op.evict(protocol.Mutex, places[0].ID) {
-			t.Fatal("not evicted")
-		}
-		if left := op.inspect().Queue; len(left) != 1 || left[0].ID != places[1].ID {
-			t.Errorf("the queue is %+v", left)
-		}
-		// Once it is told, its process frees the ticket, and the server forgets it.
-		if test.way.noMessages && !op.evict(protocol.Mutex, places[0].ID) {
-			t.Error("a replay says that the ticket never waited")
-		}
-		out.awaitEviction()
-		if took := out.at.Sub(at); took > test.most {
-			t.Errorf("told after %v", took)
-		}
-		b.setWay(way{})
-		a.release(lease)
-		second := next.await()
-		if op.evict(protocol.Mutex, places[1].ID) || second.Err() != nil {
-			t.Error("a holder was evicted")
-		}
-		c.release(second)
-		sleep(time.Minute)
-		nothingLeft(t, server)
-		if op.evict(protocol.Mutex, places[0].ID) {
-			t.Error("the ticket is remembered for ever")
-		}
-	})
 }
 
 // A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.
@@ -145,29 +95,37 @@ func TestOwnCallsNeedNoMessage(t *testing.T) {
 	}
 }
 
-// A waiter whose first answer is late, or was lost, is evicted as well.
-func TestEvictBeforeAnswerEndsWait(t *testing.T) {
-	for _, w := range []way{{back: 100 * time.Millisecond}, {noAnswers: true}} {
-		bubble(t, func(t *testing.T, server *memory.Server) {
-			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
-			lease := a.lock(engine.Options{})
-			b.setWay(w)
-			out := b.startLock(t.Context(), engine.Options{})
-			if !op.evict(protocol.Mutex, op.inspect().Queue[0].ID) {
-				t.Fatal("not evicted")
-			}
-			sleep(50 * time.Millisecond)
-			b.setWay(way{})
-			out.awaitEviction()
-			a.release(lease)
-		})
-	}
+// A waiter whose first answer is late, or was lost, is evicted as well. One that does not hear the
+// nudge is told with its next ask; until then a replay says that the ticket waited.
+func TestEvictedWaiterIsToldByAsking(t *testing.T) {
+	bubbles(t, map[string]way{
+		"the answer is late": {back: 100 * time.Millisecond},
+		"the answer is lost": {noAnswers: true},
+		"no message":         {noMessages: true},
+	}, func(t *testing.T, server *memory.Server, w way) {
+		a, b, op := newHosts(t, server)
+		lease := a.lock(engine.Options{})
+		b.setWay(w)
+		out := b.startLock(t.Context(), engine.Options{})
+		id, evicted := op.inspect().Queue[0].ID, time.Now()
+		if !op.evict(protocol.Mutex, id) || w.noMessages && !op.evict(protocol.Mutex, id) {
+			t.Fatal("not evicted")
+		}
+		sleep(50 * time.Millisecond)
+		b.setWay(way{noMessages: w.noMessages})
+		out.awaitEviction()
+		if took := out.at.Sub(evicted); took > 7*time.Second {
+			t.Errorf("told after %v", took)
+		}
+		b.setWay(way{})
+		a.release(lease)
+	})
 }
 
 // The end of ctx at the moment of the eviction leaves no goroutine of the pool without a leader.
 func TestEvictAsContextEndsReachesNextLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, op := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		leads, follows := b.startLock(ctx, engine.Options{}), b.startLock(t.Context(), engine.Options{})

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestHandOverByMessageNeedsNoRequest(t *testing.T) {
 func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"at once": 0, "late message": 200 * time.Millisecond},
 		func(t *testing.T, server *memory.Server, late time.Duration) {
-			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+			a, b, c := newHosts(t, server)
 			lease := a.lock(engine.Options{})
 			first, second := b.startLock(t.Context(), engine.Options{}), c.startLock(t.Context(), engine.Options{})
 			sleep(time.Second)
@@ -102,7 +103,7 @@ func TestHandOverMessageLostIsFoundByAsking(t *testing.T) {
 func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 	bubbles(t, map[string]time.Duration{"at one moment": 0, "before the message": 10 * time.Millisecond},
 		func(t *testing.T, server *memory.Server, late time.Duration) {
-			a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+			a, b, c := newHosts(t, server)
 			lease := a.lock(engine.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			first, second := b.startLock(ctx, engine.Options{}), c.startLock(t.Context(), engine.Options{})
@@ -128,7 +129,7 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 // more. Its process gives the hand-over to it back at once.
 func TestHandOverToLateAskGoesBack(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		other := a.try(a.rw(false))
 		reader := b.startAcquire(t.Context(), b.rw(true)) // so that b listens
@@ -220,5 +221,34 @@ func TestMutexPassedInProcessYieldsAfterSlice(t *testing.T) {
 		}
 		b.release(held)
 		a.release(fourth.await())
+	})
+}
+
+// A reader leads, and learns late that a hold of its process was opened to readers. Another reader
+// came meanwhile, too late to enter that hold. It must not wait for the end of the hold.
+func TestReaderBehindLeaderThatJoinsLateLeads(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const slice = 5 * time.Millisecond
+		p := newHost(t, server)
+		writes := p.try(p.rw(false))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		silent := make(chan struct{})
+		p.setAsks(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
+			<-silent
+			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Unreachable,
+				Err: errors.New("gone")}
+		})
+		first := p.startAcquire(ctx, p.rw(true))
+		if err := writes.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sleep(2 * slice)
+		second := p.startAcquire(ctx, p.rw(true))
+		p.setAsks(nil)
+		close(silent)
+		p.release(first.await())
+		p.release(second.await())
+		p.release(writes)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -24,14 +23,7 @@ func (h *host) keepPlace(keep time.Duration) engine.Detached {
 
 // startAttach starts a goroutine in AttachWait, and returns when it waits or is done.
 func (h *host) startAttach(ctx context.Context, place engine.Detached) *waiter {
-	w := &waiter{t: h.t, done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		w.lease, w.err = h.AttachWait(ctx, place)
-		w.at = time.Now()
-	}()
-	synctest.Wait()
-	return w
+	return h.start(func() (*engine.Lease, error) { return h.AttachWait(ctx, place) })
 }
 
 // waitInVain waits at a place for so long, in vain.
@@ -67,7 +59,7 @@ func TestPlaceEndsWithItsLife(t *testing.T) {
 	} {
 		t.Run(keep.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+				a, b, c := newHosts(t, server)
 				lease := a.lock(engine.Options{})
 				place := b.keepPlace(keep)
 				sleep(test.alive)
@@ -137,7 +129,7 @@ func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
 // the connection for open.
 func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		place := b.keepPlace(time.Minute)
 		behind := c.startLock(t.Context(), engine.Options{})
@@ -227,7 +219,7 @@ func TestPlaceWithoutMessagesGetsInByAsking(t *testing.T) {
 // Close ends the wait and keeps the place.
 func TestPlaceCloseKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		place := b.keepPlace(time.Minute)
 		kept := b.startAttach(t.Context(), place)
@@ -261,7 +253,7 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 // The server is away for a while during a wait: the place is kept, and the wait goes on.
 func TestPlaceServerAwayIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		place := b.keepPlace(time.Minute)
 		kept, behind := b.startAttach(t.Context(), place), c.startLock(t.Context(), engine.Options{})
@@ -294,12 +286,7 @@ func TestPlaceOfSilentHostLetsReadersIn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		b.startAttach(ctx, place)
-		reader := &waiter{t: t, done: make(chan struct{})}
-		go func() {
-			defer close(reader.done)
-			reader.lease, reader.err = c.rw(true).Acquire(t.Context())
-			reader.at = time.Now()
-		}()
+		reader := c.startAcquire(t.Context(), c.rw(true))
 		sleep(time.Minute)
 		if !reader.isWaiting() {
 			t.Error("a reader passed a writer that waits")

@@ -254,8 +254,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 }
 
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
-	return send(ctx, r.network, sent{op: "free"}, func() (bool,
-		error) {
+	return send(ctx, r.network, sent{op: "free"}, func() (bool, error) {
 		return r.Resource.Free(context.Background(), free)
 	})
 }
@@ -307,15 +306,22 @@ type loss struct{ engine.Lost }
 
 func (l *loss) Error() string { return fmt.Sprintf("lost: %+v", l.Lost) }
 
+// newEngine makes an engine whose log nobody reads. The caller closes it.
+func newEngine(p protocol.Protocol, change ...func(*engine.Config)) *engine.Engine {
+	config := engine.Config{ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
+		Cause: func(l engine.Lost) error { return &loss{l} }}
+	for _, f := range change {
+		f(&config)
+	}
+	return engine.New(p, config)
+}
+
 // newHost makes a process. The test closes it when it ends, over a network that works.
 func newHost(t *testing.T, server *memory.Server) *host {
 	t.Helper()
 	h := &host{network: &network{}, t: t}
 	h.network.Protocol = &inspector{server.Connect("test"), h.network}
-	h.Engine = engine.New(h.network, engine.Config{
-		ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
-		Cause: func(l engine.Lost) error { return &loss{l} },
-	})
+	h.Engine = newEngine(h.network)
 	t.Cleanup(func() {
 		h.setWay(way{})
 		if err := h.Close(); err != nil {
@@ -323,6 +329,12 @@ func newHost(t *testing.T, server *memory.Server) *host {
 		}
 	})
 	return h
+}
+
+// newHosts makes three processes.
+func newHosts(t *testing.T, server *memory.Server) (a, b, c *host) {
+	t.Helper()
+	return newHost(t, server), newHost(t, server), newHost(t, server)
 }
 
 // mutex is the lock that all hosts contend for.
@@ -333,25 +345,42 @@ func (h *host) mutex(options engine.Options) *engine.Lock {
 	return h.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, options)
 }
 
-// lock takes the mutex, which is free.
-func (h *host) lock(options engine.Options) *engine.Lease {
+// rw is the lock that readers and writers contend for.
+func (h *host) rw(shared bool) *engine.Lock {
+	return h.NewLock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared},
+		engine.Options{TTL: 15 * time.Second})
+}
+
+// must is the lease of a call that gets one.
+func (h *host) must(lease *engine.Lease, err error) *engine.Lease {
 	h.t.Helper()
-	lease, err := h.mutex(options).Try(h.t.Context())
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return lease
 }
 
+// try takes a lock, which is free.
+func (h *host) try(l *engine.Lock) *engine.Lease {
+	h.t.Helper()
+	return h.must(l.Try(h.t.Context()))
+}
+
+// lock takes the mutex, which is free.
+func (h *host) lock(options engine.Options) *engine.Lease {
+	h.t.Helper()
+	return h.try(h.mutex(options))
+}
+
 // release gives a lease back.
-func (h *host) release(lease *engine.Lease) {
+func (h *host) release(lease interface{ Release() error }) {
 	h.t.Helper()
 	if err := lease.Release(); err != nil {
 		h.t.Errorf("Release: %v", err)
 	}
 }
 
-// A waiter is a goroutine in Acquire.
+// A waiter is a goroutine in a call that waits for a lease.
 type waiter struct {
 	t     *testing.T
 	done  chan struct{}
@@ -360,27 +389,44 @@ type waiter struct {
 	at    time.Time // when it returned
 }
 
-// startLock starts a goroutine in Acquire, and returns when it waits or is done.
-func (h *host) startLock(ctx context.Context, options engine.Options) *waiter {
+// start starts a goroutine in a call, and returns when it waits or is done.
+func (h *host) start(call func() (*engine.Lease, error)) *waiter {
 	w := &waiter{t: h.t, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.lease, w.err = h.mutex(options).Acquire(ctx)
+		w.lease, w.err = call()
 		w.at = time.Now()
 	}()
 	synctest.Wait()
 	return w
 }
 
-// await waits until the goroutine holds the mutex.
-func (w *waiter) await() *engine.Lease {
+// startLock starts a goroutine that waits for the mutex.
+func (h *host) startLock(ctx context.Context, options engine.Options) *waiter {
+	return h.start(func() (*engine.Lease, error) { return h.mutex(options).Acquire(ctx) })
+}
+
+// startAcquire starts a goroutine that waits for a lock. The next one joins later.
+func (h *host) startAcquire(ctx context.Context, lock *engine.Lock) *waiter {
+	w := h.start(func() (*engine.Lease, error) { return lock.Acquire(ctx) })
+	sleep(time.Millisecond)
+	return w
+}
+
+// awaitEnd waits until the call of the goroutine has returned.
+func (w *waiter) awaitEnd() {
 	w.t.Helper()
 	select {
 	case <-w.done:
 	case <-time.After(time.Hour):
 		w.t.Fatal("it still waits")
 	}
-	if w.err != nil {
+}
+
+// await waits until the goroutine has its lease.
+func (w *waiter) await() *engine.Lease {
+	w.t.Helper()
+	if w.awaitEnd(); w.err != nil {
 		w.t.Fatal(w.err)
 	}
 	return w.lease

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -280,9 +279,7 @@ func acquired(lease *engine.Lease, err error) error {
 func (p *parrot) isAskedSeldom(t *testing.T, wait func(context.Context, *engine.Engine) error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	e := engine.New(p, engine.Config{ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler),
-		Closed: errClosed,
-		Cause:  func(l engine.Lost) error { return &loss{l} }})
+	e := newEngine(p)
 	p.sink = e // also of a call that does not listen yet
 	began := time.Now()
 	_ = wait(ctx, e)

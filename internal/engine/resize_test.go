@@ -53,35 +53,6 @@ func unreachable() error {
 	return &protocol.Failure{Op: "ask", Name: "n", Reason: protocol.Unreachable, Err: errors.New("cut off")}
 }
 
-// The server never accepted the number of the first caller. The callers behind it are refused in
-// turn.
-func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		a.try(a.semaphore(4).Weigh(4))
-		var callers []*waiter
-		gate := make(chan struct{})
-		b.setAsks(func(ctx context.Context, r protocol.Resource, ask protocol.Ask) (protocol.Answer, error) {
-			<-gate
-			return r.Ask(ctx, ask)
-		})
-		for range 3 {
-			callers = append(callers, b.startAcquirePermit(b.semaphore(2)))
-		}
-		close(gate)
-		synctest.Wait()
-		for _, c := range callers {
-			var mismatch *protocol.Mismatch
-			if <-c.done; !errors.As(c.err, &mismatch) || mismatch.Have != 4 || mismatch.Want != 2 {
-				t.Errorf("got %v, %v", c.lease, c.err)
-			}
-		}
-		if b.mismatches.Load() != 3 {
-			t.Errorf("%d requests were refused", b.mismatches.Load())
-		}
-	})
-}
-
 // A leader fails for a reason of its own. The next one knows what the process has learned so far.
 func TestSemaphoreResizedNextLeaderKnows(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

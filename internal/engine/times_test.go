@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -120,5 +123,23 @@ func TestLossTellsHowLateTheRenewalWas(t *testing.T) {
 				t.Errorf("lost %+v", lost)
 			}
 		})
+	}
+}
+
+// The drawing docs/lease.svg tells these times, of a client whose Config says nothing.
+func TestDrawingOfALeaseHasTheTimesOfTheEngine(t *testing.T) {
+	const ttl = 15 * time.Second
+	drawing, err := os.ReadFile(filepath.Join("..", "..", "docs", "lease.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, d := range map[string]time.Duration{
+		"(TTL %,": ttl, "renewed every %)": renewalDelay(ttl, ttl), "margin: %<": margin(ttl), "claim: %<": claim(ttl),
+		"within the claim (%)": claim(ttl), "first renewal, after %:": renewalDelay(claim(ttl), ttl),
+	} {
+		text = strings.Replace(text, "%", strings.NewReplacer("ms", " ms", "s", " s").Replace(d.String()), 1)
+		if !strings.Contains(string(drawing), text) {
+			t.Errorf("docs/lease.svg does not say %q", text)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -128,24 +129,6 @@ func TestLeaseSlowRenewalTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// A max hold ends a lease one margin of the max hold early, although it is renewed. The next
-// contender gets in when the max hold is over.
-func TestLeaseMaxHoldEndsIt(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const most = 40 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		granted := time.Now()
-		lease := a.lock(engine.Options{MaxHold: most})
-		next := b.startLock(t.Context(), engine.Options{})
-		if end := awaitLoss(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
-			t.Errorf("ended after %v", end.Sub(granted))
-		}
-		if next.await(); next.at.Before(granted.Add(most)) || next.at.After(granted.Add(most+2*askEvery)) {
-			t.Errorf("the next got in after %v", next.at.Sub(granted))
-		}
-	})
-}
-
 // Close ends the contexts of all leases at once, and takes no longer than ReleaseTimeout.
 func TestEngineCloseSilentEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -192,6 +175,101 @@ func TestLeaseGoneIsLostAtNextRenewal(t *testing.T) {
 		sleep(time.Minute)
 		if n := len(a.requests(granted.Add(5*time.Second), "")); n != 1 {
 			t.Errorf("%d requests, want the renewal alone", n)
+		}
+	})
+}
+
+// A lease is renewed every third of its TTL, all leases of a client together.
+func TestLeaseRenewedEveryThirdOfTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const leases = 50
+		a := newHost(t, server)
+		began := time.Now()
+		for i := range leases {
+			spec := protocol.Spec{Name: fmt.Sprint(i), Kind: protocol.Mutex}
+			a.try(a.NewLock(spec, engine.Options{TTL: 15 * time.Second}))
+		}
+		sleep(time.Minute)
+		renewals := a.requests(began, "renew")
+		if len(renewals) != 12 {
+			t.Errorf("%d renewals in a minute, want 12", len(renewals))
+		}
+		for i, r := range renewals {
+			if r.size != leases || r.at.Sub(began) != time.Duration(i+1)*5*time.Second {
+				t.Errorf("after %v, of %d leases", r.at.Sub(began), r.size)
+			}
+		}
+	})
+}
+
+// Trap 7: renewals that fail for a while do not end renewal, as long as trust lasts.
+func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
+	bubbles(t, map[string]way{"silent": silent, "answers are lost": {noAnswers: true}},
+		func(t *testing.T, server *memory.Server, bad way) {
+			a := newHost(t, server)
+			lease := a.lock(engine.Options{})
+			a.setWay(bad)
+			sleep(12 * time.Second)
+			a.setWay(way{})
+			sleep(time.Minute)
+			if err := lease.Err(); err != nil {
+				t.Error(err)
+			}
+			if left := time.Until(lease.Until()); left < 9*time.Second {
+				t.Errorf("trusted for %v", left)
+			}
+			a.release(lease)
+		})
+}
+
+// Trap 8: a release waits for the renewal under way, and a renewal that arrives after the release
+// makes no hold.
+func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
+	bubbles(t, map[string]time.Duration{"before the release": 500 * time.Millisecond,
+		"after its time": 3 * time.Second}, func(t *testing.T, server *memory.Server, after time.Duration) {
+		a := newHost(t, server)
+		lease := a.lock(engine.Options{})
+		sleep(4 * time.Second)
+		a.setWay(way{there: after})
+		sleep(time.Second + 100*time.Millisecond)
+		a.setWay(way{})
+		a.release(lease)
+		released := time.Now()
+		sleep(30 * time.Second)
+		if n := len(a.requests(released.Add(1), "")); n > 0 {
+			t.Errorf("%d requests after the release", n)
+		}
+		nothingLeft(t, server)
+	})
+}
+
+// endless is a protocol whose Probe keeps to no deadline.
+type endless struct {
+	protocol.Protocol
+	released chan struct{}
+}
+
+func (e endless) Probe(context.Context) error {
+	<-e.released
+	return nil
+}
+
+// A store that keeps to no deadline does not make a readiness probe hang.
+func TestProbeWithoutAnswerEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		p := endless{server.Connect("p"), make(chan struct{})}
+		e := newEngine(p)
+		start := time.Now()
+		var failure *protocol.Failure
+		if err := e.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(p.released)
+		if err := e.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/lateness"
 )
 
 // Waiting ends when its context does, to the nanosecond, whatever the network does (traps 20, 22).
@@ -73,7 +78,7 @@ func TestMutexTrySilentEndsInTime(t *testing.T) {
 // Trap 10: an ask whose answer is lost is sent again, and finds its own place in the queue.
 func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		a, b, c := newHosts(t, server)
 		lease := a.lock(engine.Options{})
 		b.setWay(way{noAnswers: true})
 		first := b.startLock(t.Context(), engine.Options{})
@@ -251,4 +256,23 @@ func TestPoolGivesUpTogether(t *testing.T) {
 		}
 		a.release(lease)
 	})
+}
+
+// The first in the queue enters when it can, whatever mix of holds it waits for. The scripts pass
+// the same test in proof/clock.
+func TestWaiterEntersWhenItCan(t *testing.T) {
+	mixes := 1000
+	if os.Getenv("HOLDFAST_PROOF") == "1" {
+		mixes = 10_000
+	}
+	for _, m := range lateness.Mixes(mixes) {
+		var run *lateness.Run
+		synctest.Test(t, func(*testing.T) {
+			server := memory.New(protocol.Features{Queue: true, Tokens: true})
+			run = lateness.Play(m, func(int) protocol.Protocol { return server.Connect("p") })
+		})
+		if faults := run.Faults(); len(faults) > 0 {
+			t.Errorf("%s\n%v", strings.Join(faults, "\n"), run)
+		}
+	}
 }

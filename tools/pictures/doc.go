@@ -4,7 +4,7 @@
 //
 //	go run ./tools/pictures DIRECTORY
 //
-// The pictures differ from run to run by times and tokens. "make pictures" runs this, and makes the
-// drawing of a lease, which package internal/engine makes of its own times. The pictures of the
+// The pictures differ from run to run by times and tokens. "make pictures" runs this. The drawing
+// of a lease is kept by hand: a test of internal/engine compares its times. The pictures of the
 // dashboard come from package proof/dashboard.
 package main
