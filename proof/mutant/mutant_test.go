@@ -63,60 +63,38 @@ func defined(t *testing.T, root string, c Check) bool {
 	})
 }
 
-func TestApplyIsLoud(t *testing.T) {
+// TestApply: a patch that does not fit, changes nothing or does not compile is refused, since any
+// check fails for it or none.
+func TestApply(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		patch Patch
-		want  string
+		name    string
+		patches []Patch
+		says    string // the error; empty: none
 	}{
-		{"once", Patch{"f", "two", "2"}, ""},
-		{"never", Patch{"f", "four", "4"}, "0 times"},
-		{"twice", Patch{"f", "one", "1"}, "2 times"},
-		{"no such file", Patch{"g", "one", "1"}, "g"},
+		{"once", []Patch{{"f", "two", "2"}}, ""},
+		{"never", []Patch{{"f", "four", "4"}}, "0 times"},
+		{"twice", []Patch{{"f", "one", "1"}}, "2 times"},
+		{"no such file", []Patch{{"g", "one", "1"}}, "g"},
+		{"no patch", nil, "changes nothing"},
+		{"the same text", []Patch{{"f.go", "package f", "package f"}}, "changes nothing"},
+		{"Go that does not compile", []Patch{{"f.go", "package f", "package"}}, "expected"},
+		{"Lua that does not compile", []Patch{{"f.lua", "return 1", "return return"}}, "syntax error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from, to := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(filepath.Join(from, "f"), []byte("one two one"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			err := Mutant{Name: "m", Patches: []Patch{c.patch}}.Apply(from, to)
-			data, _ := os.ReadFile(filepath.Join(to, "f"))
-			switch {
-			case c.want == "" && (err != nil || string(data) != "one 2 one"):
-				t.Errorf("got %q, error %v", data, err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || data != nil):
-				t.Errorf("got %q, error %v, want one that says %q", data, err, c.want)
-			}
-		})
-	}
-	if err := (Mutant{Name: "none"}).Apply(t.TempDir(), t.TempDir()); err == nil {
-		t.Error("a mutant without a patch was taken")
-	}
-}
-
-// TestApplyBadPatch: a patch that changes nothing or does not compile is refused, since any check
-// fails for it or none.
-func TestApplyBadPatch(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		patch Patch
-	}{
-		{"the same text", Patch{"f.go", "package f", "package f"}},
-		{"Go that does not compile", Patch{"f.go", "package f", "package"}},
-		{"Lua that does not compile", Patch{"f.lua", "return 1", "return return"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			from, to := t.TempDir(), t.TempDir()
-			for name, text := range map[string]string{"f.go": "package f\n", "f.lua": "return 1\n"} {
+			for name, text := range map[string]string{"f": "one two one", "f.go": "package f\n", "f.lua": "return 1\n"} {
 				if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := (Mutant{Name: "m", Patches: []Patch{c.patch}}).Apply(from, to); err == nil {
-				t.Error("the patch was taken")
-			}
-			if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
-				t.Errorf("written: %v, error %v", left, err)
+			err := Mutant{Name: "m", Patches: c.patches}.Apply(from, to)
+			data, _ := os.ReadFile(filepath.Join(to, "f"))
+			left, _ := os.ReadDir(to)
+			switch {
+			case c.says == "" && (err != nil || string(data) != "one 2 one"):
+				t.Errorf("got %q, error %v", data, err)
+			case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || len(left) > 0):
+				t.Errorf("wrote %v, error %v, want one that says %q", left, err, c.says)
 			}
 		})
 	}

@@ -30,6 +30,11 @@ func simulated(all []Mutant) (more []Mutant) {
 	return more
 }
 
+// patched returns a mutant of one patch.
+func patched(name string, caught Check, file, old, by string) Mutant {
+	return Mutant{name, caught, []Patch{{file, old, by}}}
+}
+
 // clock returns a test on an embedded server and a fake clock; trap is one on a real server.
 func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
 func trap(name string) Check  { return Check{Module: "proof", Package: "./traps", Test: name} }
