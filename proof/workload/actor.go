@@ -21,20 +21,13 @@ type actor struct {
 	err      error // of the workload itself
 }
 
-// A hold is a lease with what the history calls it.
+// A hold is a lease with how it is held.
 type hold struct {
-	*holdfast.Lease
-	id       string
-	typ      history.Type
-	name     string   // of a group: empty
-	names    []string // all
-	owner    string   // of WithOwner
-	shares   bool
-	ttl      time.Duration
-	fixed    bool // it is not renewed
-	seen     map[string]int64
-	lost     bool // and that is written down
-	released bool
+	*history.Lease
+	shares bool
+	ttl    time.Duration
+	fixed  bool // it is not renewed
+	seen   map[string]int64
 }
 
 // takeStep takes something, uses and gives back what it got.
@@ -74,40 +67,16 @@ func (a *actor) acquire(ctx context.Context, w want, outer *hold) *hold {
 		limit = a.dice.Short(0, limit)
 		defer time.AfterFunc(limit, cancel).Stop()
 	}
-	h, record := &w.hold, w.record
-	record.Op = a.rec.NextOp()
-	h.id = a.rec.HoldID(record.Op)
-	record.Hold = h.id
+	h := &w.hold
 	if outer != nil {
-		record.Root = outer.id
-		h.ttl, h.fixed, h.owner = outer.ttl, outer.fixed, outer.owner // an entry lives as the lease it entered
+		w.record.Root = outer.About.Hold
+		h.ttl, h.fixed = outer.ttl, outer.fixed // an entry lives as the lease it entered
 	}
-	a.recordCall(record, limit, w.text)
-	lease, err := w.take(ctx)
+	var err error
+	h.Lease, err = a.rec.Take(w.record, limit, func() (*holdfast.Lease, error) { return w.take(ctx) })
 	if err != nil {
-		a.learnPermits(h, err)
-		a.recordReturn(record, err)
+		a.learnPermits(w.record, err)
 		return nil
 	}
-	h.Lease = lease
-	record.At, record.Until = history.Now(), trustEnd(lease)
-	if record.Token = lease.Token(); h.typ == history.Group {
-		record.Token, record.Tokens = 0, lease.Tokens()
-	}
-	a.recordReturn(record, nil)
 	return h
-}
-
-// recordCall writes down that an operation begins, back that it ended.
-func (a *actor) recordCall(record history.Record, limit time.Duration, text string) {
-	record.Event, record.Limit, record.Text = history.Call, int64(limit), text
-	a.rec.Put(record)
-}
-
-func (a *actor) recordReturn(record history.Record, err error) {
-	record.Event, record.Result = history.Return, resultOf(record, err)
-	if err != nil {
-		record.Text = err.Error()
-	}
-	a.rec.Put(record)
 }

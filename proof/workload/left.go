@@ -113,6 +113,7 @@ func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) 
 // tryLock asks for a name once, and gives it back. A latch needs no asking.
 func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
 	var lease *holdfast.Lease
+	var refused *holdfast.ArgumentError
 	var err error
 	switch typ {
 	case history.Latch:
@@ -129,7 +130,7 @@ func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, nam
 	switch {
 	case err == nil:
 		return lease.Release()
-	case errors.Is(err, holdfast.ErrHeld) || typ == history.Semaphore && badArgument(err) != nil:
+	case errors.Is(err, holdfast.ErrHeld), typ == history.Semaphore && errors.As(err, &refused):
 		return nil
 	}
 	return err

@@ -17,7 +17,6 @@ type Resource struct {
 	serving  sync.WaitGroup
 
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
 	stored judge.Storage
 	mute   func(slot int, long time.Duration)
 }
@@ -42,7 +41,7 @@ func NewResource() (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload: resource: %w", err)
 	}
-	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}}
+	r := &Resource{listener: listener}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -57,15 +56,9 @@ func (r *Resource) Count() judge.Accesses {
 	return r.stored.Count
 }
 
-// Close ends it and all its connections.
+// Close ends it, when all who use it have ended.
 func (r *Resource) Close() error {
 	err := r.listener.Close()
-	r.mu.Lock()
-	for conn := range r.conns {
-		_ = conn.Close()
-	}
-	r.conns = nil
-	r.mu.Unlock()
 	r.serving.Wait()
 	return err
 }
@@ -76,24 +69,12 @@ func (r *Resource) accept() {
 		if err != nil {
 			return
 		}
-		r.mu.Lock()
-		if r.conns == nil {
-			_ = conn.Close()
-		} else {
-			r.conns[conn] = struct{}{}
-			r.serving.Go(func() { r.serve(conn) })
-		}
-		r.mu.Unlock()
+		r.serving.Go(func() { r.serve(conn) })
 	}
 }
 
 func (r *Resource) serve(conn net.Conn) {
-	defer func() {
-		_ = conn.Close()
-		r.mu.Lock()
-		delete(r.conns, conn)
-		r.mu.Unlock()
-	}()
+	defer conn.Close()
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	for {
 		var a access

@@ -163,3 +163,13 @@ func (s *slot) finish() error {
 	s.run.ended = append(s.run.ended, s.proc)
 	return nil
 }
+
+// pause waits, or until done.
+func pause(long time.Duration, done <-chan struct{}) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+	}
+}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,18 +20,17 @@ const (
 type want struct {
 	hold   hold
 	record history.Record
-	text   string
 	take   func(context.Context) (*holdfast.Lease, error)
 }
 
 // drawWant chooses how to take names of a type.
 func (a *actor) drawWant(typ history.Type, names []string) want {
-	w := want{hold: hold{typ: typ, names: names, ttl: ttls[a.dice.IntN(len(ttls))]}}
-	h, r := &w.hold, &w.record
+	w := want{hold: hold{ttl: ttls[a.dice.IntN(len(ttls))]}}
+	r := &w.record
 	if r.Type, r.Names = typ, names; typ != history.Group {
-		h.name, r.Name, r.Names = names[0], names[0], nil
+		r.Name, r.Names = names[0], nil
 	}
-	r.TTL = int64(h.ttl)
+	r.TTL = int64(w.hold.ttl)
 	if r.Kind = history.Lock; a.dice.Percent(25) {
 		r.Kind = history.TryLock
 	}
@@ -48,26 +48,26 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 		group := a.client.All(names, options...)
 		w.take = either(group.Lock, group.TryLock)
 	case history.ReadWrite:
-		rw := a.client.RWMutex(h.name, options...)
+		rw := a.client.RWMutex(r.Name, options...)
 		w.take = either(rw.Lock, rw.TryLock)
 		if a.dice.Percent(60) {
-			h.shares, r.Shares = true, true
+			w.hold.shares, r.Shares = true, true
 			w.take = either(rw.RLock, rw.TryRLock)
 		}
 	case history.Semaphore:
-		r.Size = a.knownPermits(h.name)
+		r.Size = a.knownPermits(r.Name)
 		r.Weight = 1 + a.dice.Int64N(min(3, r.Size))
-		semaphore := a.client.Semaphore(h.name, r.Size, options...)
+		semaphore := a.client.Semaphore(r.Name, r.Size, options...)
 		weight := r.Weight
 		w.take = either(
 			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, weight) },
 			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.TryAcquire(ctx, weight) })
 	case history.Election:
-		election := a.client.Election(h.name, options...)
+		election := a.client.Election(r.Name, options...)
 		w.take = either(election.Campaign, election.TryCampaign)
 		r.Queues = !r.Polls
 	default:
-		mutex := a.client.Mutex(h.name, options...)
+		mutex := a.client.Mutex(r.Name, options...)
 		w.take = either(mutex.Lock, mutex.TryLock)
 	}
 	return w
@@ -85,9 +85,9 @@ func (a *actor) knownPermits(name string) int64 {
 func (a *actor) drawOptions(w *want) []holdfast.Option {
 	h, r := &w.hold, &w.record
 	options := []holdfast.Option{holdfast.WithTTL(h.ttl)}
-	w.text = fmt.Sprintf("ttl=%v", h.ttl)
+	r.Text = fmt.Sprintf("ttl=%v", h.ttl)
 	add := func(option holdfast.Option, word string) {
-		options, w.text = append(options, option), w.text+" "+word
+		options, r.Text = append(options, option), r.Text+" "+word
 	}
 	switch roll := a.dice.IntN(100); {
 	case roll < 20:
@@ -100,10 +100,9 @@ func (a *actor) drawOptions(w *want) []holdfast.Option {
 		least := a.dice.Between(10*time.Millisecond, 80*time.Millisecond)
 		r.Queues, r.Min = true, int64(least)
 		add(holdfast.WithMinHold(least), fmt.Sprintf("min=%v", least))
-	case roll < 48 && (h.typ == history.Mutex || h.typ == history.ReadWrite || h.typ == history.Group):
-		h.owner = []string{"ann", "bob"}[a.dice.IntN(2)]
-		r.Queues, r.Owner = true, h.owner
-		add(holdfast.WithOwner(h.owner), "owner")
+	case roll < 48 && (r.Type == history.Mutex || r.Type == history.ReadWrite || r.Type == history.Group):
+		r.Queues, r.Owner = true, []string{"ann", "bob"}[a.dice.IntN(2)]
+		add(holdfast.WithOwner(r.Owner), "owner")
 	}
 	switch roll := a.dice.IntN(100); {
 	case roll < 20:
@@ -117,11 +116,12 @@ func (a *actor) drawOptions(w *want) []holdfast.Option {
 }
 
 // learnPermits learns from a refusal how many permits a semaphore has.
-func (a *actor) learnPermits(h *hold, err error) {
-	if problem := badArgument(err); problem != nil && h.typ == history.Semaphore {
+func (a *actor) learnPermits(asked history.Record, err error) {
+	var wrong *holdfast.ArgumentError
+	if errors.As(err, &wrong) && len(wrong.Problems) > 0 && asked.Type == history.Semaphore {
 		var permits int64
-		if _, err := fmt.Sscan(problem.Allowed, &permits); err == nil && permits > 0 {
-			a.permits[h.name] = permits
+		if _, err := fmt.Sscan(wrong.Problems[0].Allowed, &permits); err == nil && permits > 0 {
+			a.permits[asked.Name] = permits
 		}
 	}
 }
