@@ -40,3 +40,16 @@ func Load(dir string) ([]Record, error) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
 	return records, nil
 }
+
+// Judge loads the history in dir, and checks it.
+func Judge(dir string, limits Limits) (*History, []Violation, error) {
+	records, err := Load(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := Assemble(records)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h, Check(h, limits), nil
+}

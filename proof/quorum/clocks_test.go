@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -12,7 +13,7 @@ import (
 func (r *rig) clocked() *redisserver.Clock {
 	r.Helper()
 	clock := redisserver.NewClock(r)
-	r.masters = append(r.masters, clock.Start(r))
+	r.add(clock.Start(r))
 	return clock
 }
 
@@ -59,23 +60,21 @@ func TestClockSetForward(t *testing.T) {
 	r := newEmptyRig(t)
 	clock := r.clocked()
 	r.start(4).found()
-	a, b := r.client(nil, nil), r.client(nil, nil)
-	warm(r, a)
-	warm(r, b)
+	a, b := r.warm(nil), r.warm(nil)
 	first := r.barely(a, "x")
 	clock.Ahead(time.Hour)
-	stranger := r.client(nil, nil) // who never knew the clock
+	stranger := r.client(holdfast.Config{}, nil) // who never knew the clock
 	told := false
-	see := func() bool { told = told || r.count(stranger.Client) == 4; return told }
+	see := func() bool { told = told || r.count(stranger) == 4; return told }
 	try := func() (in bool) {
 		second, err := b.try("x")
 		if err == nil {
-			_ = second.keep(10 * time.Millisecond)
-			_ = second.release()
+			_ = second.Keep(10 * time.Millisecond)
+			_ = second.GiveBack(releaseLimit)
 		}
 		return err == nil
 	}
-	for first.look() == nil && !try() {
+	for first.RecordTrust() == nil && !try() {
 		see()
 		r.pass(5 * time.Millisecond)
 	}
@@ -83,12 +82,8 @@ func TestClockSetForward(t *testing.T) {
 		try()
 		return see()
 	})
-	_ = first.release()
-	second, err := b.lock("x", harness.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = second.release()
-	r.counting(stranger.Client, 5)
+	_ = first.GiveBack(releaseLimit)
+	_ = r.must(b.lock("x", harness.Patience)).GiveBack(releaseLimit)
+	r.whole(stranger)
 	r.check()
 }

@@ -13,8 +13,7 @@ func TestContenders(t *testing.T) {
 	const contenders, rounds = 32, 4
 	var workers []*worker
 	for range contenders {
-		w := r.client(nil, nil)
-		warm(r, w)
+		w := r.warm(nil)
 		workers = append(workers, w)
 	}
 	before := r.commands()
@@ -34,10 +33,8 @@ func TestContenders(t *testing.T) {
 				mu.Lock()
 				waits = append(waits, time.Since(asked))
 				mu.Unlock()
-				_ = h.keep(2 * time.Millisecond)
-				if err := h.release(); err != nil {
-					t.Error(err)
-				}
+				_ = h.Keep(2 * time.Millisecond)
+				r.giveBack(h)
 			}
 		})
 	}
@@ -57,7 +54,7 @@ func TestContenders(t *testing.T) {
 
 // commands is how many scripts all masters have run.
 func (r *rig) commands() (n int) {
-	for _, master := range r.masters {
+	for _, master := range r.Masters {
 		stats := master.CommandStats()
 		n += stats["evalsha"] + stats["eval"]
 	}

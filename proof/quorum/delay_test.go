@@ -33,8 +33,6 @@ func (l *lag) draw() (request, answer time.Duration) {
 	return request, l.answers
 }
 
-func (l *lag) wrap(_ int, s store.Store) store.Store { return &lagging{Store: s, lag: l} }
-
 type lagging struct {
 	store.Store
 	lag *lag

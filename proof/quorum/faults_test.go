@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // under runs clients that want three names while faults happen, and returns how many holds there
@@ -19,11 +19,7 @@ func (r *rig) under(lags []*lag, faults func()) (holds int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for _, l := range lags {
-		var wrap func(int, store.Store) store.Store
-		if l != nil {
-			wrap = l.wrap
-		}
-		w := r.client(nil, wrap)
+		w := r.client(holdfast.Config{}, l)
 		all.Go(func() {
 			n := w.load(ctx, []string{"a", "b", "c"})
 			mu.Lock()
@@ -42,40 +38,28 @@ func (r *rig) under(lags []*lag, faults func()) (holds int) {
 	return holds
 }
 
-// whole waits until all masters count again.
-func (r *rig) whole(w *worker) {
-	r.Helper()
-	r.counting(w.Client, len(r.masters))
-}
-
 // TestFaults: five masters under load, of which two are killed, two stopped and continued, one
 // emptied; and messages that come late, up to the longest TTL of those who are let in.
 func TestFaults(t *testing.T) {
 	r := newRig(t, 5)
-	watch := r.client(nil, nil)
+	watch := r.client(holdfast.Config{}, nil)
 	slow := &lag{}
 	holds := r.under([]*lag{nil, nil, nil, nil, slow, slow}, func() {
 		r.pass(time.Second)
-		r.masters[0].Kill()
-		r.masters[1].Kill()
+		r.Masters[0].Kill()
+		r.Masters[1].Kill()
 		r.pass(3 * time.Second)
-		for _, master := range r.masters[:2] {
-			if err := master.Restart(); err != nil { // empty
-				t.Fatal(err)
-			}
-		}
+		r.restart(r.Masters[:2]...) // empty
 		r.pass(time.Second)
 		r.whole(watch)
-		r.masters[2].Stop()
-		r.masters[3].Stop()
+		r.Masters[2].Stop()
+		r.Masters[3].Stop()
 		r.pass(2 * time.Second)
-		r.masters[2].Continue()
-		r.masters[3].Continue()
+		r.Masters[2].Continue()
+		r.Masters[3].Continue()
 		r.pass(time.Second)
 		for range 2 {
-			if err := r.masters[4].Restart(); err != nil {
-				t.Fatal(err)
-			}
+			r.restart(r.Masters[4])
 			r.pass(time.Second)
 		}
 		r.whole(watch)
@@ -98,12 +82,11 @@ func TestLatency(t *testing.T) {
 		t.Skip("it compares times: HOLDFAST_PROOF=1, as in make proof, runs it")
 	}
 	r := newRig(t, 5)
-	w := r.client(nil, nil)
-	warm(r, w)
+	w := r.warm(nil)
 	type times struct{ p50, p99 time.Duration }
 	best := map[string]times{}
 	measure := func(what string) {
-		warm(r, w) // what a master that goes away at this moment has not answered, is not measured
+		w.meet() // what a master that goes away at this moment has not answered, is not measured
 		var took []time.Duration
 		for end := time.Now().Add(time.Second); time.Now().Before(end); {
 			asked := time.Now()
@@ -125,7 +108,7 @@ func TestLatency(t *testing.T) {
 		best[what] = got
 	}
 	const all, stopped, dead, rounds = "five of five", "two do not answer", "two dead", 3
-	away := r.masters[3:]
+	away := r.Masters[3:]
 	for range rounds {
 		measure(all)
 		for _, master := range away {

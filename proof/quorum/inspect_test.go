@@ -21,14 +21,14 @@ func TestInspectTellsTheTruth(t *testing.T) {
 	defer cancel()
 	var all sync.WaitGroup
 	for caller := range truthCallers {
-		w := u.client(func(c *holdfast.Config) { c.Label = fmt.Sprint("caller ", caller) }, nil)
+		w := u.client(holdfast.Config{Label: fmt.Sprint("caller ", caller)}, nil)
 		all.Go(func() {
 			for ctx.Err() == nil && u.use(w, caller, rand.IntN(truthNames)) {
 			}
 		})
 	}
 	for range 3 {
-		inspector := u.client(nil, nil)
+		inspector := u.client(holdfast.Config{}, nil)
 		all.Go(func() {
 			for ctx.Err() == nil {
 				u.inspect(ctx, inspector.Client, rand.IntN(truthNames))
@@ -90,9 +90,9 @@ func (u *truth) use(w *worker, caller, name int) bool {
 		return false
 	}
 	u.step(caller, name, false, h.Lease)
-	_ = h.keep(rand.N(20 * time.Millisecond))
+	_ = h.Keep(rand.N(20 * time.Millisecond))
 	u.step(caller, name, true, nil)
-	if h.release() != nil {
+	if h.GiveBack(releaseLimit) != nil {
 		return false
 	}
 	u.step(caller, name, false, nil)

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
-	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -36,7 +34,7 @@ const maxTTL = 6 * time.Second
 // A rig is masters, clients and what these were told.
 type rig struct {
 	*testing.T
-	masters []*redisserver.Server
+	harness.Deployment
 	dir     string
 	workers []*worker
 }
@@ -51,27 +49,41 @@ func newRig(t *testing.T, n int) *rig {
 func newEmptyRig(t *testing.T) *rig {
 	t.Helper()
 	harness.Long(t)
-	return &rig{T: t, dir: t.TempDir()}
+	r := &rig{T: t, dir: t.TempDir()}
+	r.Topology, r.Prefix = harness.Quorum, "proof"
+	return r
 }
 
 // start starts masters.
 func (r *rig) start(n int, opts ...string) *rig {
 	r.Helper()
 	for range n {
-		r.masters = append(r.masters, redisserver.Start(r.T, opts...))
+		r.add(redisserver.Start(r.T, opts...))
 	}
 	return r
+}
+
+func (r *rig) add(master *redisserver.Server) {
+	r.Masters, r.Addrs = append(r.Masters, master), append(r.Addrs, master.Addr())
+}
+
+// restart ends masters with kill -9, and starts them again.
+func (r *rig) restart(masters ...*redisserver.Server) {
+	r.Helper()
+	for _, master := range masters {
+		if err := master.Restart(); err != nil {
+			r.Fatal(err)
+		}
+	}
 }
 
 // found makes all masters count.
 func (r *rig) found() *rig {
 	r.Helper()
-	founder, judge := r.client(func(c *holdfast.Config) { c.TrustNewNodes = true }, nil), r.client(nil, nil)
+	founder, judge := r.client(holdfast.Config{TrustNewNodes: true}, nil), r.client(holdfast.Config{}, nil)
 	r.until("masters count for all", func() bool { // for the founder they do at once
-		if _, err := founder.Quorum(r.Context()); err != nil {
-			r.Fatal(err)
-		}
-		return r.count(judge.Client) == len(r.masters)
+		r.quorumOf(founder)
+		return r.count(judge) == len(r.Masters)
 	})
 	if err := founder.Close(); err != nil { // what it has on its way would let a master that forgets count again
 		r.Fatal(err)
@@ -79,25 +91,26 @@ func (r *rig) found() *rig {
 	return r
 }
 
-// counting waits until so many masters count, for a client.
-func (r *rig) counting(c *holdfast.Client, n int) {
+// whole waits until all masters count, for a client.
+func (r *rig) whole(w *worker) {
 	r.Helper()
-	r.until("masters count", func() bool { return r.count(c) >= n })
+	r.until("masters count", func() bool { return r.count(w) == len(r.Masters) })
 }
 
-// count is how many masters count for a client.
-func (r *rig) count(c *holdfast.Client) (count int) {
+// quorumOf returns what a client says of the masters.
+func (r *rig) quorumOf(w *worker) []lockinfo.Master {
 	r.Helper()
-	nodes, err := c.Quorum(r.Context())
+	masters, err := w.Quorum(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, node := range nodes {
-		if node.Counts {
-			count++
-		}
-	}
-	return count
+	return masters
+}
+
+// count returns how many masters count for a client.
+func (r *rig) count(w *worker) int {
+	r.Helper()
+	return len(slices.DeleteFunc(r.quorumOf(w), func(m lockinfo.Master) bool { return !m.Counts }))
 }
 
 // until waits for a condition.
@@ -121,45 +134,56 @@ type worker struct {
 	rec *history.Recorder
 }
 
-// client makes a worker; wrap may put something between it and master i.
-func (r *rig) client(change func(*holdfast.Config), wrap func(i int, s store.Store) store.Store) *worker {
+// client makes a worker; its requests come late by a lag, or not.
+func (r *rig) client(config holdfast.Config, late *lag) *worker {
 	r.Helper()
 	proc := fmt.Sprintf("p%d", len(r.workers))
 	rec, err := history.Create(r.dir, proc)
 	if err != nil {
 		r.Fatal(err)
 	}
-	stores := make([]store.Store, len(r.masters))
-	for i, master := range r.masters {
-		rdb := redis.NewClient(&redis.Options{Addr: master.Addr(), MaxRetries: -1, DialerRetries: 1})
-		r.Cleanup(func() { _ = rdb.Close() })
-		stores[i] = redisstore.New(rdb)
-		if wrap != nil {
-			stores[i] = wrap(i, stores[i])
-		}
+	config.Label = cmp.Or(config.Label, proc)
+	config.TTL = cmp.Or(config.TTL, maxTTL)
+	var on func(store.Store) store.Store
+	if late != nil {
+		on = func(s store.Store) store.Store { return &lagging{Store: s, lag: late} }
 	}
-	config := &holdfast.Config{Label: proc, Prefix: "proof", MaxTTL: maxTTL, TTL: maxTTL}
-	if change != nil {
-		change(config)
-	}
-	client, err := holdfast.NewQuorum(stores, config)
-	if err != nil {
-		r.Fatal(err)
-	}
-	w := &worker{Client: client, r: r, rec: rec}
+	w := &worker{Client: r.Client(r.T, config, on), r: r, rec: rec}
 	r.workers = append(r.workers, w)
 	return w
 }
 
-// warm makes a client know the masters.
-func warm(r *rig, w *worker) {
+// warm makes a client that knows the masters.
+func (r *rig) warm(late *lag) *worker {
 	r.Helper()
-	h, err := w.lock("warm", harness.Patience)
+	w := r.client(holdfast.Config{}, late)
+	w.meet()
+	return w
+}
+
+// meet makes a client know the masters.
+func (w *worker) meet() {
+	w.r.Helper()
+	w.r.giveBack(w.r.must(w.lock("warm", harness.Patience)))
+}
+
+// must returns a lease that has to be had.
+func (r *rig) must(l *history.Lease, err error) *history.Lease {
+	r.Helper()
 	if err != nil {
 		r.Fatal(err)
 	}
-	if err := h.release(); err != nil {
-		r.Fatal(err)
+	return l
+}
+
+// releaseLimit is how long a release may take.
+const releaseLimit = 5 * time.Second
+
+// giveBack releases a lease that is not to be lost.
+func (r *rig) giveBack(l *history.Lease) {
+	r.Helper()
+	if err := l.GiveBack(releaseLimit); err != nil {
+		r.Error(err)
 	}
 }
 
@@ -180,44 +204,31 @@ func (r *rig) check() history.Summary {
 		})
 	}
 	all.Wait()
-	records, err := history.Load(r.dir)
-	if err != nil {
-		r.Fatal(err)
-	}
-	h, err := history.Assemble(records)
-	if err != nil {
-		r.Fatal(err)
-	}
 	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum
 	// keeps no queue.
-	for i, v := range history.Check(h, history.Limits{Idle: time.Minute}) {
-		if i < 10 {
-			r.Errorf("violation %v", v)
-		}
+	h, violations, err := history.Judge(r.dir, history.Limits{Idle: time.Minute})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, v := range violations[:min(10, len(violations))] {
+		r.Errorf("violation %v", v)
 	}
 	return history.Summarize(h)
 }
 
-// A hold is a lease with what the history calls it.
-type hold struct {
-	*holdfast.Lease
-	w        *worker
-	id, name string
-}
-
 // lock takes a lock, or returns the error.
-func (w *worker) lock(name string, limit time.Duration, options ...holdfast.Option) (*hold, error) {
+func (w *worker) lock(name string, limit time.Duration, options ...holdfast.Option) (*history.Lease, error) {
 	return w.take(history.Lock, name, limit, w.Mutex(name, options...).Lock)
 }
 
 // try tries a lock once.
-func (w *worker) try(name string, options ...holdfast.Option) (*hold, error) {
+func (w *worker) try(name string, options ...holdfast.Option) (*history.Lease, error) {
 	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name, options...).TryLock)
 }
 
 // first takes a lock that is free with one try, and waits for it only where some master did not
 // answer in time.
-func (w *worker) first(name string, options ...holdfast.Option) (*hold, error) {
+func (w *worker) first(name string, options ...holdfast.Option) (*history.Lease, error) {
 	h, err := w.try(name, options...)
 	if unanswered(err) {
 		return w.lock(name, harness.Patience, options...)
@@ -226,7 +237,7 @@ func (w *worker) first(name string, options ...holdfast.Option) (*hold, error) {
 }
 
 // answer tries a lock until a majority answers.
-func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err error) {
+func (w *worker) answer(name string, options ...holdfast.Option) (h *history.Lease, err error) {
 	w.r.Helper()
 	w.r.until("a majority answers", func() bool {
 		h, err = w.try(name, options...)
@@ -245,77 +256,11 @@ func unanswered(err error) bool {
 }
 
 func (w *worker) take(kind history.Kind, name string, limit time.Duration,
-	take func(context.Context) (*holdfast.Lease, error)) (*hold, error) {
+	take func(context.Context) (*holdfast.Lease, error)) (*history.Lease, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	op := w.rec.NextOp()
-	record := history.Record{Op: op, Kind: kind, Name: name, Hold: w.rec.HoldID(op), Event: history.Call,
-		Limit: int64(limit)}
-	w.rec.Put(record)
-	lease, err := take(ctx)
-	record.Event, record.Limit, record.Result = history.Return, 0, history.OK
-	if err != nil {
-		record.Result, record.Text = history.Unavailable, err.Error()
-		w.rec.Put(record)
-		return nil, err
-	}
-	record.At, record.Until, record.Token = history.Now(), until(lease), lease.Token()
-	w.rec.Put(record)
-	return &hold{Lease: lease, w: w, id: record.Hold, name: name}, nil
-}
-
-// until is the trust end, translated such that a delay in between makes it earlier.
-func until(l *holdfast.Lease) int64 {
-	now := history.Now()
-	return now + int64(time.Until(l.Until()))
-}
-
-// look writes down what the library says of the lease, and returns that.
-func (h *hold) look() error {
-	record := history.Record{Hold: h.id, Name: h.name, Token: h.Token()}
-	err := h.Err()
-	record.At, record.Until, record.Event = history.Now(), until(h.Lease), history.Trust
-	if err != nil {
-		record.Event, record.Text = history.Lost, err.Error()
-	}
-	h.w.rec.Put(record)
-	return err
-}
-
-// keep holds for so long, or until the lease is lost, and looks again and again.
-func (h *hold) keep(long time.Duration) (lost error) {
-	for end := time.Now().Add(long); ; {
-		if err := h.look(); err != nil {
-			return err
-		}
-		left := time.Until(end)
-		if left <= 0 {
-			return nil
-		}
-		select {
-		case <-time.After(min(left, 3*time.Millisecond)):
-		case <-h.Done():
-		}
-	}
-}
-
-// release gives the lease back.
-func (h *hold) release() error {
-	_ = h.look()
-	record := history.Record{Op: h.w.rec.NextOp(), Kind: history.Release, Name: h.name, Hold: h.id, Token: h.Token(),
-		Event: history.Call, Limit: int64(5 * time.Second)}
-	h.w.rec.Put(record)
-	err := h.Release()
-	record.Event, record.Limit, record.Result = history.Return, 0, history.OK
-	switch {
-	case err == nil:
-	case errors.Is(err, holdfast.ErrUncertain):
-		record.Result = history.Uncertain
-	default:
-		record.Result = history.LeaseLost
-	}
-	h.w.rec.Put(record)
-	return err
+	return w.rec.Take(history.Record{Kind: kind, Name: name}, limit,
+		func() (*holdfast.Lease, error) { return take(ctx) })
 }
 
 // load locks, holds and releases until the context ends, and counts what it held.
@@ -335,8 +280,8 @@ func (w *worker) load(ctx context.Context, names []string) (holds int) {
 		if rand.IntN(20) == 0 {
 			long = rand.N(time.Second)
 		}
-		_ = h.keep(long)
-		_ = h.release()
+		_ = h.Keep(long)
+		_ = h.GiveBack(releaseLimit)
 	}
 	return holds
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/proof/history"
 )
 
 // TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the
@@ -19,22 +20,18 @@ func TestValidity(t *testing.T) {
 	r := newRig(t, 3)
 	const ttl = 4 * time.Second
 	slow := &lag{}
-	a, b := r.client(nil, slow.wrap), r.client(nil, nil)
-	warm(r, a)
+	a, b := r.warm(slow), r.client(holdfast.Config{}, nil)
 	slow.set(0, ttl/8)
-	first, err := a.lock("x", harness.Patience, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := r.must(a.lock("x", harness.Patience, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()))
 	second := make(chan error, 1)
 	go func() {
 		h, err := b.lock("x", harness.Patience)
 		if err == nil {
-			err = errors.Join(h.keep(300*time.Millisecond), h.release())
+			err = errors.Join(h.Keep(300*time.Millisecond), h.GiveBack(releaseLimit))
 		}
 		second <- err
 	}()
-	if err := first.keep(2 * ttl); err == nil {
+	if err := first.Keep(2 * ttl); err == nil {
 		t.Error("a lease that is not renewed was never lost")
 	}
 	if err := <-second; err != nil {
@@ -61,45 +58,33 @@ func TestForgotten(t *testing.T) {
 
 func forgotten(t *testing.T, before func(*redisserver.Server)) {
 	r := newRig(t, 5)
-	a, b := r.client(nil, nil), r.client(nil, nil)
-	warm(r, a)
-	warm(r, b)
+	a, b := r.warm(nil), r.warm(nil)
 	if before != nil {
-		before(r.masters[2])
+		before(r.Masters[2])
 	}
 	first := r.barely(a, "x")
-	if err := r.masters[2].Restart(); err != nil {
-		t.Fatal(err)
-	}
+	r.restart(r.Masters[2])
 	lost := make(chan error, 1)
-	go func() { lost <- first.keep(2 * maxTTL) }()
-	second, err := b.lock("x", harness.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	go func() { lost <- first.Keep(2 * maxTTL) }()
+	second := r.must(b.lock("x", harness.Patience))
 	if <-lost == nil {
 		t.Error("a lease that is not renewed was never lost")
 	}
-	if err := second.release(); err != nil {
-		t.Error(err)
-	}
-	r.counting(b.Client, 5) // in the end, it counts again
+	r.giveBack(second)
+	r.whole(b) // in the end, it counts again
 	r.check()
 }
 
 // barely locks a name at the first three of five masters alone, as the others are away meanwhile.
 // The lease is not renewed.
-func (r *rig) barely(w *worker, name string) *hold {
+func (r *rig) barely(w *worker, name string) *history.Lease {
 	r.Helper()
-	for _, away := range r.masters[3:] {
+	for _, away := range r.Masters[3:] {
 		away.Stop()
 	}
-	h, err := w.lock(name, harness.Patience, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal())
-	if err != nil {
-		r.Fatal(err)
-	}
-	_ = h.keep(maxTTL/6 + 20*time.Millisecond) // what was sent to those who were away is too late by now
-	for _, away := range r.masters[3:] {
+	h := r.must(w.lock(name, harness.Patience, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal()))
+	_ = h.Keep(maxTTL/6 + 20*time.Millisecond) // what was sent to those who were away is too late by now
+	for _, away := range r.Masters[3:] {
 		away.Continue()
 	}
 	return h
@@ -109,23 +94,16 @@ func (r *rig) barely(w *worker, name string) *hold {
 // have seen exceeded.
 func TestTokens(t *testing.T) {
 	r := newRig(t, 3)
-	a := r.client(nil, nil)
-	warm(r, a)
+	a := r.warm(nil)
 	ahead := fmt.Sprintf("%016d", time.Now().Add(time.Hour).UnixMicro()) // what a master says whose clock was ahead
-	for _, master := range r.masters[:2] {
+	for _, master := range r.Masters[:2] {
 		if _, err := master.Do("HSET", "proof:{%quorum}", "counts", ahead); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := r.client(nil, nil)
+	b := r.client(holdfast.Config{}, nil)
 	for _, w := range []*worker{b, a, b, a} {
-		h, err := w.first("x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.release(); err != nil {
-			t.Error(err)
-		}
+		r.giveBack(r.must(w.first("x")))
 	}
 	r.check()
 }
@@ -134,13 +112,9 @@ func TestTokens(t *testing.T) {
 // time-out; brought back without their data they must not count before MaxTTL is over.
 func TestMajorityGone(t *testing.T) {
 	r := newRig(t, 5)
-	a := r.client(nil, nil)
-	warm(r, a)
-	held, err := a.first("held")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, master := range r.masters[2:] {
+	a := r.warm(nil)
+	held := r.must(a.first("held"))
+	for _, master := range r.Masters[2:] {
 		master.Kill()
 	}
 	refuse := func(what string) *holdfast.QuorumError {
@@ -168,14 +142,10 @@ func TestMajorityGone(t *testing.T) {
 			t.Errorf("killed %v: %v", dead, node)
 		}
 	}
-	if err := held.keep(2 * maxTTL); !errors.Is(err, holdfast.ErrLost) {
+	if err := held.Keep(2 * maxTTL); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("a lease without a majority: %v", err)
 	}
-	for _, master := range r.masters[2:] {
-		if err := master.Restart(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.restart(r.Masters[2:]...)
 	r.until("a master says that it is young", func() bool { // the client library takes its time to connect again
 		none = refuse("three empty")
 		for _, node := range none.Masters {
@@ -186,35 +156,22 @@ func TestMajorityGone(t *testing.T) {
 		return false
 	})
 	t.Logf("three empty: %v", none)
-	h, err := a.lock("x", harness.Patience)
-	if err != nil {
-		t.Fatalf("after the birth marks allow it: %v", err)
-	}
-	if err := h.release(); err != nil {
-		t.Error(err)
-	}
+	r.giveBack(r.must(a.lock("x", harness.Patience))) // the birth marks allow it
 	r.check()
 }
 
 // TestBusyIsNotGone: with two of five away, a lock that another holds is held, not unavailable.
 func TestBusyIsNotGone(t *testing.T) {
 	r := newRig(t, 5)
-	a, b := r.client(nil, nil), r.client(nil, nil)
-	warm(r, a)
-	warm(r, b)
-	r.masters[0].Kill()
-	r.masters[1].Stop()
-	h, err := a.first("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := r.warm(nil), r.warm(nil)
+	r.Masters[0].Kill()
+	r.Masters[1].Stop()
+	h := r.must(a.first("x"))
 	if _, err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("got %v, want ErrHeld", err)
 	}
-	if err := h.release(); err != nil {
-		t.Error(err)
-	}
-	r.masters[1].Continue()
+	r.giveBack(h)
+	r.Masters[1].Continue()
 	r.check()
 }
 
@@ -222,25 +179,15 @@ func TestBusyIsNotGone(t *testing.T) {
 // once.
 func TestKept(t *testing.T) {
 	r := newEmptyRig(t).start(3, "--appendonly", "yes", "--appendfsync", "always").found()
-	a, b := r.client(func(c *holdfast.Config) { c.MaxTTL, c.TTL = time.Minute, time.Minute }, nil), r.client(nil, nil)
-	h, err := a.first("x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, master := range r.masters[1:] {
-		if err := master.Restart(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	a, b := r.client(holdfast.Config{TTL: time.Minute}, nil), r.client(holdfast.Config{}, nil)
+	h := r.must(a.first("x"))
+	r.restart(r.Masters[1:]...)
 	r.until("all answer", func() bool { return h.Check(t.Context()) == nil })
 	if _, err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("got %v, want ErrHeld", err)
 	}
 	r.until("all are asked", func() bool {
-		nodes, err := b.Quorum(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		nodes := r.quorumOf(b)
 		for _, node := range nodes {
 			if node.Err == nil && !node.Counts {
 				t.Fatal(node)
@@ -248,8 +195,6 @@ func TestKept(t *testing.T) {
 		}
 		return !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return n.Err != nil })
 	})
-	if err := h.release(); err != nil {
-		t.Error(err)
-	}
+	r.giveBack(h)
 	r.check()
 }

@@ -141,17 +141,12 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 		return report, errors.Join(failure, err)
 	}
 	report.Rest.Forever, report.Rest.Looks = append(report.Rest.Forever, r.forever...), r.looks
-	records, err := history.Load(r.Dir)
+	report.History, report.Violations, err = history.Judge(r.Dir, r.Limits)
 	if err != nil {
 		return report, errors.Join(failure, err)
 	}
-	h, err := history.Assemble(records)
-	if err != nil {
-		return report, errors.Join(failure, err)
-	}
-	report.Rest.excuseLeaks(h.Disturbed)
-	report.Summary = history.Summarize(h)
-	report.Violations, report.History = history.Check(h, r.Limits), h
+	report.Rest.excuseLeaks(report.History.Disturbed)
+	report.Summary = history.Summarize(report.History)
 	return report, failure
 }
 
