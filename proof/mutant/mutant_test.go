@@ -66,6 +66,7 @@ func defined(t *testing.T, root string, c Check) bool {
 // TestApply: a patch that does not fit, changes nothing or does not compile is refused, since any
 // check fails for it or none.
 func TestApply(t *testing.T) {
+	files := map[string]string{"f": "one two one", "f.go": "package f\n", "f.lua": "return 1\n"}
 	for _, c := range []struct {
 		name    string
 		patches []Patch
@@ -82,7 +83,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from, to := t.TempDir(), t.TempDir()
-			for name, text := range map[string]string{"f": "one two one", "f.go": "package f\n", "f.lua": "return 1\n"} {
+			for name, text := range files {
 				if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

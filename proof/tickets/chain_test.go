@@ -1,7 +1,6 @@
 package tickets
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -229,9 +228,9 @@ func (r *run) waitAt(p *plan, ticket holdfast.Ticket) (c *running, held step, ok
 // killUnasked is kill for a process that waits at a place. It returns the hold that the process
 // took, if it said so.
 func (c *running) killUnasked() (taken string) {
-	_ = c.cmd.Process.Kill()
-	for s := (step{}); c.out.Scan(); {
-		if json.Unmarshal(c.out.Bytes(), &s) == nil && s.At == "taken" {
+	_ = c.Process.Process.Kill()
+	for s := (step{}); c.Lines.Decode(&s) == nil; {
+		if s.At == "taken" {
 			taken = s.Hold
 		}
 	}
@@ -257,10 +256,8 @@ func (r *run) useAgain(p plan, ticket holdfast.Ticket) {
 // A running is a child, seen from its parent.
 type running struct {
 	*run
+	*harness.Process
 	proc string
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Scanner
 }
 
 func (r *run) start(p plan, ticket holdfast.Ticket) *running {
@@ -268,24 +265,11 @@ func (r *run) start(p plan, ticket holdfast.Ticket) *running {
 	if err != nil {
 		r.Error(err)
 	}
-	c := &running{run: r, proc: p.Proc, cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
-	c.cmd.Stderr = os.Stderr
-	c.in, err = c.cmd.StdinPipe()
-	if err != nil {
-		r.Error(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		r.Error(err)
-	}
-	c.out = bufio.NewScanner(out)
-	c.out.Buffer(nil, 1<<20)
-	if err := c.cmd.Start(); err != nil {
-		r.Error(err)
-	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	c := &running{run: r, proc: p.Proc, Process: harness.Start(r.T, cmd)}
 	if ticket != "" {
-		_, _ = io.WriteString(c.in, string(ticket)+"\n")
+		_, _ = io.WriteString(c.Stdin, string(ticket)+"\n")
 	}
 	return c
 }
@@ -293,11 +277,7 @@ func (r *run) start(p plan, ticket holdfast.Ticket) *running {
 // next is what the child says next. It is false if the child said nothing.
 func (c *running) next() (s step, ok bool) {
 	for s.At == "" || s.At == "taken" {
-		if !c.out.Scan() {
-			return s, false
-		}
-		if err := json.Unmarshal(c.out.Bytes(), &s); err != nil {
-			c.Error(err)
+		if c.Lines.Decode(&s) != nil {
 			return s, false
 		}
 	}
@@ -309,12 +289,12 @@ func (c *running) next() (s step, ok bool) {
 	return s, true
 }
 
-func (c *running) goOn() { _, _ = io.WriteString(c.in, "\n") }
+func (c *running) goOn() { _, _ = io.WriteString(c.Stdin, "\n") }
 
 // end lets the child end by itself.
 func (c *running) end() {
-	_ = c.in.Close()
-	if err := c.cmd.Wait(); err != nil {
+	_ = c.Stdin.Close()
+	if err := c.Wait(); err != nil {
 		c.Errorf("%s: %v", c.proc, err)
 	}
 }
@@ -322,23 +302,18 @@ func (c *running) end() {
 // kill is kill -9.
 func (c *running) kill(when string) {
 	c.killed(when)
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
+	c.Kill()
 	c.kills.Put(history.Record{Event: history.Kill, Proc: c.proc})
-	_ = c.in.Close()
+	_ = c.Stdin.Close()
 }
 
 // judge checks what all processes wrote down.
 func (r *run) judge() {
-	records, err := history.Load(r.dir)
+	h, violations, err := history.Judge(r.dir, history.Limits{})
 	if err != nil {
 		r.Fatal(err)
 	}
-	h, err := history.Assemble(records)
-	if err != nil {
-		r.Fatal(err)
-	}
-	for _, v := range history.Check(h, history.Limits{}) {
+	for _, v := range violations {
 		r.Error(v)
 	}
 	r.Log(history.Summarize(h))

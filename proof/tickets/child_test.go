@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -60,8 +59,7 @@ type process struct {
 	client *holdfast.Client
 	rec    *history.Recorder
 	in     *bufio.Scanner
-	lease  *holdfast.Lease
-	hold   string
+	lease  *history.Lease
 }
 
 // child takes the lock or attaches the ticket, holds it, and detaches it or gives it back. After
@@ -94,8 +92,9 @@ func (p *process) run() error {
 	if err := p.begin(); err != nil || p.lease == nil {
 		return err
 	}
-	p.say(step{At: "held", Hold: p.hold, Token: p.lease.Token()})
-	p.trusts()
+	hold := p.lease.About.Hold
+	p.say(step{At: "held", Hold: hold, Token: p.lease.Token()})
+	_ = p.lease.RecordTrust()
 	if p.Last {
 		return p.release()
 	}
@@ -107,8 +106,8 @@ func (p *process) run() error {
 	if err != nil {
 		return err
 	}
-	p.rec.Put(history.Record{Event: history.Detach, Hold: p.hold})
-	p.say(step{At: "detached", Hold: p.hold, Ticket: ticket})
+	p.rec.Put(history.Record{Event: history.Detach, Hold: hold})
+	p.say(step{At: "detached", Hold: hold, Ticket: ticket})
 	return nil
 }
 
@@ -122,56 +121,43 @@ func (p *process) say(s step) {
 func (p *process) tell(s step) { _ = json.NewEncoder(os.Stdout).Encode(s) }
 
 // begin takes the lock, or attaches the ticket. No lease and no error: the hold is gone.
-func (p *process) begin() (err error) {
+func (p *process) begin() error {
 	limit := 20 * time.Second
 	if p.Waits {
 		limit = atPlace
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	op := p.rec.NextOp()
-	call := history.Record{Event: history.Call, Op: op, Kind: history.Lock, Type: history.Mutex, Name: p.Name,
-		Shares: p.Mode == reader,
-		Hold:   p.rec.HoldID(op), Root: p.First, Queues: true, TTL: int64(ttl), Limit: int64(limit)}
+	call := history.Record{Kind: history.Lock, Type: history.Mutex, Name: p.Name, Shares: p.Mode == reader,
+		Root: p.First, TTL: int64(ttl)}
 	if p.Mode != mutex {
 		call.Type = history.ReadWrite
 	}
-	switch {
-	case p.Waits: // others pass it while no process waits there
-		call.Queues = false
+	take := p.lock
+	if call.Queues = !p.Waits && p.First == ""; !call.Queues { // others pass it while no process waits there
 		p.in.Scan()
 		ticket := holdfast.Ticket(p.in.Text())
-		p.rec.Put(call)
-		p.lease, err = p.client.Attach(ctx, ticket)
-	case p.First == "":
-		p.rec.Put(call)
-		p.lease, err = p.lock(ctx)
-	default:
-		call.Kind, call.Queues = history.TryLock, false
-		p.in.Scan()
-		ticket := holdfast.Ticket(p.in.Text())
-		p.rec.Put(call)
-		p.lease, err = p.client.Attach(ctx, ticket)
+		take = func(ctx context.Context) (*holdfast.Lease, error) { return p.client.Attach(ctx, ticket) }
 	}
-	call.Event, call.Result = history.Return, history.OK
+	if p.First != "" && !p.Waits {
+		call.Kind = history.TryLock
+	}
+	lease, err := p.rec.Take(call, limit, func() (*holdfast.Lease, error) {
+		lease, err := take(ctx)
+		if p.Waits && err == nil {
+			p.tell(step{At: "taken", Hold: p.rec.HoldID(1)}) // its first operation
+		}
+		return lease, err
+	})
+	p.lease = lease
 	var refused *holdfast.TicketError
-	at := "gone"
 	switch {
-	case err == nil:
-		p.hold, call.Token, call.Until = call.Hold, p.lease.Token(), until(p.lease)
 	case errors.As(err, &refused) && refused.Reason == holdfast.TicketGone:
-		call.Result, err = history.Held, nil
+		p.say(step{At: "gone"})
+		return nil
 	case p.Waits && errors.Is(err, context.DeadlineExceeded):
-		call.Result, err, at = history.TimedOut, nil, "waited"
-	default:
-		call.Result, call.Text = history.Failed, err.Error()
-	}
-	if p.Waits && p.lease != nil {
-		p.tell(step{At: "taken", Hold: p.hold})
-	}
-	p.rec.Put(call)
-	if p.lease == nil && err == nil {
-		p.say(step{At: at})
+		p.say(step{At: "waited"})
+		return nil
 	}
 	return err
 }
@@ -203,34 +189,10 @@ func (p *process) lock(ctx context.Context) (*holdfast.Lease, error) {
 	return p.client.Mutex(p.Name).Lock(ctx)
 }
 
-// until is the end of trust on the clock of the history.
-func until(lease *holdfast.Lease) int64 { return history.Now() + int64(time.Until(lease.Until())) }
-
-// trusts writes down that the lease is good, and until when, or that it is not.
-func (p *process) trusts() {
-	if err := p.lease.Err(); err != nil {
-		p.rec.Put(history.Record{Event: history.Lost, Hold: p.hold, Result: history.LeaseLost, Text: err.Error()})
-		return
-	}
-	p.rec.Put(history.Record{Event: history.Trust, Hold: p.hold, Until: until(p.lease), Result: history.OK})
-}
-
 func (p *process) release() error {
-	op := p.rec.NextOp()
-	call := history.Record{Event: history.Call, Op: op, Kind: history.Release, Name: p.Name, Hold: p.hold}
-	p.rec.Put(call)
-	err := p.lease.Release()
-	call.Event, call.Result = history.Return, history.OK
-	switch {
-	case err == nil:
-	case errors.Is(err, holdfast.ErrLost):
-		call.Result = history.LeaseLost
-	case errors.Is(err, holdfast.ErrUncertain):
-		call.Result = history.Uncertain
-	default:
-		call.Result, call.Text = history.Failed, fmt.Sprint(err)
+	if err := p.lease.GiveBack(ttl); errors.Is(err, holdfast.ErrNotHeld) {
+		return err
 	}
-	p.rec.Put(call)
 	p.say(step{At: "released"})
 	return nil
 }
