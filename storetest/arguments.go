@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -105,16 +108,7 @@ func (e *env) electionCalls(c *holdfast.Election) calls {
 		e.withoutLease(c.Campaign), e.withoutLease(c.TryCampaign),
 		func(ctx context.Context) error { return c.Run(ctx, e.never) },
 		func(ctx context.Context) error { _, err := c.Leader(ctx); return err },
-		func(ctx context.Context) (last error) {
-			told := 0
-			for _, err := range c.Observe(ctx) {
-				told, last = told+1, err
-			}
-			if told != 1 {
-				e.Errorf("told %d times", told)
-			}
-			return last
-		},
+		lastError(e, c.Observe),
 	}
 }
 
@@ -123,6 +117,58 @@ func (e *env) latchCalls(l *holdfast.Latch) calls {
 		func(ctx context.Context) error { return l.Set(ctx, 1) }, l.CountDown, l.Wait,
 		func(ctx context.Context) error { _, err := l.Count(ctx); return err },
 	}
+}
+
+// lastError returns a call that returns the last error of a stream, which must be told alone.
+func lastError[T any](e *env, stream func(context.Context) iter.Seq2[T, error]) func(context.Context) error {
+	return func(ctx context.Context) (last error) {
+		told := 0
+		for _, err := range stream(ctx) {
+			told, last = told+1, err
+		}
+		if told != 1 {
+			e.Errorf("told %d times", told)
+		}
+		return last
+	}
+}
+
+// operatorCalls are the calls of operators about a name.
+func (e *env) operatorCalls(c *holdfast.Client, name string) calls {
+	return calls{
+		func(ctx context.Context) error { _, err := c.Inspect(ctx, name); return err },
+		func(ctx context.Context) error { return c.Break(ctx, name, 1) },
+		func(ctx context.Context) error { return c.ForceBreak(ctx, name, 1) },
+		func(ctx context.Context) error { return c.Evict(ctx, name, "x") },
+		lastError(e, func(ctx context.Context) iter.Seq2[lockinfo.Waiter, error] { return c.Queue(ctx, name) }),
+	}
+}
+
+// clientCalls are those of no name.
+func (e *env) clientCalls(c *holdfast.Client) calls {
+	return calls{c.Ready, e.listCall(c, holdfast.ListOptions{})}
+}
+
+func (e *env) listCall(c *holdfast.Client, options holdfast.ListOptions) func(context.Context) error {
+	return lastError(e, func(ctx context.Context) iter.Seq2[lockinfo.Info, error] { return c.List(ctx, options) })
+}
+
+func leaseCalls(l *holdfast.Lease) calls { return calls{l.Check, l.Extend, l.Downgrade} }
+
+// allCalls are those of every kind.
+func (e *env) allCalls(c *holdfast.Client) (all calls) {
+	all = slices.Concat(e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
+		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)),
+		e.operatorCalls(c, name), e.clientCalls(c))
+	if !e.backend.NoSemaphores {
+		s := c.Semaphore(name, 1)
+		all = append(append(all, e.semaphoreCalls(s, 1)...),
+			func(ctx context.Context) error { return s.Resize(ctx, 1) })
+	}
+	if !e.backend.NoLatches {
+		all = append(all, e.latchCalls(c.Latch(name))...)
+	}
+	return all
 }
 
 // checkAllRefused fails unless all calls are refused because of these arguments.
@@ -166,6 +212,11 @@ func badKinds(e *env) {
 		{e.groupCalls(c.All([]string{"a", ""})), []string{"names"}},
 		{e.groupCalls(c.All([]string{"", long}, ttl)), []string{"names", "names", "WithTTL"}},
 		{e.electionCalls(c.Election("")), []string{"name"}},
+		{e.operatorCalls(c.Client, ""), []string{"name"}},
+		{e.operatorCalls(c.Client, long), []string{"name"}},
+		{calls{e.listCall(c.Client, holdfast.ListOptions{Pattern: long})}, []string{"ListOptions.Pattern"}},
+		{calls{e.listCall(c.Client, holdfast.ListOptions{Label: long})}, []string{"ListOptions.Label"}},
+		{calls{e.listCall(c.Client, holdfast.ListOptions{OlderThan: -1})}, []string{"ListOptions.OlderThan"}},
 		{e.electionCalls(c.Election(name, ttl)), []string{"WithTTL"}},
 		{e.electionCalls(c.Election(name, owner)), []string{"WithOwner"}},
 		{e.latchCalls(c.Latch("")), []string{"name"}},
@@ -188,6 +239,13 @@ func badKinds(e *env) {
 	if math.MaxInt > math.MaxInt32 {
 		e.checkRefused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
 	}
+	for _, token := range []int64{0, -1} {
+		e.checkRefused(c.Break(e.ctx(), name, token), "token")
+		e.checkRefused(c.ForceBreak(e.ctx(), name, token), "token")
+	}
+	for _, process := range []string{"host/", "host/x", "host/0", "host/-1", "host/1/abc"} {
+		e.checkRefused(e.listCall(c.Client, holdfast.ListOptions{Process: process})(e.ctx()), "ListOptions.Process")
+	}
 	for _, err := range []error{
 		c.Mutex(name).Do(e.ctx(), nil), c.RWMutex(name).Do(e.ctx(), nil), c.RWMutex(name).RDo(e.ctx(), nil),
 		c.Semaphore(name, 1).Do(e.ctx(), 1, nil), c.All([]string{"a"}).Do(e.ctx(), nil),
@@ -200,15 +258,11 @@ func badKinds(e *env) {
 
 func nilContexts(e *env) {
 	c := e.openSilent(nil)
-	var none context.Context
-	for _, calls := range []calls{e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
-		e.semaphoreCalls(c.Semaphore(name, 1), 1),
-		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)),
-		e.latchCalls(c.Latch(name, holdfast.WithTTL(24*time.Hour)))} {
-		e.checkAllRefused(none, calls, "ctx")
-	}
-	e.checkRefused(c.Semaphore(name, 1).Resize(none, 1), "ctx")
+	e.checkAllRefused(nil, e.allCalls(c.Client), "ctx") //nolint:staticcheck // nil is what is tried
 	e.close(c)
+	lease := e.lock(e.client().Mutex(name, unrenewed...))
+	e.checkAllRefused(nil, leaseCalls(lease), "ctx") //nolint:staticcheck // nil is what is tried
+	e.release(lease)
 }
 
 func zeroHandles(e *env) {
@@ -240,6 +294,8 @@ func zeroHandles(e *env) {
 		e.checkAllRefused(e.ctx(), e.electionCalls(c.Election(name)), "Election")
 		e.checkRefused(c.Election(name).Check(), "Election")
 		e.checkAllRefused(e.ctx(), e.latchCalls(c.Latch(name)), "Latch")
+		e.checkAllRefused(e.ctx(), append(e.operatorCalls(c, name), e.clientCalls(c)...), "Client")
+		e.checkRefused(errorOf(c.Attach(e.ctx(), "")), "Client")
 		e.must(c.Close())
 	}
 }
@@ -248,46 +304,36 @@ func badMutex(e *env) {
 	c := e.openSilent(nil)
 	long := strings.Repeat("x", 1025)
 	for _, test := range []struct {
-		name, lock string
-		options    []holdfast.Option
-		argument   string
-		value      string
+		mutex           *holdfast.Mutex
+		argument, value string
 	}{
-		{"empty name", "", nil, "name", `""`},
-		{"long name", long, nil, "name", "1025"},
-		{"zero TTL", name, []holdfast.Option{holdfast.WithTTL(0)}, "WithTTL", "0s"},
-		{"negative TTL", name, []holdfast.Option{holdfast.WithTTL(-time.Second)}, "WithTTL", "-1s"},
-		{"TTL below a millisecond", name, []holdfast.Option{holdfast.WithTTL(time.Microsecond)}, "WithTTL", "1µs"},
-		// trap 26
-		{"TTL too short", name, []holdfast.Option{holdfast.WithTTL(100*time.Millisecond - 1)}, "WithTTL",
-			"99.999999ms"},
-		{"TTL too long", name, []holdfast.Option{holdfast.WithTTL(5*time.Minute + 1)}, "WithTTL", "5m0.000000001s"},
-		{"zero max hold", name, []holdfast.Option{holdfast.WithMaxHold(0)}, "WithMaxHold", "0s"},
-		{"max hold too short", name, []holdfast.Option{holdfast.WithMaxHold(99 * time.Millisecond)}, "WithMaxHold",
-			"99ms"},
-		{"zero min hold", name, []holdfast.Option{holdfast.WithMinHold(0)}, "WithMinHold", "0s"},
-		{"negative min hold", name, []holdfast.Option{holdfast.WithMinHold(-1)}, "WithMinHold", "-1ns"},
-		{"min hold above MaxTTL", name, []holdfast.Option{holdfast.WithMinHold(6 * time.Minute)}, "WithMinHold",
-			"6m0s"},
-		{"min hold above max hold", name, []holdfast.Option{holdfast.WithMinHold(3 * time.Second),
-			holdfast.WithMaxHold(2 * time.Second)}, "WithMinHold", "3s"},
-		{"zero polling", name, []holdfast.Option{holdfast.WithPolling(0, 1)}, "WithPolling interval", "0s"},
-		{"negative polling", name, []holdfast.Option{holdfast.WithPolling(-time.Second, 1)}, "WithPolling interval",
-			"-1s"},
-		{"polling too often", name, []holdfast.Option{holdfast.WithPolling(time.Microsecond, 0)},
-			"WithPolling interval", "1µs"},
-		{"negative attempts", name, []holdfast.Option{holdfast.WithPolling(time.Second, -1)}, "WithPolling attempts",
-			"-1"},
-		{"empty owner", name, []holdfast.Option{holdfast.WithOwner("")}, "WithOwner", `""`},
-		{"long owner", name, []holdfast.Option{holdfast.WithOwner(long)}, "WithOwner", "1025"},
-		{"long label", name, []holdfast.Option{holdfast.WithLabel(long)}, "WithLabel", "1025"},
-		{"no time to wait", name, []holdfast.Option{holdfast.WithWait(0)}, "WithWait", "0s"},
-		{"negative time to wait", name, []holdfast.Option{holdfast.WithWait(-time.Second)}, "WithWait", "-1s"},
+		{c.Mutex(""), "name", `""`},
+		{c.Mutex(long), "name", "1025"},
+		{c.Mutex(name, holdfast.WithTTL(0)), "WithTTL", "0s"},
+		{c.Mutex(name, holdfast.WithTTL(-time.Second)), "WithTTL", "-1s"},
+		{c.Mutex(name, holdfast.WithTTL(time.Microsecond)), "WithTTL", "1µs"}, // trap 26
+		{c.Mutex(name, holdfast.WithTTL(100*time.Millisecond-1)), "WithTTL", "99.999999ms"},
+		{c.Mutex(name, holdfast.WithTTL(5*time.Minute+1)), "WithTTL", "5m0.000000001s"},
+		{c.Mutex(name, holdfast.WithMaxHold(0)), "WithMaxHold", "0s"},
+		{c.Mutex(name, holdfast.WithMaxHold(99*time.Millisecond)), "WithMaxHold", "99ms"},
+		{c.Mutex(name, holdfast.WithMinHold(0)), "WithMinHold", "0s"},
+		{c.Mutex(name, holdfast.WithMinHold(-1)), "WithMinHold", "-1ns"},
+		{c.Mutex(name, holdfast.WithMinHold(6*time.Minute)), "WithMinHold", "6m0s"},
+		{c.Mutex(name, holdfast.WithMinHold(3*time.Second), holdfast.WithMaxHold(2*time.Second)), "WithMinHold", "3s"},
+		{c.Mutex(name, holdfast.WithPolling(0, 1)), "WithPolling interval", "0s"},
+		{c.Mutex(name, holdfast.WithPolling(-time.Second, 1)), "WithPolling interval", "-1s"},
+		{c.Mutex(name, holdfast.WithPolling(time.Microsecond, 0)), "WithPolling interval", "1µs"},
+		{c.Mutex(name, holdfast.WithPolling(time.Second, -1)), "WithPolling attempts", "-1"},
+		{c.Mutex(name, holdfast.WithOwner("")), "WithOwner", `""`},
+		{c.Mutex(name, holdfast.WithOwner(long)), "WithOwner", "1025"},
+		{c.Mutex(name, holdfast.WithLabel(long)), "WithLabel", "1025"},
+		{c.Mutex(name, holdfast.WithWait(0)), "WithWait", "0s"},
+		{c.Mutex(name, holdfast.WithWait(-time.Second)), "WithWait", "-1s"},
 	} {
-		for _, call := range e.mutexCalls(c.Mutex(test.lock, test.options...)) {
+		for _, call := range e.mutexCalls(test.mutex) {
 			err := call(e.ctx())
 			if e.checkRefused(err, test.argument); !strings.Contains(fmt.Sprint(err), test.value) {
-				e.Errorf("%s: the value %s is not named: %v", test.name, test.value, err)
+				e.Errorf("the value %s is not named: %v", test.value, err)
 			}
 		}
 	}

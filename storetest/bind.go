@@ -92,7 +92,7 @@ func bindEnded(e *env) {
 		e.Error("it goes on")
 	}
 	e.checkIs(context.Cause(bound), context.Canceled)
-	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	lost := e.takeFixed(c, name, ttl)
 	_ = e.awaitEnd(leased.Context(lost))
 	bound, unbindLost := lost.Bind(e.ctx())
 	defer unbindLost()

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -15,10 +14,8 @@ func breaking() []test {
 		{"of a holder that does not release ends with its TTL", breakKept, token | leaves},
 		{"tells a holder that listens by message", breakTells, token},
 		{"needs the token of the hold", breakWrongToken, token},
-		{"ends Do after its function", breakDo, token},
 		{"waits for every entry", breakReentered, token},
-		{"ends all readers that share a hold", breakReaders, token},
-		{"keeps the permits until the release", breakPermits, token},
+		{"of every kind, beside others", breakKinds, token},
 		{"a leader campaigns again", breakLeader, token},
 		{"of one name ends a group", breakGroup, token},
 		{"behind a min hold", breakMinHold, token | leaves},
@@ -26,14 +23,23 @@ func breaking() []test {
 		{"a detached hold cannot be attached", breakDetached, token | leaves},
 		{"by force lets the next in at once", breakForce, token},
 		{"by force ends what a break and a min hold left", breakForceRemainder, token},
-		{"bad arguments", breakArguments, 0},
 	}
+}
+
+// breakError asks to break the hold of a name that has a token.
+func (e *env) breakError(c *client, name string, token int64) error {
+	return e.askUntilAnswered(func() error { return c.Break(e.ctx(), name, token) })
 }
 
 // breakHold breaks the hold of a name that has a token.
 func (e *env) breakHold(c *client, name string, token int64) {
 	e.Helper()
-	e.must(e.askUntilAnswered(func() error { return c.Break(e.ctx(), name, token) }))
+	e.must(e.breakError(c, name, token))
+}
+
+// forceBreak asks to end the hold of a name at once.
+func (e *env) forceBreak(c *client, token int64) error {
+	return e.askUntilAnswered(func() error { return c.ForceBreak(e.ctx(), name, token) })
 }
 
 // checkBroken fails unless err says that the client with the label OP broke a hold.
@@ -107,32 +113,18 @@ func breakWrongToken(e *env) {
 	e.release(former)
 	lease := e.lock(a.Mutex(name))
 	for _, token := range []int64{1, former.Token(), lease.Token() - 1, 1<<53 - 1} {
-		e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, token) }), holdfast.ErrNotHeld)
+		e.checkIs(e.breakError(op, name, token), holdfast.ErrNotHeld)
 	}
-	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), "other", lease.Token()) }),
-		holdfast.ErrNotHeld)
+	e.checkIs(e.breakError(op, "other", lease.Token()), holdfast.ErrNotHeld)
 	e.checkHolds(lease)
 	e.release(lease)
-	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
-}
-
-func breakDo(e *env) {
-	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	err := a.Mutex(name, holdfast.WithTTL(6*time.Second)).Do(e.ctx(), func(ctx context.Context) error {
-		lease, _ := holdfast.LeaseFrom(ctx)
-		e.breakHold(op, name, lease.Token())
-		e.checkBroken(e.awaitEnd(ctx))
-		e.busyError(b.Mutex(name)) // fn has not returned
-		return nil
-	})
-	e.checkBroken(err)
-	e.release(e.lock(b.Mutex(name)))
+	e.checkIs(e.breakError(op, name, lease.Token()), holdfast.ErrNotHeld)
 }
 
 func breakReentered(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	outer := e.lock(a.Mutex(name))
-	inner := e.take(inContext(leased.Context(outer), a.Mutex(name).Lock))
+	inner := e.takeUnder(outer, a.Mutex(name).Lock)
 	e.breakHold(op, name, inner.Token())
 	e.checkBroken(e.check(outer))
 	e.releaseBroken(outer)
@@ -142,58 +134,29 @@ func breakReentered(e *env) {
 	e.release(e.lock(b.Mutex(name)))
 }
 
-func breakReaders(e *env) {
-	a, b, c, op := e.client(), e.client(), e.client(), e.client(label("OP"))
-	one, two := e.take(a.RWMutex(name).RLock), e.take(a.RWMutex(name).RLock)
-	other := e.take(b.RWMutex(name).RLock)
-	shared := one.Token() == two.Token() // both came within a few milliseconds
-	e.breakHold(op, name, one.Token())
-	e.checkBroken(e.check(one))
-	if shared {
-		e.checkBroken(e.check(two))
-		e.releaseBroken(one)
-		e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
-		one = two
-	} else {
-		e.release(two)
-	}
-	if err := e.check(other); err != nil {
-		e.Errorf("the reader of another process: %v", err)
-	}
-	e.release(other)
-	e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
-	e.releaseBroken(one)
-	e.release(e.take(c.RWMutex(name).Lock))
-}
-
-func breakPermits(e *env) {
-	if e.backend.NoSemaphores {
-		e.Skip("no semaphores")
-	}
+func breakKinds(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	take := func(c *client, n int64) locks {
-		return func(ctx context.Context) (*holdfast.Lease, error) { return c.Semaphore(name, 3).TryAcquire(ctx, n) }
+	for _, use := range e.uses() {
+		lease := e.take(use.try(a, name))
+		var beside []*holdfast.Lease
+		if use.other != nil {
+			beside = append(beside, e.take(use.other(b, name)))
+		}
+		e.breakHold(op, name, lease.Token())
+		e.checkBroken(e.check(lease))
+		e.checkHolds(beside...)
+		e.release(beside...)
+		e.heldError(use.rival(b, name, holdfast.WithPolling(time.Millisecond, 1)))
+		e.releaseBroken(lease)
+		e.release(e.take(use.rival(b, name)))
 	}
-	lease := e.take(take(a, 2))
-	beside := e.take(take(b, 1))
-	e.breakHold(op, name, lease.Token())
-	e.checkBroken(e.check(lease))
-	e.checkIs(e.lockError(take(b, 1)), holdfast.ErrHeld)
-	e.checkHolds(beside)
-	e.releaseBroken(lease)
-	e.release(e.take(func(ctx context.Context) (*holdfast.Lease,
-		error) {
-		return b.Semaphore(name, 3).Acquire(ctx, 2)
-	}))
-	e.release(beside)
 }
 
 func breakLeader(e *env) {
 	a, op := e.client(label("A")), e.client(label("OP"))
 	lease := e.take(a.Election(name).Campaign)
 	e.breakHold(op, name, lease.Token())
-	e.checkIs(e.askUntilAnswered(func() error { _, err := op.Election(name).Leader(e.ctx()); return err }),
-		holdfast.ErrNoLeader)
+	e.checkIs(e.leaderError(op.Election(name)), holdfast.ErrNoLeader)
 	e.checkBroken(e.check(lease))
 	again := e.startWait(e.ctx(), a, a.Election(name).Campaign)
 	e.releaseBroken(lease)
@@ -231,7 +194,7 @@ func breakMinHold(e *env) {
 	if took := time.Since(began); took < least {
 		e.Errorf("the next got in after %v", took)
 	}
-	e.checkIs(e.askUntilAnswered(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+	e.checkIs(e.breakError(op, name, lease.Token()), holdfast.ErrNotHeld)
 }
 
 func breakOwner(e *env) {
@@ -275,12 +238,11 @@ func breakForce(e *env) {
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.must(e.forceBreak(op, lease.Token()))
 	e.checkFree(b.Mutex(name))
 	e.checkLost(e.check(lease), holdfast.LossGone)
 	_ = lease.Release()
-	e.checkIs(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }),
-		holdfast.ErrNotHeld)
+	e.checkIs(e.forceBreak(op, lease.Token()), holdfast.ErrNotHeld)
 }
 
 func breakForceRemainder(e *env) {
@@ -291,25 +253,11 @@ func breakForceRemainder(e *env) {
 	lease := e.lock(a.Mutex(name))
 	e.breakHold(op, name, lease.Token())
 	e.busyError(b.Mutex(name))
-	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.must(e.forceBreak(op, lease.Token()))
 	_ = lease.Release()
 	kept := e.tryLock(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
 	e.release(kept)
 	e.busyError(a.Mutex(name))
-	e.must(e.askUntilAnswered(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }))
+	e.must(e.forceBreak(op, kept.Token()))
 	e.checkFree(a.Mutex(name))
-}
-
-func breakArguments(e *env) {
-	a := e.client()
-	for _, token := range []int64{0, -1} {
-		e.checkRefused(a.Break(e.ctx(), name, token), "token")
-		e.checkRefused(a.ForceBreak(e.ctx(), name, token), "token")
-	}
-	e.checkRefused(a.Break(e.ctx(), "", 1), "name")
-	e.checkRefused(a.Break(nil, name, 1), "ctx") //nolint:staticcheck // nil is what is tried
-	e.checkIs(e.askUntilAnswered(func() error { return a.Break(e.ctx(), name, 1) }), holdfast.ErrNotHeld)
-	ctx, cancel := context.WithCancel(e.ctx())
-	cancel()
-	e.checkIs(a.Break(ctx, name, 1), context.Canceled)
 }

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
@@ -11,7 +13,7 @@ func closing() []test {
 	return []test{
 		{"gives all leases back", closeReleases, 0},
 		{"ends contexts with a cause", closeEnds, 0},
-		{"wakes who waits", closeWakes, 0},
+		{"wakes who waits", closeWakes, leaves},
 		{"takes those who waited out of the queue", closeLeavesQueue, 0},
 		{"hands on", closeHandsOn, 0},
 		{"twice", closeTwice, 0},
@@ -59,19 +61,34 @@ func closeEnds(e *env) {
 
 func closeWakes(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	waiters := []*waiter{e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), b, b.Mutex(name)),
-		e.startLock(e.ctx(), b, b.Mutex(name)),
-		e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))}
+	lease, leads := e.lock(a.Mutex(name)), e.take(a.Election("leader").Campaign)
+	waits := []locks{b.Mutex(name).Lock, b.Mutex(name).Lock, b.Mutex(name, holdfast.WithStrictOrder()).Lock,
+		b.Mutex(name, holdfast.WithPolling(time.Hour, 0)).Lock, b.All([]string{"a", name}).Lock,
+		b.Election("leader").Campaign,
+		noLease(func() error { return b.Election("leader").Run(e.ctx(), e.never) }),
+		noLease(func() (last error) {
+			for _, err := range b.Election("leader").Observe(e.ctx()) {
+				last = err
+			}
+			return last
+		})}
+	if !e.backend.NoLatches {
+		e.must(a.Latch("latch").Set(e.ctx(), 1))
+		waits = append(waits, noLease(func() error { return b.Latch("latch").Wait(e.ctx()) }))
+	}
+	waiters := make([]*waiter, len(waits))
+	for i, wait := range waits {
+		waiters[i] = e.startWait(e.ctx(), b, wait)
+	}
 	e.close(b)
-	for _, w := range waiters {
+	for i, w := range waiters {
 		lease, err := w.awaitResult()
 		if e.checkIs(err, holdfast.ErrClosed); lease != nil {
-			e.Error("it got a lease")
+			e.Errorf("wait %d got a lease", i)
 		}
 	}
-	e.release(lease)
-	e.checkFree(a.Mutex(name))
+	e.release(lease, leads)
+	e.release(e.take(a.All([]string{name, "a", "leader"}).TryLock))
 }
 
 // Trap 20: when Close has returned, no waiter has to wait for the place of a client that is gone.
@@ -101,16 +118,16 @@ func closeHandsOn(e *env) {
 
 func closedUse(e *env) {
 	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	made, ctx := c.Mutex(name), context.WithoutCancel(leased.Context(lease))
+	held := e.takeUnder(e.lock(c.Mutex("held")), c.Mutex("inner").Lock)
+	all := append(e.allCalls(c.Client), leaseCalls(held)...) // of handles from before, and of new ones
 	e.close(c)
-	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()),
-		c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
-		_, err := m.Lock(e.ctx())
-		e.checkIs(err, holdfast.ErrClosed)
-		_, err = m.TryLock(ctx)
-		e.checkIs(err, holdfast.ErrClosed)
-		e.checkIs(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }), holdfast.ErrClosed)
+	for i, call := range append(all, e.allCalls(c.Client)...) {
+		if err := call(e.ctx()); !errors.Is(err, holdfast.ErrClosed) {
+			e.Errorf("call %d: %v", i, err)
+		}
+	}
+	for _, option := range []holdfast.Option{holdfast.WithStrictOrder(), holdfast.WithPolling(1e6, 0)} {
+		e.checkIs(errorOf(c.Mutex("other", option).Lock(e.ctx())), holdfast.ErrClosed)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -121,7 +120,7 @@ func deadlockEvidence(e *env) {
 	a, b := e.client(), e.client()
 	holder := e.lock(b.Mutex(name))
 	group := e.take(a.All([]string{"g:1+", "g 2"}).Lock)
-	inner := e.take(inContext(leased.Context(group), a.Mutex("inner").Lock))
+	inner := e.takeUnder(group, a.Mutex("inner").Lock)
 	plain := e.startWaitUnder(inner, a, a.Mutex(name).Lock)
 	w := e.startWaitUnder(inner, a, checkedMutex(a, name).Lock)
 	info := e.inspect(b, name)

@@ -12,7 +12,6 @@ import (
 func downgrade() []test {
 	return []test{
 		{"keeps the lease", downgradeKeeps, 0},
-		{"lets in who waits in the same process", downgradeLocal, 0},
 		{"lets them by who wait in the same process", downgradeJoins, queue},
 		{"of one entry of several", downgradeEntries, 0},
 		{"prolongs no lease that ends by itself", downgradeEnds, 0},
@@ -51,22 +50,6 @@ func downgradeKeeps(e *env) {
 	}
 }
 
-// Trap 24.
-func downgradeLocal(e *env) {
-	a, b := e.client(), e.client()
-	m := a.RWMutex(name)
-	lease := e.take(m.Lock)
-	var readers []*waiter
-	for range 3 {
-		readers = append(readers, e.startWait(e.ctx(), a, m.RLock))
-	}
-	readers = append(readers, e.startWait(e.ctx(), b, b.RWMutex(name).RLock))
-	e.downgrade(lease)
-	e.releaseAll(readers)
-	e.release(lease)
-	e.release(e.take(b.RWMutex(name).Lock))
-}
-
 // Readers of the process are in at once, even if they stand behind a writer of another process.
 // That writer has its turn after the slice.
 func downgradeJoins(e *env) {
@@ -95,11 +78,11 @@ func downgradeEntries(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	outer := e.take(m.Lock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(outer)) })
+	inner := e.takeUnder(outer, m.Lock)
 	e.downgrade(inner)
 	e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	// the outer lease writes
-	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(inner)) })
+	again := e.takeUnder(inner, m.Lock)
 	e.release(outer)
 	e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
@@ -166,7 +149,7 @@ func downgradeMinHold(e *env) {
 func downgradeGone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
-	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.awaitLoss(lease, holdfast.LossExpired)
 	e.checkLost(lease.Downgrade(e.ctx()), holdfast.LossExpired)
 	e.release(e.take(b.RWMutex(name).Lock))
 	e.checkLost(lease.Release(), holdfast.LossExpired)
@@ -186,7 +169,7 @@ func downgradeRefused(e *env) {
 		e.release(lease)
 	}
 	writer := e.take(m.Lock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
+	inner := e.takeUnder(writer, m.RLock)
 	e.checkRefused(inner.Downgrade(e.ctx()), "lease")
 	e.release(inner)
 	var nothing context.Context

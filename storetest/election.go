@@ -15,17 +15,11 @@ import (
 func election() []test {
 	return []test{
 		{"one leads, the next follows", electionOrder, 0},
-		{"a try tells who leads", electionTry, 0},
 		{"goroutines of one process", electionGoroutines, queue},
 		{"who leads", electionLeader, 0},
 		{"what a min hold leaves leads nobody", electionMinHold, leaves},
 		{"run leads and resigns", electionRun, 0},
-		{"run until ctx ends", electionRunEnds, 0},
-		{"run joins before it gives up", electionRunJoins, 0},
-		{"run ends with fn's error", electionRunFails, 0},
-		{"run gives up when fn panics", electionRunPanics, 0},
 		{"run campaigns again after a loss", electionRunLost, 0},
-		{"run and the client's end", electionRunClosed, 0},
 		{"observe every leader", electionObserve, 0},
 		{"observe slowly", electionObserveSlow, 0},
 		{"observe until it ends", electionObserveEnds, 0},
@@ -64,19 +58,6 @@ func electionOrder(e *env) {
 		e.Errorf("token %d after %d", next.Token(), lease.Token())
 	}
 	e.release(next)
-}
-
-func electionTry(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.take(a.Election(name).Campaign)
-	err := e.lockError(b.Election(name).TryCampaign)
-	var held *holdfast.HeldError
-	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
-		e.Errorf("got %+v", err)
-	}
-	e.release(e.take(inContext(leased.Context(lease), a.Election(name).TryCampaign))) // reentry
-	e.release(lease)
-	e.release(e.take(b.Election(name).TryCampaign))
 }
 
 // Leadership does not pass inside a process: the server always names the present leader.
@@ -172,76 +153,6 @@ func electionRun(e *env) {
 	e.awaitNoLeader(a.Election(name))
 }
 
-func electionRunEnds(e *env) {
-	a, b := e.client(), e.client()
-	reason := errors.New("shutting down")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	leads := make(chan struct{})
-	run := e.beginCall(func() error {
-		return a.Election(name).Run(ctx, func(ctx context.Context) error {
-			close(leads)
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-	})
-	<-leads
-	waiting := e.startWaitCall(b, func() error {
-		return b.Election(name).Run(ctx, func(context.Context) error { return errors.New("led after the end") })
-	})
-	cancel(reason)
-	e.checkIs(run.awaitError(), reason)
-	if err := waiting.awaitError(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
-		e.Errorf("got %v", err)
-	}
-	e.checkIs(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
-	e.awaitNoLeader(a.Election(name))
-}
-
-func electionRunJoins(e *env) {
-	a, b := e.client(), e.client()
-	ctx, cancel := context.WithCancel(e.ctx())
-	leads, finish := make(chan struct{}), make(chan struct{})
-	run := e.beginCall(func() error {
-		return a.Election(name).Run(ctx, func(ctx context.Context) error {
-			close(leads)
-			<-ctx.Done()
-			<-finish
-			return ctx.Err()
-		})
-	})
-	<-leads
-	cancel()
-	e.checkIs(e.lockError(b.Election(name).TryCampaign), holdfast.ErrHeld) // fn has not returned
-	close(finish)
-	e.checkIs(run.awaitError(), context.Canceled)
-	e.release(e.take(b.Election(name).TryCampaign))
-}
-
-func electionRunFails(e *env) {
-	c := e.client()
-	broken := errors.New("broken")
-	calls := 0
-	err := c.Election(name).Run(e.ctx(), func(context.Context) error { calls++; return broken })
-	if e.checkIs(err, broken); calls != 1 || errors.Is(err, holdfast.ErrLost) {
-		e.Errorf("%d calls, %v", calls, err)
-	}
-	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
-}
-
-func electionRunPanics(e *env) {
-	c := e.client()
-	func() {
-		defer func() {
-			if r := recover(); r != "broken" {
-				e.Errorf("recovered %v", r)
-			}
-		}()
-		_ = c.Election(name).Run(e.ctx(), func(context.Context) error { panic("broken") })
-	}()
-	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
-	e.must(c.Election(name).Check())
-}
-
 func electionRunLost(e *env) {
 	c := e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
@@ -263,21 +174,6 @@ func electionRunLost(e *env) {
 	})
 	e.checkIs(err, own, holdfast.ErrLost)
 	e.must(m.Check())
-}
-
-func electionRunClosed(e *env) {
-	c := e.client()
-	leads := make(chan struct{})
-	run := e.beginCall(func() error {
-		return c.Election(name).Run(e.ctx(), func(ctx context.Context) error {
-			close(leads)
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-	})
-	<-leads
-	e.close(c)
-	e.checkIs(run.awaitError(), holdfast.ErrClosed)
 }
 
 // observe collects leaders until ctx ends. A zero Leader says that nobody leads.

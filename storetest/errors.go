@@ -15,7 +15,6 @@ func failures() []test {
 		{"what the server refuses", refusals, 0},
 		{"a server that is away", unreachable, 0},
 		{"an answer that never comes", noAnswer, 0},
-		{"a wait without any answer", waitUnanswered, 0},
 	}
 }
 
@@ -144,22 +143,4 @@ func noAnswer(e *env) {
 	_, err = c.Mutex(name).TryLock(e.ctx())
 	e.checkFailed(err, holdfast.StoreNoAnswer, true)
 	e.checkIs(err, holdfast.ErrUnavailable)
-}
-
-// Trap 22: no holder is known, and the error says so.
-func waitUnanswered(e *env) {
-	c := e.openFake(store.Reply{Err: errors.New("connection refused"), Unsent: true})
-	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
-	defer cancel()
-	var waiters []*waiter
-	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(),
-		holdfast.WithPolling(time.Millisecond, 0)} {
-		waiters = append(waiters, e.beginLock(ctx, c.Mutex(name, option)))
-	}
-	for _, w := range waiters {
-		ended := w.awaitGiveUp(context.DeadlineExceeded)
-		if e.checkIs(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
-			e.Errorf("got %+v", ended)
-		}
-	}
 }

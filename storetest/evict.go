@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -18,7 +17,6 @@ func evicting() []test {
 		{"leaves the name to any kind", evictKinds, queue},
 		{"takes a kept place", evictPlace, queue | leaves},
 		{"of one who does not wait", evictNobody, queue},
-		{"bad arguments", evictArguments, 0},
 	}
 }
 
@@ -129,10 +127,7 @@ func evictKinds(e *env) {
 		out := e.startLock(e.ctx(), b, b.Mutex(name))
 		e.evict(op, "B")
 		e.release(lease)
-		other, err := e.lockWhenFree(one.try(a, name))
-		if err != nil {
-			e.Fatalf("%s: %v", one.kind, err)
-		}
+		other := e.take(one.try(a, name))
 		if info := e.inspect(op, name); string(info.Kind) != one.kind {
 			e.Errorf("a %s is told as %q", one.kind, info.Kind)
 		}
@@ -170,14 +165,4 @@ func evictNobody(e *env) {
 	// it holds
 	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id) }), holdfast.ErrNotWaiting)
 	e.release(second)
-}
-
-func evictArguments(e *env) {
-	a := e.client()
-	e.checkRefused(a.Evict(e.ctx(), "", "x"), "name")
-	e.checkRefused(a.Evict(nil, name, "x"), "ctx") //nolint:staticcheck // nil is what is tried
-	ctx, cancel := context.WithTimeout(e.ctx(), time.Nanosecond)
-	defer cancel()
-	<-ctx.Done()
-	e.checkIs(a.Evict(ctx, name, "x"), context.DeadlineExceeded)
 }

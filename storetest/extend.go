@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -18,13 +17,9 @@ func extend() []test {
 		{"keeps the min hold", extendMinHold, leaves},
 		{"for all entries", extendEntries, 0},
 		{"of every kind, beside others", extendKinds, 0},
-		{"of a writer that was downgraded", extendDowngraded, 0},
 		{"of a group", extendGroup, 0},
 		{"of a hold that was broken", extendBroken, token},
-		{"of a lease that has ended", extendEnded, 0},
 		{"of a lease that is renewed", extendRenewed, 0},
-		{"at one moment", extendTogether, 0},
-		{"bad arguments", extendArguments, 0},
 	}
 }
 
@@ -72,7 +67,7 @@ func extendLasts(e *env) {
 
 func extendEnds(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
+	lease := e.takeFixed(a, name, roomy)
 	<-time.After(roomy / 4)
 	var began time.Time
 	err := e.askUntilAnswered(func() error { began = time.Now(); return lease.Extend(e.ctx()) })
@@ -81,7 +76,7 @@ func extendEnds(e *env) {
 	}
 	e.must(err)
 	w := e.beginLock(e.ctx(), b.Mutex(name))
-	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.awaitLoss(lease, holdfast.LossExpired)
 	next := w.await()
 	if took := w.at.Sub(began); took < roomy-slack {
 		e.Errorf("the next was in %v after Extend", took)
@@ -146,6 +141,10 @@ func extendEntries(e *env) {
 
 func extendKinds(e *env) {
 	a, b := e.client(), e.client()
+	downgraded := e.take(a.RWMutex("downgraded", unrenewed...).Lock)
+	e.downgrade(downgraded)
+	e.checkExtends(downgraded)
+	e.release(downgraded)
 	for i, use := range e.uses() {
 		name := fmt.Sprint("name ", i)
 		lease := e.take(use.try(a, name, unrenewed...))
@@ -156,16 +155,6 @@ func extendKinds(e *env) {
 		e.checkExtends(lease)
 		e.release(lease)
 	}
-}
-
-func extendDowngraded(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, unrenewed...).TryLock)
-	e.checkExtends(lease)
-	e.must(e.askUntilAnswered(func() error { return lease.Downgrade(e.ctx()) }))
-	e.checkExtends(lease)
-	e.release(e.take(b.RWMutex(name).TryRLock))
-	e.release(lease)
 }
 
 func extendGroup(e *env) {
@@ -193,19 +182,6 @@ func extendBroken(e *env) {
 	e.releaseBroken(lease)
 }
 
-func extendEnded(e *env) {
-	c := e.client()
-	released := e.lock(c.Mutex(name, unrenewed...))
-	e.release(released)
-	e.checkIs(released.Extend(e.ctx()), holdfast.ErrNotHeld)
-	lost := e.lock(c.Mutex("other", holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	_ = e.awaitEnd(leased.Context(lost))
-	e.checkLost(lost.Extend(e.ctx()), holdfast.LossExpired)
-	closed := e.lock(c.Mutex(name, unrenewed...))
-	e.must(c.Close())
-	e.checkIs(closed.Extend(e.ctx()), holdfast.ErrClosed)
-}
-
 func extendRenewed(e *env) {
 	c := e.client()
 	lease, all := e.lock(c.Mutex(name)), e.take(c.All([]string{"a", "b"}).Lock)
@@ -214,39 +190,4 @@ func extendRenewed(e *env) {
 		e.must(l.Err())
 		e.release(l)
 	}
-}
-
-func extendTogether(e *env) {
-	c := e.client()
-	lease := e.lock(c.Mutex(name, unrenewed...))
-	done := make(chan error)
-	const calls = 8
-	for range calls {
-		go func() { done <- e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }) }()
-	}
-	for range calls {
-		e.must(<-done)
-	}
-	e.checkExtends(lease)
-	e.release(lease)
-}
-
-func extendArguments(e *env) {
-	var none *holdfast.Lease
-	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
-		e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
-	}
-	lease := e.lock(e.client().Mutex(name, unrenewed...))
-	var noContext context.Context
-	e.checkRefused(lease.Extend(noContext), "ctx")
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	before := lease.Until()
-	var ended *holdfast.WaitError
-	err := lease.Extend(over)
-	if e.checkIs(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) ||
-		!lease.Until().Equal(before) {
-		e.Errorf("with a context that is over: %v", err)
-	}
-	e.release(lease)
 }

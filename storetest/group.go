@@ -19,7 +19,6 @@ func group() []test {
 	return []test{
 		{"all are held, all are free", groupHolds, 0},
 		{"tokens of each name", groupTokens, token},
-		{"what excludes what", groupMatrix, 0},
 		{"a try takes all or none", groupTry, 0},
 		{"waits for each", groupWaits, 0},
 		{"no deadlock, whatever the order", groupOrder, 0},
@@ -27,10 +26,8 @@ func group() []test {
 		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
 		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
-		{"in Do", groupDo, 0},
 		{"by polling", groupPolling, 0},
 		{"of one owner", groupOwner, 0},
-		{"ends with the client", groupClosed, 0},
 		{"a thousand names", groupThousand, 0},
 	}
 }
@@ -78,33 +75,6 @@ func groupTokens(e *env) {
 			before[n] = single.Token()
 			e.release(single)
 		}
-	}
-}
-
-func groupMatrix(e *env) {
-	for _, c := range []struct {
-		first, then []string
-		both        bool
-	}{
-		{[]string{"a"}, []string{"a"}, false},
-		{[]string{"a", "b"}, []string{"b"}, false},
-		{[]string{"a", "b"}, []string{"b", "c"}, false},
-		{[]string{"b"}, []string{"a", "b", "c"}, false},
-		{[]string{"a", "b"}, []string{"c", "d"}, true},
-	} {
-		one, other := e.client(), e.client()
-		lease := e.take(one.All(c.first).Lock)
-		for _, from := range []*client{one, other} {
-			next, err := e.lockUntilAnswered(from.All(c.then).TryLock)
-			switch {
-			case c.both && err != nil || !c.both && !errors.Is(err, holdfast.ErrHeld):
-				e.Errorf("%v beside %v: %v", c.then, c.first, err)
-			case err == nil:
-				e.release(next)
-			}
-		}
-		e.release(lease)
-		e.release(e.take(other.All(c.then).TryLock))
 	}
 }
 
@@ -190,10 +160,7 @@ func groupGivenUp(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
 	for range 5 {
-		ctx, cancel := context.WithCancel(context.Background())
-		w := e.startWait(ctx, b, b.All([]string{"a", "b", "c"}).Lock)
-		cancel()
-		if ended := w.awaitGiveUp(context.Canceled); ended.Name != "b" {
+		if ended := e.giveUp(b, b.All([]string{"a", "b", "c"}).Lock); ended.Name != "b" {
 			e.Errorf("got %v", ended)
 		}
 		for _, n := range []string{"a", "c"} {
@@ -243,34 +210,20 @@ func groupLostWaiting(e *env) {
 func groupReentry(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("b"))
-	all := e.take(inContext(leased.Context(outer), a.All([]string{"a", "b", "c"}).TryLock))
+	all := e.takeUnder(outer, a.All([]string{"a", "b", "c"}).TryLock)
 	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
 		e.release(e.lockUnder(leased.Context(all), a.Mutex(n)))
 	}
-	again := e.take(inContext(leased.Context(all), a.All([]string{"c", "a"}).TryLock))
+	again := e.takeUnder(all, a.All([]string{"c", "a"}).TryLock)
 	e.release(again)
 	e.release(all)
 	e.busyError(b.Mutex("b")) // the outer entry is left
 	e.checkFree(b.Mutex("a"))
 	e.must(outer.Err())
 	e.release(outer)
-	e.checkFree(b.Mutex("b"))
-}
-
-func groupDo(e *env) {
-	a, b := e.client(), e.client()
-	broken := errors.New("broken")
-	err := a.All([]string{"a", "b"}).Do(e.ctx(), func(ctx context.Context) error {
-		e.busyError(b.Mutex("a"))
-		e.busyError(b.Mutex("b"))
-		e.release(e.lockUnder(ctx, a.Mutex("a")))
-		return broken
-	})
-	e.checkIs(err, broken)
-	e.checkFree(b.Mutex("a"))
 	e.checkFree(b.Mutex("b"))
 }
 
@@ -295,20 +248,6 @@ func groupOwner(e *env) {
 	e.release(e.take(b.All([]string{"b", "c"}, owner).TryLock))
 	e.checkIs(e.lockError(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
 	e.release(lease)
-}
-
-func groupClosed(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.All([]string{"a", "b"}).Lock)
-	w := e.startWait(e.ctx(), b, b.All([]string{"b", "c"}).Lock)
-	e.close(b)
-	e.checkIs(w.awaitError(), holdfast.ErrClosed)
-	ctx := leased.Context(lease)
-	e.close(a)
-	e.checkIs(e.awaitEnd(ctx), holdfast.ErrClosed)
-	e.checkIs(lease.Release(), holdfast.ErrClosed)
-	c := e.client()
-	e.release(e.take(c.All([]string{"a", "b", "c"}).TryLock))
 }
 
 func groupThousand(e *env) {

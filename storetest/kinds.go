@@ -1,10 +1,17 @@
 package storetest
 
-import "github.com/holdfast-go/holdfast"
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
 
 func kinds() []test {
 	return []test{{"of one name exclude each other", otherKinds, 0},
-		{"of a name that is free may change", kindsInTurn, 0}}
+		{"of a name that is free may change", kindsInTurn, 0},
+		{"a try tells who holds", triesTold, 0}}
 }
 
 // A use is a way to hold a name.
@@ -18,25 +25,32 @@ type use struct {
 // A useFunc is a way to lock a name.
 type useFunc func(c *client, name string, options ...holdfast.Option) locks
 
-func (e *env) uses() []use {
-	mutex := func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).Lock }
-	write := func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).Lock }
-	read := func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryRLock }
-	lead := func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).Campaign }
-	permits := func(n int64, try bool) useFunc {
-		return func(c *client, name string, o ...holdfast.Option) locks {
-			return acquire(c.Semaphore(name, 3, o...), n, try)
+// useBy returns the use of a method of a type of lock.
+func useBy[T any](make func(*holdfast.Client, string, ...holdfast.Option) T,
+	method func(T, context.Context) (*holdfast.Lease, error)) useFunc {
+	return func(c *client, name string, options ...holdfast.Option) locks {
+		return func(ctx context.Context) (*holdfast.Lease, error) {
+			return method(make(c.Client, name, options...), ctx)
 		}
 	}
+}
+
+// permits returns the use of n of three permits.
+func permits(n int64, try bool) useFunc {
+	return func(c *client, name string, options ...holdfast.Option) locks {
+		return acquire(c.Semaphore(name, 3, options...), n, try)
+	}
+}
+
+func (e *env) uses() []use {
+	mutex, rw, election := (*holdfast.Client).Mutex, (*holdfast.Client).RWMutex, (*holdfast.Client).Election
+	read, write := useBy(rw, (*holdfast.RWMutex).TryRLock), useBy(rw, (*holdfast.RWMutex).Lock)
 	all := []use{
-		{"mutex", func(c *client, name string, o ...holdfast.Option) locks { return c.Mutex(name, o...).TryLock },
-			mutex, nil},
-		{"rwmutex", func(c *client, name string, o ...holdfast.Option) locks { return c.RWMutex(name, o...).TryLock },
-			write, nil},
+		{"mutex", useBy(mutex, (*holdfast.Mutex).TryLock), useBy(mutex, (*holdfast.Mutex).Lock), nil},
+		{"rwmutex", useBy(rw, (*holdfast.RWMutex).TryLock), write, nil},
 		{"rwmutex", read, write, read},
-		{"election",
-			func(c *client, name string, o ...holdfast.Option) locks { return c.Election(name, o...).TryCampaign },
-			lead, nil},
+		{"election", useBy(election, (*holdfast.Election).TryCampaign),
+			useBy(election, (*holdfast.Election).Campaign), nil},
 	}
 	if !e.backend.NoSemaphores {
 		all = append(all, use{"semaphore", permits(2, true), permits(2, false), permits(1, true)})
@@ -44,15 +58,33 @@ func (e *env) uses() []use {
 	return all
 }
 
+// Trap 22: "held" is an error of its own, and names the holder, also to the holder's own process.
+func triesTold(e *env) {
+	a, b := e.client(label("A")), e.client()
+	for _, use := range e.uses() {
+		leases := []*holdfast.Lease{e.take(use.try(a, name, holdfast.WithTTL(20*time.Second)))}
+		if use.other != nil {
+			leases = append(leases, e.take(use.other(b, name, holdfast.WithLabel("A"))))
+		}
+		for _, c := range []*client{a, b} {
+			held := e.heldError(use.rival(c, name, holdfast.WithPolling(time.Millisecond, 1)))
+			if held.Name != name || held.Kind != use.kind || held.Holder != "A" || held.Holders != len(leases) ||
+				held.Waiters != 0 || held.Remaining <= 0 || held.Remaining > 20*time.Second ||
+				!strings.Contains(held.Error(), name) || !strings.Contains(held.Error(), `"A"`) {
+				e.Errorf("a %s: got %+v, %v", use.kind, held, held)
+			}
+		}
+		e.release(leases...)
+		e.release(e.take(use.rival(b, name)))
+	}
+}
+
 // The kind is part of the state of a name. A call of another kind is refused, whether it tries or
 // would wait, and nothing is touched.
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.lockWhenFree(one.try(a, name))
-		if err != nil {
-			e.Fatalf("%s: %v", one.kind, err)
-		}
+		lease := e.take(one.try(a, name))
 		for _, other := range e.uses() {
 			if other.kind == one.kind {
 				continue
@@ -67,13 +99,11 @@ func otherKinds(e *env) {
 			e.checkFree(b.Mutex("a"))
 		}
 		if one.kind != "semaphore" && !e.backend.NoSemaphores {
-			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
-			e.checkForeign(err)
+			e.checkForeign(errorOf(b.Semaphore(name, 7).Acquire(e.ctx(), 7)))
 			e.checkForeign(e.resize(b.Semaphore(name, 7), 3))
 		}
 		if one.kind != "rwmutex" {
-			_, err = b.RWMutex(name).RLock(e.ctx())
-			e.checkForeign(err)
+			e.checkForeign(errorOf(b.RWMutex(name).RLock(e.ctx())))
 		}
 		if one.kind != "election" {
 			for _, call := range e.electionCalls(b.Election(name)) {
@@ -86,9 +116,7 @@ func otherKinds(e *env) {
 				e.checkForeign(e.askUntilAnswered(func() error { return call(e.ctx()) }))
 			}
 		}
-		if err := e.check(lease); err != nil {
-			e.Errorf("Check of the %s: %v", one.kind, err)
-		}
+		e.checkHolds(lease)
 		e.release(lease)
 		e.checkFree(c.Mutex(name))
 	}
@@ -100,10 +128,7 @@ func kindsInTurn(e *env) {
 	for range 2 {
 		for _, one := range e.uses() {
 			for _, c := range []*client{a, b} {
-				lease, err := e.lockWhenFree(one.try(c, name))
-				if err != nil {
-					e.Fatalf("%s: %v", one.kind, err)
-				}
+				lease := e.take(one.try(c, name))
 				if lease.Token() <= last && !e.backend.NoTokens {
 					e.Errorf("%s: token %d after %d", one.kind, lease.Token(), last)
 				}

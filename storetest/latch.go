@@ -14,12 +14,10 @@ func latch() []test {
 		{"from set to open", latchOpens, leaves},
 		{"states and what each allows", latchMatrix, leaves},
 		{"of none is open at once", latchNone, leaves},
-		{"wait of one that is open", latchLate, leaves},
 		{"many wait, before it is set", latchMany, leaves},
 		{"many count down", latchCounted, leaves},
 		{"set by many at once", latchSetOnce, leaves},
 		{"a wait given up", latchGivenUp, leaves},
-		{"a wait that its client's end ends", latchClosed, leaves},
 		{"an open one goes away", latchGone, 0},
 		{"an abandoned one goes away", latchAbandoned, 0},
 		{"counting down keeps it", latchKept, leaves},
@@ -120,18 +118,6 @@ func latchNone(e *env) {
 	e.checkCount(l, 1)
 }
 
-func latchLate(e *env) {
-	a, b := e.client(), e.client()
-	e.must(a.Latch(name).Set(e.ctx(), 1))
-	e.must(a.Latch(name).CountDown(e.ctx()))
-	e.must(b.Latch(name).Wait(e.ctx()))
-	if waits := b.of(holdfast.EventWatching); len(waits) > 0 {
-		e.Errorf("it waited: %v", waits)
-	}
-	e.must(a.Latch(name).CountDown(e.ctx())) // an open latch has nothing to take
-	e.checkCount(a.Latch(name), 0)
-}
-
 func latchMany(e *env) {
 	a := e.client()
 	var calls []*waiter
@@ -210,19 +196,6 @@ func latchGivenUp(e *env) {
 		}
 	}
 	e.checkCount(l, 1) // nothing was done
-}
-
-func latchClosed(e *env) {
-	a, b := e.client(), e.client()
-	e.must(a.Latch(name).Set(e.ctx(), 1))
-	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
-	e.close(b)
-	e.checkIs(w.awaitError(), holdfast.ErrClosed)
-	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()),
-		b.Latch(name).Wait(e.ctx())} {
-		e.checkIs(err, holdfast.ErrClosed)
-	}
-	e.checkCount(a.Latch(name), 1)
 }
 
 func latchGone(e *env) {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -12,7 +11,6 @@ import (
 
 func leaseFrom() []test {
 	return []test{
-		{"in what runs under a lease", leaseFromRuns, 0},
 		{"under a lease's context", leaseFromContext, 0},
 		{"under a bound context", leaseFromBound, 0},
 		{"all", leaseFromAll, 0},
@@ -40,40 +38,6 @@ func (e *env) checkSame(got, want *holdfast.Lease) {
 		e.Errorf("got the lease of %q by %q with %v, want %q by %q with %v",
 			got.Name(), got.Owner(), got.Tokens(), want.Name(), want.Owner(), want.Tokens())
 	}
-}
-
-func leaseFromRuns(e *env) {
-	c, other := e.client(), e.client()
-	ctx, stop := context.WithCancel(e.ctx())
-	defer stop()
-	rw := c.RWMutex("rw")
-	for n, run := range map[string]func(func(context.Context) error) error{
-		"m":       func(fn func(context.Context) error) error { return c.Mutex("m").Do(ctx, fn) },
-		"rw":      func(fn func(context.Context) error) error { return rw.Do(ctx, fn) },
-		"readers": func(fn func(context.Context) error) error { return c.RWMutex("readers").RDo(ctx, fn) },
-		"g":       func(fn func(context.Context) error) error { return c.All([]string{"g", "h"}).Do(ctx, fn) },
-	} {
-		err := run(func(ctx context.Context) error {
-			lease := e.leaseOf(ctx)
-			if lease.Name() != n || lease.Token() == 0 != e.backend.NoTokens || lease.Tokens()[n] != lease.Token() {
-				e.Errorf("got a lease of %q with %v", lease.Name(), lease.Tokens())
-			}
-			return errors.Join(lease.Err(), e.check(lease))
-		})
-		if err != nil {
-			e.Errorf("%s: %v", n, err)
-		}
-	}
-	err := c.Election("e").Run(ctx, func(ctx context.Context) error {
-		defer stop()
-		lease := e.leaseOf(ctx)
-		leader, err := other.Election("e").Leader(e.ctx())
-		if lease.Name() != "e" || err == nil && leader.Owner != lease.Owner() {
-			e.Errorf("got a lease of %q by %q, and the leader is %q", lease.Name(), lease.Owner(), leader.Owner)
-		}
-		return ctx.Err()
-	})
-	e.checkIs(err, context.Canceled)
 }
 
 func leaseFromContext(e *env) {
@@ -111,7 +75,7 @@ func leaseFromEnded(e *env) {
 	ctx := leased.Context(released)
 	e.release(released)
 	e.checkIs(e.leaseOf(ctx).Err(), holdfast.ErrNotHeld)
-	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	lost := e.takeFixed(c, name, ttl)
 	ctx = leased.Context(lost)
 	_ = e.awaitEnd(ctx)
 	e.checkLost(e.leaseOf(ctx).Err(), holdfast.LossExpired)
@@ -152,8 +116,8 @@ func leaseNames(ctx context.Context) (names []string) {
 func leaseFromAll(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	group := e.take(inContext(leased.Context(outer), c.All([]string{"g", "h"}).Lock))
-	inner := e.take(inContext(leased.Context(group), c.Mutex("inner").Lock))
+	group := e.takeUnder(outer, c.All([]string{"g", "h"}).Lock)
+	inner := e.takeUnder(group, c.Mutex("inner").Lock)
 	other := e.lock(c.Mutex("other"))
 	bound, cancel := inner.Bind(leased.Context(other))
 	defer cancel()

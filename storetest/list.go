@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -20,12 +19,9 @@ func lists() []test {
 		{"by what a holder is", listHolders, 0},
 		{"of what is waited for", listContended, queue},
 		{"of a queue that nobody holds before", listQueueAlone, queue},
-		{"of more names than are inspected at a time", listMany, 0},
+		{"of more names than are inspected at a time, and its end", listMany, 0},
 		{"beside names that come and go", listVanishing, 0},
-		{"that its caller leaves", listLeft, 0},
 		{"of another prefix", listPrefixes, 0},
-		{"with bad arguments", listArguments, 0},
-		{"after the end of a context, and of a client", listEnded, 0},
 	}
 }
 
@@ -46,16 +42,6 @@ func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]lo
 		e.Fatalf("List: %v", err)
 	}
 	return infos
-}
-
-// lockMany takes n names.
-func (e *env) lockMany(c *client, n int) (names []string, leases []*holdfast.Lease) {
-	e.Helper()
-	for i := range n {
-		names = append(names, fmt.Sprint("name ", i))
-		leases = append(leases, e.lock(c.Mutex(names[i])))
-	}
-	return names, leases
 }
 
 // checkList fails unless List tells these names.
@@ -171,8 +157,30 @@ func listQueueAlone(e *env) {
 
 func listMany(e *env) {
 	a, b := e.client(), e.client()
-	names, leases := e.lockMany(a, 300)
+	var names []string
+	var leases []*holdfast.Lease
+	for i := range 300 {
+		names = append(names, fmt.Sprint("name ", i))
+		leases = append(leases, e.lock(a.Mutex(names[i])))
+	}
 	e.checkList(b, holdfast.ListOptions{}, names...)
+	for range 3 { // the caller leaves it
+		for _, err := range b.List(e.ctx(), holdfast.ListOptions{}) {
+			e.must(err)
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	last := func(stop func()) (last error) {
+		for _, err := range b.List(ctx, holdfast.ListOptions{}) {
+			stop()
+			last = err
+		}
+		return last
+	}
+	e.checkIs(last(cancel), context.Canceled)
+	ctx = e.ctx()
+	e.checkIs(last(func() { e.close(b) }), holdfast.ErrClosed)
 	e.release(leases...)
 }
 
@@ -199,72 +207,20 @@ func listVanishing(e *env) {
 	<-churned.done
 }
 
-func listLeft(e *env) {
-	a := e.client()
-	_, leases := e.lockMany(a, 100)
-	for range 3 {
-		for _, err := range a.List(e.ctx(), holdfast.ListOptions{}) {
-			if err != nil {
-				e.Error(err)
-			}
-			break
-		}
-	}
-	e.release(leases...)
-}
-
 // The prefix is no pattern, and a longer one is another's.
 func listPrefixes(e *env) {
 	odd := func(c *holdfast.Config) { c.Prefix += "-[*]?\\" }
 	longer := func(c *holdfast.Config) { c.Prefix += "-longer" }
 	a, b, c := e.client(), e.client(odd), e.client(longer)
-	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.lock(c.Mutex("of c"))}
-	e.checkList(a, holdfast.ListOptions{}, "of a")
-	e.checkList(b, holdfast.ListOptions{}, "of b")
-	e.checkList(c, holdfast.ListOptions{}, "of c")
-	e.release(leases...)
-}
-
-func listArguments(e *env) {
-	c := e.openSilent(nil)
-	long := strings.Repeat("n", 1025)
-	refused := func(client *holdfast.Client, ctx context.Context, options holdfast.ListOptions, argument string) {
-		e.Helper()
-		told := 0
-		for _, err := range client.List(ctx, options) {
-			told++
-			e.checkRefused(err, argument)
-		}
-		if told != 1 {
-			e.Errorf("%+v: %d were told", options, told)
+	var leases []*holdfast.Lease
+	for label, c := range map[string]*client{"A": a, "B": b, "C": c} { // one name, at one time
+		leases = append(leases, e.tryLock(c.Mutex(name, holdfast.WithLabel(label))))
+	}
+	for label, c := range map[string]*client{"A": a, "B": b, "C": c} {
+		e.checkList(c, holdfast.ListOptions{}, name)
+		if held := e.busyError(c.Mutex(name)); held.Holder != label {
+			e.Errorf("held by %q, want %q", held.Holder, label)
 		}
 	}
-	refused(c.Client, e.ctx(), holdfast.ListOptions{Pattern: long}, "ListOptions.Pattern")
-	refused(c.Client, e.ctx(), holdfast.ListOptions{Label: long}, "ListOptions.Label")
-	refused(c.Client, e.ctx(), holdfast.ListOptions{OlderThan: -1}, "ListOptions.OlderThan")
-	for _, process := range []string{"host/", "host/x", "host/0", "host/-1", "host/1/abc"} {
-		refused(c.Client, e.ctx(), holdfast.ListOptions{Process: process}, "ListOptions.Process")
-	}
-	refused(c.Client, nil, holdfast.ListOptions{}, "ctx")
-	refused(nil, e.ctx(), holdfast.ListOptions{}, "Client")
-	refused(&holdfast.Client{}, e.ctx(), holdfast.ListOptions{}, "Client")
-}
-
-func listEnded(e *env) {
-	a, b := e.client(), e.client()
-	_, leases := e.lockMany(a, 100)
-	ctx, cancel := context.WithCancel(context.Background())
-	last := func(stop func()) (last error) {
-		for _, err := range b.List(ctx, holdfast.ListOptions{}) {
-			stop()
-			last = err
-		}
-		return last
-	}
-	e.checkIs(last(cancel), context.Canceled)
-	e.checkIs(last(func() {}), context.Canceled)
-	ctx = e.ctx()
-	e.checkIs(last(func() { e.close(b) }), holdfast.ErrClosed)
-	e.checkIs(last(func() {}), holdfast.ErrClosed)
 	e.release(leases...)
 }

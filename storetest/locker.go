@@ -3,28 +3,13 @@ package storetest
 import (
 	"context"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func lockers() []test {
 	return []test{
-		{"panics without the lock", lockerPanics, 0},
 		{"enters the hold of its context", lockerEnters, 0},
 	}
-}
-
-func lockerPanics(e *env) {
-	a, b := e.client(), e.client()
-	ctx, cancel := context.WithCancel(e.ctx())
-	l := a.Mutex(name).Locker(ctx, nil)
-	e.checkIs(panicOf(l.Unlock), holdfast.ErrNotHeld)
-	lease := e.lock(b.Mutex(name))
-	cancel()
-	e.checkIs(panicOf(l.Lock), context.Canceled)
-	e.busyError(b.Mutex(name)) // the holder is as it was
-	e.release(lease)
-	e.checkFree(a.Mutex(name))
 }
 
 // panicOf returns the error that a call panics with.

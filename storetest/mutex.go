@@ -9,16 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func mutex() []test {
 	return []test{
 		{"one at a time", oneAtATime, 0},
-		{"a try of what is free", tryFree, 0},
-		{"a try tells who holds", tryHeld, 0},
-		{"a try counts who waits", tryCountsWaiters, queue},
-		{"names and prefixes do not touch each other", otherNames, 0},
 		{"goroutines that share a handle exclude each other", sharedHandle, 0},
 		{"handles that differ in options exclude each other", differentOptions, 0},
 		{"each holder has its own options", ownOptions, 0},
@@ -59,63 +54,6 @@ func oneAtATime(e *env) {
 		}
 	}
 	all.Wait()
-}
-
-func tryFree(e *env) {
-	c := e.client()
-	lease := e.tryLock(c.Mutex(name))
-	if lease.Name() != name || lease.Err() != nil || leased.Context(lease).Err() != nil {
-		e.Errorf("got a lease of %q with %v, %v", lease.Name(), lease.Err(), leased.Context(lease).Err())
-	}
-	if waits := c.of(holdfast.EventWaiting); len(waits) > 0 {
-		e.Errorf("it waited: %v", waits)
-	}
-	e.release(lease)
-	e.release(e.tryLock(c.Mutex(name)))
-}
-
-// Trap 22: "held" is an error of its own, and names the holder.
-func tryHeld(e *env) {
-	a, b := e.client(label("A")), e.client(label("B"))
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))
-	held := e.busyError(b.Mutex(name))
-	if held.Name != name || held.Kind != "mutex" || held.Holder != "A" || held.Holders != 1 || held.Waiters != 0 {
-		e.Errorf("got %+v", held)
-	}
-	if held.Remaining <= 0 || held.Remaining > 20*time.Second {
-		e.Errorf("%v remain of 20s", held.Remaining)
-	}
-	if text := held.Error(); !strings.Contains(text, name) || !strings.Contains(text, `"A"`) {
-		e.Errorf("the text does not say it: %s", text)
-	}
-	e.busyError(a.Mutex(name)) // the holder's own process is no better
-	e.release(lease)
-	e.checkFree(b.Mutex(name))
-}
-
-func tryCountsWaiters(e *env) {
-	a := e.client(label("A"))
-	lease := e.lock(a.Mutex(name))
-	var waiters []*waiter
-	for range 3 {
-		c := e.client()
-		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name)))
-	}
-	if held := e.busyError(a.Mutex(name)); held.Waiters != 3 || held.Holders != 1 || held.Holder != "A" {
-		e.Errorf("got %+v, want three who wait for A", held)
-	}
-	e.release(lease)
-	e.releaseAll(waiters)
-}
-
-func otherNames(e *env) {
-	a, b, c := e.client(), e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-b" })
-	one := e.lock(a.Mutex("one"))
-	other, prefixed := e.tryLock(b.Mutex("other")), e.tryLock(c.Mutex("one"))
-	e.release(one)
-	e.busyError(a.Mutex("other"))
-	e.busyError(c.Mutex("one"))
-	e.release(other, prefixed)
 }
 
 // Trap 32.

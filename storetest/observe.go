@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -11,7 +9,6 @@ import (
 func observing() []test {
 	return []test{
 		{"a lease's life", observeLife, 0},
-		{"a try that is refused, and a wait that is given up", observeRefused, 0},
 	}
 }
 
@@ -48,27 +45,4 @@ func observeLife(e *env) {
 			e.Errorf("got %+v", bad)
 		}
 	}
-}
-
-func observeRefused(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	_, err := b.Mutex(name).TryLock(e.ctx())
-	e.checkIs(err, holdfast.ErrHeld)
-	if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].Name != name ||
-		refused[0].LockKind != "mutex" ||
-		refused[0].Contended || refused[0].Holder != "A" || refused[0].Err.Error() != err.Error() {
-		e.Errorf("%v, and refused: %+v", err, refused)
-	}
-	ctx, cancel := context.WithCancel(e.ctx())
-	w := e.startLock(ctx, b, b.Mutex(name))
-	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
-	cancel()
-	w.awaitGiveUp(context.Canceled)
-	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 ||
-		gaveUp[0].Holder != "A" ||
-		gaveUp[0].Context.Err() == nil || !errors.Is(gaveUp[0].Err, context.Canceled) {
-		e.Errorf("gave up: %+v", gaveUp)
-	}
-	e.release(lease)
 }

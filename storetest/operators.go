@@ -25,8 +25,6 @@ func operators() []test {
 		{"inspect a hold that has expired", inspectExpired, 0},
 		{"inspect changes nothing", inspectTouchesNothing, 0},
 		{"queue of more than a page", queuePages, queue},
-		{"bad arguments", operatorArguments, 0},
-		{"after the end of a context, and of a client", operatorEnded, 0},
 	}
 }
 
@@ -40,6 +38,14 @@ func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 		e.Errorf("%q was inspected at %v as %q", name, info.At, info.Name)
 	}
 	return info
+}
+
+// checkState fails unless a name is in this state.
+func (e *env) checkState(c *client, name string, want lockinfo.State) {
+	e.Helper()
+	if info := e.inspect(c, name); info.State() != want {
+		e.Errorf("%q is %s, want %s: %+v", name, info.State(), want, info)
+	}
 }
 
 // onlyHold returns the only hold of a name.
@@ -67,10 +73,7 @@ func inspectFree(e *env) {
 func inspectKinds(e *env) {
 	a, b := e.client(label("A")), e.client()
 	for _, one := range e.uses() {
-		lease, err := e.lockWhenFree(one.try(a, name))
-		if err != nil {
-			e.Fatalf("%s: %v", one.kind, err)
-		}
+		lease := e.take(one.try(a, name))
 		info := e.inspect(b, name)
 		if hold := e.onlyHold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld ||
 			hold.Label != "A" || hold.State != lockinfo.StateHeld {
@@ -196,8 +199,8 @@ func inspectQueue(e *env) {
 		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
 	}
 	info := e.inspect(a, name)
-	if len(info.Queue) != 3 || info.Waiters != 3 {
-		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
+	if held := e.busyError(a.Mutex(name)); len(info.Queue) != 3 || info.Waiters != 3 || held.Waiters != 3 {
+		e.Fatalf("queue of %d, and of %d for a try: %+v", info.Waiters, held.Waiters, info.Queue)
 	}
 	for i, text := range []string{"1st", "2nd", "3rd"} {
 		w := info.Queue[i]
@@ -343,36 +346,4 @@ func queuePages(e *env) {
 		<-w.done
 	}
 	e.release(lease)
-}
-
-func operatorArguments(e *env) {
-	c := e.openSilent(nil)
-	long := strings.Repeat("n", 1025)
-	for _, bad := range []string{"", long} {
-		_, err := c.Inspect(e.ctx(), bad)
-		e.checkRefused(err, "name")
-		for _, err := range c.Queue(e.ctx(), bad) {
-			e.checkRefused(err, "name")
-		}
-	}
-	_, err := c.Inspect(nil, name) //nolint:staticcheck // nil is what is tried
-	e.checkRefused(err, "ctx")
-	for _, client := range []*holdfast.Client{nil, {}} {
-		_, err := client.Inspect(e.ctx(), name)
-		e.checkRefused(err, "Client")
-		for _, err := range client.Queue(e.ctx(), name) {
-			e.checkRefused(err, "Client")
-		}
-	}
-}
-
-func operatorEnded(e *env) {
-	c := e.client()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := c.Inspect(ctx, name)
-	e.checkIs(err, context.Canceled)
-	e.close(c)
-	_, err = c.Inspect(e.ctx(), name)
-	e.checkIs(err, holdfast.ErrClosed)
 }

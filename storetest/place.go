@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -55,10 +54,7 @@ func placeBetweenWaits(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	for range 2 {
-		ctx, cancel := context.WithCancel(context.Background())
-		w := e.startWait(ctx, c, attachFunc(c, ticket))
-		cancel()
-		if ended := w.awaitGiveUp(context.Canceled); ended.Name != name || ended.Holder != "A" {
+		if ended := e.giveUp(c, attachFunc(c, ticket)); ended.Name != name || ended.Holder != "A" {
 			e.Errorf("got %+v", ended)
 		}
 	}
@@ -78,11 +74,8 @@ func placePassed(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
-	ctx, cancel := context.WithCancel(context.Background())
-	w := e.startWait(ctx, b, attachFunc(b, ticket))
-	cancel()
-	w.awaitGiveUp(context.Canceled)
-	w = e.startLock(e.ctx(), c, c.Mutex(name))
+	e.giveUp(b, attachFunc(b, ticket))
+	w := e.startLock(e.ctx(), c, c.Mutex(name))
 	e.release(lease)
 	e.release(w.await())
 	e.checkFree(c.Mutex(name))

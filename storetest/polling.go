@@ -11,10 +11,7 @@ import (
 func polling() []test {
 	return []test{
 		{"attempts that ran out", pollingRanOut, 0},
-		{"until the context ends", pollingEnded, 0},
-		{"gets in", pollingGetsIn, 0},
 		{"stands in no line", pollingInNoLine, 0},
-		{"is woken by Close", pollingClosed, 0},
 		{"options keep no state", optionsKeepNoState, 0},
 	}
 }
@@ -35,33 +32,6 @@ func pollingRanOut(e *env) {
 	e.release(lease)
 }
 
-func pollingEnded(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	ctx, cancel := context.WithCancel(context.Background())
-	w := e.startLock(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
-	cancel()
-	if ended := w.awaitGiveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, holdfast.ErrUnavailable) {
-		e.Errorf("got %v", ended)
-	}
-	late, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	ended := e.beginLock(late, b.Mutex(name, holdfast.WithPolling(time.Millisecond,
-		0))).awaitGiveUp(context.DeadlineExceeded)
-	if answered := len(b.of(holdfast.EventWaiting)) > 1; answered && ended.Holder != "A" {
-		e.Errorf("got %v", ended)
-	}
-	e.release(lease)
-}
-
-func pollingGetsIn(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
-	e.release(lease)
-	e.release(w.await())
-}
-
 func pollingInNoLine(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -74,18 +44,6 @@ func pollingInNoLine(e *env) {
 	e.checkFree(a.Mutex(name)) // the lock was not handed over
 	cancel()
 	w.awaitGiveUp(context.Canceled)
-}
-
-func pollingClosed(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
-	if err := b.Close(); err != nil {
-		e.Errorf("Close: %v", err)
-	}
-	_, err := w.awaitResult()
-	e.checkIs(err, holdfast.ErrClosed)
-	e.release(lease)
 }
 
 // Trap 31: the second use of the same options is like the first, on the same handle and on another.

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 
 	"github.com/holdfast-go/holdfast"
@@ -12,7 +11,6 @@ func readiness() []test {
 	return []test{
 		{"nothing is taken", readyTakesNothing, 0},
 		{"a server that is away, or refuses", readyRefused, 0},
-		{"a context that is over, or none", readyContexts, 0},
 	}
 }
 
@@ -55,15 +53,4 @@ func readyRefused(e *env) {
 	}
 	err := e.openFake(store.Reply{Err: errors.New("no route to host"), Unsent: true}).Ready(e.ctx())
 	e.checkIs(err, holdfast.ErrUnavailable)
-}
-
-func readyContexts(e *env) {
-	c := e.client()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	stopped := errors.New("the probe was stopped")
-	cancel(stopped)
-	e.checkIs(c.Ready(ctx), context.Canceled, stopped)
-	var none context.Context
-	e.checkRefused(c.Ready(none), "ctx")
-	e.checkRefused(new(holdfast.Client).Ready(e.ctx()), "Client")
 }

@@ -19,7 +19,6 @@ func reentry() []test {
 		{"without the context is a new contender", reenterWithout, 0},
 		{"does not wait for those in the queue", reenterPastLine, 0},
 		{"ends with the hold", reenterLost, 0},
-		{"in Do", reenterDo, 0},
 		{"a hundred times", reenterOften, 0},
 	}
 }
@@ -38,7 +37,7 @@ func reenter(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
 	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
-	locked := e.take(inContext(leased.Context(inner), a.Mutex(name).Lock))
+	locked := e.takeUnder(inner, a.Mutex(name).Lock)
 	if inner.Token() != outer.Token() || locked.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 		e.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), locked.Token())
 	}
@@ -54,6 +53,7 @@ func reenter(e *env) {
 		}
 		e.busyError(b.Mutex(name))
 	}
+	e.must(a.Mutex(name).Do(leased.Context(outer), func(ctx context.Context) error { return ctx.Err() }))
 	e.release(outer)
 	e.checkFree(b.Mutex(name))
 }
@@ -130,33 +130,15 @@ func reenterPastLine(e *env) {
 
 func reenterLost(e *env) {
 	a, b := e.client(), e.client()
-	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
+	outer := e.takeFixed(a, name, roomy)
 	ctx := context.WithoutCancel(leased.Context(outer))
 	inner := e.lockUnder(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
-	e.checkLost(e.awaitEnd(leased.Context(inner)), holdfast.LossExpired)
+	e.awaitLoss(inner, holdfast.LossExpired)
 	e.checkLost(outer.Err(), holdfast.LossExpired)
 	e.checkLost(inner.Release(), holdfast.LossExpired)
 	next := e.lock(b.Mutex(name))
 	e.checkIs(e.lockError(inContext(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // a lost hold cannot be entered
 	e.release(next)
-}
-
-func reenterDo(e *env) {
-	a, b := e.client(), e.client()
-	ran := false
-	err := a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
-		return a.Mutex(name).Do(ctx, func(ctx context.Context) error {
-			inner := e.lockUnder(ctx, a.Mutex(name))
-			e.busyError(b.Mutex(name))
-			e.release(inner)
-			ran = true
-			return ctx.Err()
-		})
-	})
-	if err != nil || !ran {
-		e.Errorf("ran %v, %v", ran, err)
-	}
-	e.checkFree(b.Mutex(name))
 }
 
 // Traps 25 and 33: entries add no times up, in any mode, and leave no goroutine.

@@ -12,24 +12,12 @@ import (
 
 func release() []test {
 	return []test{
-		{"twice", releaseTwice, 0},
 		{"by many at once", releaseByMany, 0},
 		{"with a context that is over", releaseOver, 0},
 		{"after a loss", releaseLost, 0},
 		{"ends the lease", releaseEnds, 0},
 		{"lets the next in", releaseHandsOn, 0},
 	}
-}
-
-func releaseTwice(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	e.release(lease)
-	e.checkIs(lease.Release(), holdfast.ErrNotHeld)
-	next := e.lock(b.Mutex(name))
-	e.checkIs(lease.Release(), holdfast.ErrNotHeld)
-	e.busyError(a.Mutex(name)) // the next holder is not touched
-	e.release(next)
 }
 
 func releaseByMany(e *env) {
@@ -69,7 +57,7 @@ func releaseOver(e *env) {
 // Trap 3: a late release returns an error that says so, and does not touch the next holder.
 func releaseLost(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	lease := e.takeFixed(a, name, ttl)
 	e.awaitEnd(leased.Context(lease))
 	next := e.lock(b.Mutex(name))
 	for range 2 {

@@ -11,7 +11,6 @@ import (
 func resizing() []test {
 	return []test{
 		{"goroutines go on when there are more", resizeGrows, 0},
-		{"goroutines go on when there are fewer", resizeShrinks, 0},
 		{"the old number is refused to new callers", resizeOldNumber, 0},
 	}
 }
@@ -51,13 +50,6 @@ func (e *env) awaitInOrder(waiters []*waiter, room int) {
 	e.release(held...)
 }
 
-// holdPermit holds a permit until end is called. The name is in use meanwhile, and keeps its
-// number.
-func (e *env) holdPermit(s *holdfast.Semaphore) (end func()) {
-	lease := e.take(acquire(s, 1, true))
-	return func() { e.release(lease) }
-}
-
 // checkAllTaken fails unless the name has so many permits, all of them taken.
 func (e *env) checkAllTaken(permits int64) {
 	e.Helper()
@@ -78,27 +70,6 @@ func resizeGrows(e *env) {
 	e.awaitInOrder(waiters[3:], 2)
 	e.release(one)
 	e.release(lease)
-}
-
-// Holders keep more permits than now exist, and no waiter enters before enough are given back.
-func resizeShrinks(e *env) {
-	a, b := e.client(), e.client()
-	s := a.Semaphore(name, 4)
-	end := e.holdPermit(s)
-	one, two := e.take(acquire(s, 2, true)), e.take(acquire(s, 1, true))
-	waiters := e.startCrowd(b, b.Semaphore(name, 4), 1)
-	e.must(e.resize(s, 3))
-	e.checkAllTaken(3)
-	e.checkNoneIn(waiters)
-	e.must(e.resize(s, 2))
-	e.release(one)
-	e.checkAllTaken(2)
-	e.checkNoneIn(waiters)
-	e.checkHolds(two)
-	e.release(two)
-	e.awaitInOrder(waiters, 1)
-	end()
-	e.release(e.take(acquire(a.Semaphore(name, 3), 3, true))) // the first caller decides again
 }
 
 // The library cannot tell a handle from before the Resize from one of a program that disagrees. A

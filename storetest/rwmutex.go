@@ -15,16 +15,13 @@ func rwmutex() []test {
 	return []test{
 		{"one writes, or many read", oneWritesOrManyRead, 0},
 		{"a writer is not starved", writerNotStarved, queue},
-		{"a try tells who holds", rwHeld, 0},
 		{"readers run out with a cause", readerLost, 0},
-		{"a writer's token is larger than all before it", rwTokens, token},
 		{"reentry", rwReentry, 0},
 		{"write in read is refused", writeInRead, 0},
 		{"what remains of a writer that reads on", readsOn, 0},
 		{"owners", rwOwners, 0},
 		{"an owner that reads may not write", ownerUpgrades, 0},
 		{"an owner that reads beside its min hold may not write", ownerUpgradesBesideMinHold, leaves},
-		{"Do and RDo", rwDo, 0},
 	}
 }
 
@@ -127,58 +124,16 @@ func writerNotStarved(e *env) {
 	all.Wait()
 }
 
-func rwHeld(e *env) {
-	a, b, c := e.client(label("A")), e.client(label("B")), e.client()
-	var held *holdfast.HeldError
-	writer := e.take(a.RWMutex(name).TryLock)
-	for _, try := range []locks{b.RWMutex(name).TryLock, b.RWMutex(name).TryRLock, a.RWMutex(name).TryRLock} {
-		if err := e.lockError(try); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" ||
-			held.Holders != 1 || held.Name != name {
-			e.Errorf("got %v", err)
-		}
-	}
-	e.release(writer)
-	one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
-	if err := e.lockError(c.RWMutex(name).TryLock); !errors.As(err, &held) || held.Kind != "rwmutex" ||
-		held.Holders != 2 ||
-		held.Remaining <= 0 {
-		e.Errorf("got %v", err)
-	}
-	e.release(one)
-	e.release(two)
-}
-
 func readerLost(e *env) {
 	a, b := e.client(), e.client()
 	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
 	other := e.take(b.RWMutex(name).TryRLock)
-	e.checkLost(e.awaitEnd(leased.Context(fixed)), holdfast.LossExpired)
+	e.awaitLoss(fixed, holdfast.LossExpired)
 	e.checkLost(fixed.Release(), holdfast.LossExpired)
 	if err := errors.Join(other.Err(), e.check(other)); err != nil {
 		e.Errorf("the other reader: %v", err)
 	}
 	e.release(other)
-}
-
-func rwTokens(e *env) {
-	a, b := e.client(), e.client()
-	last := int64(0)
-	for range 5 {
-		one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
-		if one.Token() <= last || two.Token() <= last {
-			e.Errorf("readers' tokens %d and %d after a writer's %d", one.Token(), two.Token(), last)
-		}
-		last = max(one.Token(), two.Token())
-		e.release(one)
-		w := e.startWait(e.ctx(), a, a.RWMutex(name).Lock)
-		e.release(two)
-		writer := w.await()
-		if writer.Token() <= last {
-			e.Errorf("a writer's token %d after %d", writer.Token(), last)
-		}
-		last = writer.Token()
-		e.release(writer)
-	}
 }
 
 func rwReentry(e *env) {
@@ -205,7 +160,7 @@ func rwReentry(e *env) {
 		if inner.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 			e.Errorf("%s: token %d, then %d", test.name, outer.Token(), inner.Token())
 		}
-		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(inner)) })
+		third := e.takeUnder(inner, m.RLock)
 		e.release(third)
 		e.release(inner)
 		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
@@ -227,7 +182,7 @@ func writeInRead(e *env) {
 	for _, m := range []*holdfast.RWMutex{m, a.RWMutex(name, holdfast.WithTTL(time.Second)),
 		a.RWMutex(name, holdfast.WithStrictOrder()),
 		a.RWMutex(name, holdfast.WithPolling(time.Millisecond, 0))} {
-		inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(outer)) })
+		inner := e.takeUnder(outer, m.RLock)
 		for _, ctx := range []context.Context{leased.Context(outer), leased.Context(inner),
 			context.WithValue(leased.Context(outer), contextKey{}, 1)} {
 			e.checkRefused(errorOf(m.Lock(ctx)), "ctx")
@@ -252,7 +207,7 @@ func readsOn(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	m := a.RWMutex(name)
 	writer := e.take(m.Lock)
-	reader := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
+	reader := e.takeUnder(writer, m.RLock)
 	w := e.startWait(e.ctx(), b, b.RWMutex(name).RLock)
 	e.release(writer)
 	other := w.await()
@@ -308,29 +263,4 @@ func ownerUpgradesBesideMinHold(e *env) {
 	e.checkRefused(e.lockError(a.RWMutex(name, owner).TryLock), "owner")
 	e.checkRefused(errorOf(a.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	e.release(reader)
-}
-
-func rwDo(e *env) {
-	a, b := e.client(), e.client()
-	m := a.RWMutex(name)
-	ran := 0
-	err := m.Do(e.ctx(), func(ctx context.Context) error {
-		e.checkIs(e.lockError(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
-		return m.RDo(ctx, func(ctx context.Context) error {
-			ran++
-			return m.Do(ctx, func(ctx context.Context) error { ran++; return ctx.Err() }) // the writer is still in
-		})
-	})
-	if err != nil || ran != 2 {
-		e.Errorf("ran %d times, %v", ran, err)
-	}
-	err = m.RDo(e.ctx(), func(ctx context.Context) error {
-		e.release(e.take(b.RWMutex(name).TryRLock))
-		e.checkRefused(m.Do(ctx, func(context.Context) error { return nil }), "ctx")
-		return ctx.Err()
-	})
-	if err != nil {
-		e.Errorf("RDo: %v", err)
-	}
-	e.release(e.take(b.RWMutex(name).TryLock))
 }

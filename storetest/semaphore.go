@@ -16,13 +16,10 @@ func semaphore() []test {
 	return []test{
 		{"that leaves its process", ticketPermits, 0},
 		{"never more than there are", neverMore, 0},
-		{"a try tells who holds", semaphoreHeld, 0},
 		{"another number of permits", mismatch, 0},
-		{"first come, first served between goroutines", semaphoreOrder, 0},
 		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
 		{"resized while somebody waits and the holder is gone", semaphoreResizeOutlivesHolder, queue},
-		{"Do", semaphoreDo, 0},
 		{"the most there can be", mostPermits, 0},
 	}
 }
@@ -40,16 +37,6 @@ func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 // resize sets the number of permits. Doing it again does no harm.
 func (e *env) resize(s *holdfast.Semaphore, n int64) error {
 	return e.askUntilAnswered(func() error { return s.Resize(e.ctx(), n) })
-}
-
-// take takes permits that are free, or will be.
-func (e *env) take(lock locks) *holdfast.Lease {
-	e.Helper()
-	lease, err := e.lockWhenFree(lock)
-	if err != nil {
-		e.Fatalf("taking: %v", err)
-	}
-	return lease
 }
 
 // Rule 1 holds by weight, for clients and goroutines, some trying.
@@ -92,20 +79,6 @@ func mostPermits(e *env) {
 	e.release(e.take(acquire(c.Semaphore(name, 1<<31), 1<<31, true)))
 }
 
-func semaphoreHeld(e *env) {
-	a, b := e.client(label("A")), e.client()
-	one, two := e.take(acquire(a.Semaphore(name, 3), 1, false)), e.take(acquire(a.Semaphore(name, 3), 1, false))
-	var held *holdfast.HeldError
-	if err := e.lockError(acquire(b.Semaphore(name, 3), 2, true)); !errors.As(err, &held) || held.Kind != "semaphore" ||
-		held.Holder != "A" ||
-		held.Holders != 2 || held.Name != name || held.Remaining <= 0 {
-		e.Errorf("got %v", err)
-	}
-	e.release(one)
-	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true)))
-	e.release(two)
-}
-
 // checkMismatch fails unless an error says both numbers.
 func (e *env) checkMismatch(err error, want, have int64) {
 	e.Helper()
@@ -136,20 +109,11 @@ func semaphoreResizeOutlivesHolder(e *env) {
 	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
 	w := e.startWait(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
 	e.must(e.resize(a.Semaphore(name, 4), 2))
-	e.checkLost(e.awaitEnd(leased.Context(one)), holdfast.LossExpired)
+	e.awaitLoss(one, holdfast.LossExpired)
 	lease := w.await() // more permits than now exist, and alone
 	e.checkIs(e.lockError(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 	e.release(lease)
 	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
-}
-
-func semaphoreOrder(e *env) {
-	c := e.client()
-	s := c.Semaphore(name, 2)
-	lease := e.take(acquire(s, 2, true))
-	waiters := e.startCrowd(c, s, 2)
-	e.release(lease)
-	e.awaitInOrder(waiters, 1)
 }
 
 // Each caller gets the permits that it asked for, whichever caller led or waited before it.
@@ -182,15 +146,4 @@ func notEntered(e *env) {
 	e.release(one)
 	e.checkIs(e.lockError(inContext(leased.Context(two), acquire(s, 2, true))), holdfast.ErrHeld)
 	e.release(two)
-}
-
-func semaphoreDo(e *env) {
-	a, b := e.client(), e.client()
-	failed := errors.New("failed")
-	err := a.Semaphore(name, 2).Do(e.ctx(), 2, func(ctx context.Context) error {
-		e.checkIs(e.lockError(acquire(b.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
-		return errors.Join(failed, ctx.Err())
-	})
-	e.checkIs(err, failed)
-	e.release(e.take(acquire(b.Semaphore(name, 2), 2, true)))
 }

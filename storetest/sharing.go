@@ -2,43 +2,18 @@ package storetest
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func sharing() []test {
 	return []test{
-		{"readers share a hold", readersShare, 0},
 		{"readers wait together", readersWaitTogether, 0},
-		{"a writer's turn comes after the slice", writerAfterSlice, queue},
 		{"a writer elsewhere has its turn", writerElsewhere, queue},
 		{"who gives up leaves the others", sharedGiveUp, 0},
 		{"a hold that is lost is lost for all", sharedLost, 0},
 	}
-}
-
-// After the last reader has left, the name is free.
-func readersShare(e *env) {
-	a, b := e.client(), e.client()
-	m := a.RWMutex(name)
-	var all sync.WaitGroup
-	leases := make([]*holdfast.Lease, 20)
-	for i := range leases {
-		all.Go(func() { leases[i] = e.take(m.RLock) })
-	}
-	all.Wait()
-	for i, lease := range leases {
-		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
-		e.release(lease)
-		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
-		if i < len(leases)-1 && leases[i+1].Err() != nil {
-			e.Errorf("the %dth was released with another: %v", i+1, leases[i+1].Err())
-		}
-	}
-	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
 // One of the readers stands in the queue. All are in when it is, with one token.
@@ -68,25 +43,6 @@ func readersWaitTogether(e *env) {
 // afterSlice waits until readers of a process no longer join the hold that the process has.
 func afterSlice() { <-time.After(10 * time.Millisecond) }
 
-func writerAfterSlice(e *env) {
-	c := e.client()
-	m := c.RWMutex(name)
-	reader := e.take(m.RLock)
-	writer := e.startWait(e.ctx(), c, m.Lock)
-	afterSlice()
-	e.checkIs(e.lockError(m.TryRLock), holdfast.ErrHeld)
-	late := e.startWait(e.ctx(), c, m.RLock)
-	later := e.startWait(e.ctx(), c, m.RLock)
-	e.release(reader)
-	lease := writer.await()
-	if late.hasReturned() || later.hasReturned() {
-		e.Error("a reader is in with the writer")
-	}
-	e.release(lease)
-	e.release(late.await())
-	e.release(later.await())
-}
-
 func writerElsewhere(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -95,7 +51,7 @@ func writerElsewhere(e *env) {
 	afterSlice()
 	late := e.startWait(e.ctx(), a, m.RLock)
 	// a reader inside need not wait
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(reader)) })
+	inner := e.takeUnder(reader, m.RLock)
 	e.release(reader)
 	if err := e.check(inner); err != nil || writer.hasReturned() {
 		e.Errorf("the writer is in: %v, %v", writer.hasReturned(), err)
@@ -138,10 +94,10 @@ func sharedLost(e *env) {
 	m := a.RWMutex(name, holdfast.WithMaxHold(roomy))
 	plain := a.RWMutex(name)
 	one := e.take(m.RLock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(leased.Context(one)) })
+	inner := e.takeUnder(one, plain.RLock)
 	other := e.take(plain.RLock)
 	for _, lease := range []*holdfast.Lease{one, inner} {
-		e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
+		e.awaitLoss(lease, holdfast.LossMaxHold)
 		e.checkLost(lease.Release(), holdfast.LossMaxHold)
 	}
 	e.checkHolds(other)

@@ -6,25 +6,31 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 const name = "order:42"
 
+// take takes what is free, or will be.
+func (e *env) take(lock locks) *holdfast.Lease {
+	e.Helper()
+	lease, err := e.lockWhenFree(lock)
+	if err != nil {
+		e.Fatalf("taking: %v", err)
+	}
+	return lease
+}
+
 // lock takes a mutex that is free, or will be.
 func (e *env) lock(m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease := e.take(m.Lock)
-	return lease
+	return e.take(m.Lock)
 }
 
 // tryLock takes a mutex that must be free.
 func (e *env) tryLock(m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.lockWhenFree(m.TryLock)
-	if err != nil {
-		e.Fatalf("TryLock: %v", err)
-	}
-	return lease
+	return e.take(m.TryLock)
 }
 
 // release gives leases back. A lease that a message handed over is trusted for half a second,
@@ -56,10 +62,16 @@ func (e *env) releaseOne(lease *holdfast.Lease) {
 // busyError tries a mutex that another must hold.
 func (e *env) busyError(m *holdfast.Mutex) *holdfast.HeldError {
 	e.Helper()
-	lease, err := e.lockUntilAnswered(m.TryLock)
+	return e.heldError(m.TryLock)
+}
+
+// heldError makes an attempt at what another must hold.
+func (e *env) heldError(lock locks) *holdfast.HeldError {
+	e.Helper()
+	lease, err := e.lockUntilAnswered(lock)
 	var held *holdfast.HeldError
 	if lease != nil || !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
-		e.Fatalf("TryLock of what another holds: %v, %v", lease, err)
+		e.Fatalf("an attempt at what another holds: %v, %v", lease, err)
 	}
 	return held
 }
@@ -104,6 +116,18 @@ func (e *env) lockWhenFree(lock locks) (lease *holdfast.Lease, err error) {
 func (e *env) lockError(lock locks) error { return errorOf(e.lockUntilAnswered(lock)) }
 
 func errorOf(_ *holdfast.Lease, err error) error { return err }
+
+// takeUnder takes what must be free, or entered, under the context of a lease.
+func (e *env) takeUnder(lease *holdfast.Lease, lock locks) *holdfast.Lease {
+	e.Helper()
+	return e.take(inContext(leased.Context(lease), lock))
+}
+
+// takeFixed takes a mutex for a lease that runs out after the TTL.
+func (e *env) takeFixed(c *client, name string, ttl time.Duration) *holdfast.Lease {
+	e.Helper()
+	return e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+}
 
 // inContext binds a method to a context of its own.
 func inContext(ctx context.Context, lock locks) locks {
@@ -155,6 +179,12 @@ func (e *env) awaitEnd(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// awaitLoss waits until a lease is lost for this reason.
+func (e *env) awaitLoss(lease *holdfast.Lease, reason holdfast.Reason) {
+	e.Helper()
+	e.checkLost(e.awaitEnd(leased.Context(lease)), reason)
+}
+
 // A waiter is a goroutine in Lock.
 type waiter struct {
 	e     *env
@@ -184,6 +214,15 @@ func (e *env) startWait(ctx context.Context, c *client, lock locks) *waiter {
 		e.Fatalf("it returned instead of waiting: %v, %v", w.lease, w.err)
 	}
 	return w
+}
+
+// giveUp waits with a method of a client, gives up, and returns the error of that wait.
+func (e *env) giveUp(c *client, lock locks) *holdfast.WaitError {
+	e.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.startWait(ctx, c, lock)
+	cancel()
+	return w.awaitGiveUp(context.Canceled)
 }
 
 // locks is a method that takes a lease, such as Mutex.Lock.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -15,7 +16,6 @@ func tickets() []test {
 		{"in the process that had it", ticketStays, 0},
 		{"with an owner and a label", ticketOwner, 0},
 		{"of a reader, and of a writer that was downgraded", ticketReader, 0},
-		{"of a leader", ticketLeader, 0},
 		{"of a group", ticketGroup, 0},
 		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
 		{"of a lease without renewal", ticketFixed, 0},
@@ -25,7 +25,6 @@ func tickets() []test {
 		{"of what was released", ticketReleased, 0},
 		{"of what has expired", ticketExpired, 0},
 		{"of another prefix", ticketPrefix, 0},
-		{"that is none", ticketNone, 0},
 	}
 }
 
@@ -79,24 +78,30 @@ func (e *env) moveLease(lease *holdfast.Lease, to *client) *holdfast.Lease {
 	return again
 }
 
-// checkOutlives waits until a lease of this TTL would be over without renewal. It must not be.
-func (e *env) checkOutlives(lease *holdfast.Lease, ttl time.Duration) {
+// checkOutlives waits until leases of this TTL would be over without renewal. They must not be.
+func (e *env) checkOutlives(leases []*holdfast.Lease, ttl time.Duration) {
 	e.Helper()
 	<-time.After(ttl + ttl/2)
-	if err := e.check(lease); err != nil {
-		e.Errorf("after its TTL: %v", err)
-	}
+	e.checkHolds(leases...)
 }
 
 func ticketMoves(e *env) {
+	const ttl = 2 * time.Second
 	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
-	lease := e.moveLease(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))), b)
-	if held := e.busyError(other.Mutex(name)); held.Holder != "A" || held.Holders != 1 {
-		e.Errorf("got %+v", held)
+	uses := e.uses()
+	leases := make([]*holdfast.Lease, len(uses))
+	for i, use := range uses {
+		leases[i] = e.moveLease(e.take(use.try(a, fmt.Sprint(i), holdfast.WithTTL(ttl))), b)
 	}
-	e.checkOutlives(lease, 2*time.Second)
-	e.release(lease)
-	e.checkFree(other.Mutex(name))
+	e.checkOutlives(leases, ttl)
+	for i, use := range uses {
+		held := e.heldError(use.rival(other, fmt.Sprint(i), holdfast.WithPolling(time.Millisecond, 1)))
+		if held.Holder != "A" || held.Holders != 1 {
+			e.Errorf("a %s: got %+v", use.kind, held)
+		}
+		e.release(leases[i])
+		e.release(e.take(use.rival(other, fmt.Sprint(i))))
+	}
 }
 
 func ticketStays(e *env) {
@@ -138,16 +143,6 @@ func ticketReader(e *env) {
 	e.release(e.take(write.TryLock))
 }
 
-func ticketLeader(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.moveLease(e.take(a.Election(name).Campaign), b)
-	if leader, err := e.leader(b.Election(name)); err != nil || leader.Label != "A" || leader.Token != lease.Token() {
-		e.Errorf("%+v, %v", leader, err)
-	}
-	e.release(lease)
-	e.awaitNoLeader(b.Election(name))
-}
-
 func ticketGroup(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{name, "order:43", "order:44"}
@@ -158,7 +153,7 @@ func ticketGroup(e *env) {
 			e.Errorf("the token of %q is %d, want %d", n, again.Tokens()[n], token)
 		}
 	}
-	e.checkOutlives(again, 2*time.Second)
+	e.checkOutlives([]*holdfast.Lease{again}, 2*time.Second)
 	for _, n := range names {
 		e.busyError(a.Mutex(n))
 	}
@@ -172,7 +167,7 @@ func ticketTimes(e *env) {
 	began := time.Now()
 	lease := e.moveLease(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least),
 		holdfast.WithMaxHold(most))), b)
-	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
+	e.awaitLoss(lease, holdfast.LossMaxHold)
 	if took := time.Since(began); took < 2*time.Second || e.judgesTimes() && took > most {
 		e.Errorf("lost %v after the lock, want less than %v", took, most)
 	}
@@ -209,7 +204,7 @@ func ticketFixed(e *env) {
 	if early := until.Sub(again.Until()); e.judgesTimes() && early > ttl/4 {
 		e.Errorf("trusted for %v less than before", early)
 	}
-	e.checkLost(e.awaitEnd(leased.Context(again)), holdfast.LossExpired)
+	e.awaitLoss(again, holdfast.LossExpired)
 	e.checkLost(again.Release(), holdfast.LossExpired)
 	e.release(e.lock(a.Mutex(name)))
 }
@@ -238,7 +233,7 @@ func ticketTwice(e *env) {
 		e.Errorf("tokens %d and %d", here.Token(), there.Token())
 	}
 	e.release(there)
-	e.checkLost(e.awaitEnd(leased.Context(here)), holdfast.LossGone)
+	e.awaitLoss(here, holdfast.LossGone)
 	e.checkFree(b.Mutex(name))
 }
 
@@ -268,21 +263,6 @@ func ticketPrefix(e *env) {
 	other := e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
 	ticket := e.detach(e.lock(a.Mutex(name)))
 	e.checkUnattachable(other, ticket, holdfast.TicketPrefix)
-	e.release(e.attach(a, ticket))
-}
-
-func ticketNone(e *env) {
-	a := e.client()
-	ticket := e.detach(e.lock(a.Mutex(name)))
-	cut := ticket[:len(ticket)-1]
-	_, err := a.Attach(e.ctx(), cut)
-	e.checkRefused(err, "ticket")
-	_, err = a.Attach(nil, "") //nolint:staticcheck // a nil context is what is tested
-	e.checkRefused(err, "ctx", "ticket")
-	for _, other := range []string{"1", "9"} { // the format before, and a later one
-		e.checkUnattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):],
-			holdfast.TicketFormat)
-	}
 	e.release(e.attach(a, ticket))
 }
 

@@ -126,7 +126,7 @@ func maxHoldEnds(e *env) {
 		waiters[i] = e.begin(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
 	}
 	for i, lease := range leases {
-		e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossMaxHold)
+		e.awaitLoss(lease, holdfast.LossMaxHold)
 		if took := time.Since(before); took < most-100*time.Millisecond {
 			e.Errorf("%s: ended after %v of %v", uses[i].kind, took, most)
 		}
@@ -261,9 +261,9 @@ func notRenewedAfterRelease(e *env) {
 
 func notRenewed(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	lease := e.takeFixed(a, name, ttl)
 	first := lease.Until()
-	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.awaitLoss(lease, holdfast.LossExpired)
 	if until := lease.Until(); until.After(first) || len(a.of(holdfast.EventRenewed)) > 0 {
 		e.Errorf("it was renewed for %v", until.Sub(first))
 	}

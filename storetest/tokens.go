@@ -48,7 +48,7 @@ func tokensExpiry(e *env) {
 	a, b := e.client(), e.client()
 	var last int64
 	for range 2 {
-		lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+		lease := e.takeFixed(a, name, ttl)
 		e.checkAbove(&last, lease)
 		next := e.lock(b.Mutex(name))
 		e.checkAbove(&last, next)

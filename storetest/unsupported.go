@@ -20,9 +20,7 @@ func noLatches() []test {
 
 func noForce() []test { return []test{{"by force is refused", forceRefused, token}} }
 
-func noEvictions() []test {
-	return []test{{"is refused", evictRefused, 0}, {"bad arguments", evictArguments, 0}}
-}
+func noEvictions() []test { return []test{{"is refused", evictRefused, 0}} }
 
 // checkUnsupported fails unless err is the refusal of a feature that the backend lacks, and says
 // why.
@@ -73,10 +71,9 @@ func (e *env) checkAllUnsupported(c *client, all calls) {
 
 func forceRefused(e *env) {
 	a, b := e.client(), e.client()
-	e.checkUnsupported("ForceBreak", e.askUntilAnswered(func() error { return b.ForceBreak(e.ctx(), name, 1) }))
+	e.checkUnsupported("ForceBreak", e.forceBreak(b, 1))
 	lease := e.lock(a.Mutex(name))
-	e.checkUnsupported("ForceBreak",
-		e.askUntilAnswered(func() error { return b.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.checkUnsupported("ForceBreak", e.forceBreak(b, lease.Token()))
 	e.busyError(b.Mutex(name))
 	e.release(lease)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // ttl is the TTL of leases that run out, whatever happens before.
@@ -21,8 +20,6 @@ func waiting() []test {
 		{"until a holder that is gone has run out", untilExpired, 0},
 		{"until the time of WithWait", untilWaitOver, 0},
 		{"until its context ends, with its cause", untilContextEnds, 0},
-		{"a context that was over before", overBefore, 0},
-		{"behind another goroutine until the deadline", behindAnother, 0},
 		{"a wait given up leaves nothing", givenUp, 0},
 		{"given up at the moment of the grant", givenUpAtGrant, 0},
 	}
@@ -32,7 +29,7 @@ func waiting() []test {
 func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
-	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	lease := e.takeFixed(a, name, ttl)
 	w := e.beginLock(e.ctx(), b.Mutex(name)) // the caller waits, unless it comes too late for that
 	next := w.await()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
@@ -42,7 +39,7 @@ func untilExpired(e *env) {
 	if until := lease.Until(); until.After(w.at) {
 		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
 	}
-	e.checkLost(e.awaitEnd(leased.Context(lease)), holdfast.LossExpired)
+	e.awaitLoss(lease, holdfast.LossExpired)
 	e.checkLost(lease.Release(), holdfast.LossExpired)
 	e.busyError(a.Mutex(name)) // the release did not touch the next holder
 	e.release(next)
@@ -116,50 +113,13 @@ func untilContextEnds(e *env) {
 	e.release(lease)
 }
 
-func overBefore(e *env) {
-	c := e.client()
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	late, cancel := context.WithTimeout(context.Background(), -time.Second)
-	defer cancel()
-	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0),
-		holdfast.WithOwner("o")} {
-		m := c.Mutex(name, option)
-		e.beginLock(cancelled, m).awaitGiveUp(context.Canceled)
-		e.beginLock(late, m).awaitGiveUp(context.DeadlineExceeded)
-		if lease, err := m.TryLock(cancelled); lease != nil || !errors.Is(err, context.Canceled) ||
-			errors.Is(err, holdfast.ErrHeld) {
-			e.Errorf("TryLock: %v, %v", lease, err)
-		}
-	}
-	e.checkFree(c.Mutex(name))
-}
-
-// A goroutine that waits behind another of its process gets the same error.
-func behindAnother(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	first := e.startLock(e.ctx(), b, b.Mutex(name))
-	ctx, cancel := context.WithCancel(context.Background())
-	second := e.startLock(ctx, b, b.Mutex(name))
-	cancel()
-	if ended := second.awaitGiveUp(context.Canceled); ended.Holder != "A" || ended.Name != name {
-		e.Errorf("got %+v", ended)
-	}
-	e.release(lease)
-	e.release(first.await())
-}
-
 // Trap 20: the server forgets a waiter that gave up, and no other waiter waits for its place to run
 // out.
 func givenUp(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
 		lease := e.lock(a.Mutex(name))
-		ctx, cancel := context.WithCancel(context.Background())
-		w := e.startLock(ctx, b, b.Mutex(name, option))
-		cancel()
-		w.awaitGiveUp(context.Canceled)
+		e.giveUp(b, b.Mutex(name, option).Lock)
 		if !eventually(func() bool { return e.busyError(c.Mutex(name)).Waiters == 0 }) {
 			e.Error("its place in the queue stays")
 		}
