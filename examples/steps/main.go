@@ -14,8 +14,7 @@
 //
 //   - A node is a server in the memory of the parent process, on a free loopback port. So a step
 //     needs nothing but this program, and is the same everywhere.
-//   - A network is a proxy between one process and one node. It holds requests or answers back,
-//     loses an answer, goes silent, or leads to another node.
+//   - A network is a proxy between one process and one node, of package fault.
 //   - A process is a child process: this program again. It has one lock, takes orders on its
 //     standard input and reports on its standard output, in JSON. While it is inside the lock it
 //     works: every few milliseconds it asks its lock whether it may go on, and stops when the lock
@@ -42,7 +41,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -126,42 +124,26 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit-3*time.Second, errors.New("not at its end after 17s"))
 	defer cancel()
 	fmt.Fprintf(out, "Step %d of %d: %s (docs/steps.md explains it)\n", n, len(steps), step.title)
-	fmt.Fprintf(out, "\nThe naive lock (examples/steps/naive/%s):\n\n", step.source)
-	bug, err := perform(ctx, out, step.naive)
-	if err != nil {
-		return fmt.Errorf("step %d, the naive lock, could not be judged: %w", n, err)
-	}
-	fmt.Fprintf(out, "\n%s\n\nThe same with holdfast:\n\n",
-		wrap(bug.sentence("THE BUG IS SEEN", "THE BUG WAS NOT SEEN")))
-	fix, err := perform(ctx, out, step.holdfast)
-	if err != nil {
-		return fmt.Errorf("step %d, holdfast, could not be judged: %w", n, err)
-	}
-	fmt.Fprintf(out, "\n%s\n\n", wrap(fix.sentence("IT HOLDS", "IT DID NOT HOLD")))
-	return judge(n, bug, fix)
-}
-
-// judge returns the result of a step.
-func judge(n int, bug, fix verdict) error {
 	var errs []error
-	if !bug.ok {
-		errs = append(errs, fmt.Errorf("step %d: the bug was not seen: %s", n, bug.text))
-	}
-	if !fix.ok {
-		errs = append(errs, fmt.Errorf("step %d: holdfast did not hold: %s", n, fix.text))
-	}
-	return errors.Join(errs...)
-}
-
-// wrap breaks a text into lines of at most 78 columns.
-func wrap(text string) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > 78 {
-			lines, line = append(lines, line), ""
+	for _, part := range []struct {
+		heading, met, missed string
+		play                 play
+	}{
+		{"The naive lock (examples/steps/naive/" + step.source + ")", "THE BUG IS SEEN", "THE BUG WAS NOT SEEN", step.naive},
+		{"The same with holdfast", "IT HOLDS", "IT DID NOT HOLD", step.holdfast},
+	} {
+		fmt.Fprintf(out, "\n%s:\n\n", part.heading)
+		v, err := perform(ctx, out, part.play)
+		if err != nil {
+			return fmt.Errorf("step %d, %s, could not be judged: %w", n, part.heading, err)
 		}
-		line = strings.TrimPrefix(line+" "+word, " ")
+		said := part.met
+		if !v.ok {
+			said = part.missed
+			errs = append(errs, fmt.Errorf("step %d: %s: %s", n, said, v.text))
+		}
+		fmt.Fprintf(out, "\n%s: %s.\n", said, v.text)
 	}
-	return strings.Join(append(lines, line), "\n")
+	fmt.Fprintln(out)
+	return errors.Join(errs...)
 }

@@ -30,15 +30,12 @@ func timestampHoldfast(s *scene) func() verdict {
 }
 
 func expireNaive(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "expire", way.addr)
-	b := s.start("B", "expire", server.addr)
+	server, way, a, b := s.startApart("expire")
 	b.do(orderTry) // as it is meant
 	b.do(orderLeave)
-	crash := way.holdRequest("pexpire")
+	crash := way.HoldRequest("pexpire")
 	a.begin(orderTry)
-	s.wait(crash.arrived)
+	s.wait(crash.Arrived())
 	s.say("A has sent SETNX, and is about to send PEXPIRE.")
 	a.kill()
 	b.begin(orderWait)
@@ -55,13 +52,10 @@ func expireNaive(s *scene) func() verdict {
 }
 
 func expireHoldfast(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "holdfast", way.addr)
-	b := s.start("B", "holdfast", server.addr)
-	crash := way.holdAnswer("eval\r\n") // a server does not know the script yet, so that EVALSHA fails
+	_, way, a, b := s.startApart("holdfast")
+	crash := way.HoldAnswer("EVAL\r\n") // a server does not know the script yet, so that EVALSHA fails
 	a.begin(orderTry)
-	s.wait(crash.arrived)
+	s.wait(crash.Arrived())
 	s.say("A's first command has taken effect. A has no answer yet.")
 	a.kill()
 	killed := time.Now()
@@ -104,18 +98,16 @@ func deleteHoldfast(s *scene) func() verdict {
 }
 
 func compareNaive(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "compare", way.addr)
-	b, c := s.start("B", "compare", server.addr), s.start("C", "compare", server.addr)
+	server, way, a, b := s.startApart("compare")
+	c := s.start("C", "compare", server.addr)
 	a.do(orderTry)
-	late := way.holdRequest("del")
+	late := way.HoldRequest("del")
 	a.begin(orderLeave)
-	s.wait(late.arrived)
+	s.wait(late.Arrived())
 	s.say("A has found its own value. Its DEL is slow on the way. B waits.")
 	b.do(orderWait)
 	s.say("A's key has expired, and B is in. A's DEL arrives.")
-	late.pass()
+	late.Pass()
 	a.answer()
 	c.do(orderTry)
 	s.pass(shown)
@@ -123,18 +115,16 @@ func compareNaive(s *scene) func() verdict {
 }
 
 func compareHoldfast(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "holdfast", way.addr)
-	b, c := s.start("B", "holdfast", server.addr), s.start("C", "holdfast", server.addr)
+	server, way, a, b := s.startApart("holdfast")
+	c := s.start("C", "holdfast", server.addr)
 	a.do(orderTry)
-	late := way.holdRequest(lockName)
+	late := way.HoldRequest(lockName)
 	a.begin(orderLeave)
-	s.wait(late.arrived)
+	s.wait(late.Arrived())
 	s.say("A's release is slow on the way. B waits.")
 	b.do(orderWait)
 	s.say("B is in. A's slow release arrives.")
-	late.pass()
+	late.Pass()
 	a.answer()
 	s.pass(100 * time.Millisecond)
 	c.do(orderTry)

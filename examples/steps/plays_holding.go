@@ -3,14 +3,11 @@ package main
 import "time"
 
 func reentrantNaive(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "reentrant", way.addr)
-	b := s.start("B", "reentrant", server.addr)
+	server, way, a, b := s.startApart("reentrant")
 	s.say("The answer to A's next script gets lost.")
-	lost := way.loseAnswer("eval")
+	lost := way.DropAnswer("eval")
 	a.do(orderTry)
-	s.wait(lost.arrived)
+	s.wait(lost)
 	s.say("go-redis has sent it again: HGET %s A -> %s", lockName, s.read(server, "HGET", lockName, "A"))
 	a.do(orderLeave)
 	left := s.read(server, "HGET", lockName, "A")
@@ -26,16 +23,13 @@ func reentrantNaive(s *scene) func() verdict {
 }
 
 func reentrantHoldfast(s *scene) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "holdfast", way.addr)
-	b := s.start("B", "holdfast", server.addr)
+	server, way, a, b := s.startApart("holdfast")
 	b.do(orderTry) // the server knows the scripts then
 	b.do(orderLeave)
 	s.say("The answer to A's next script gets lost.")
-	lost := way.loseAnswer(lockName)
+	lost := way.DropAnswer(lockName)
 	a.do(orderWait)
-	s.wait(lost.arrived)
+	s.wait(lost)
 	a.do(orderLeave)
 	left := time.Now()
 	got := b.do(orderTry)
@@ -56,18 +50,17 @@ func watchdogHoldfast(s *scene) func() verdict {
 
 // silence cuts A off while it holds.
 func silence(s *scene, lock string, judge func([]tenure) verdict) func() verdict {
-	server := s.node()
-	way := s.network(server)
-	a, b := s.start("A", lock, way.addr), s.start("B", lock, server.addr)
+	server, way, a, b := s.startApart(lock)
 	a.do(orderTry)
-	s.wait(way.awaitAnswer("pexpire"))
-	way.silence()
+	s.awaitCommand(server, "A")
+	s.awaitQuiet(server, "A")
+	way.Silence()
 	s.say("A has renewed. Now A's network falls silent. B waits.")
 	b.do(orderWait)
 	s.say("B is in.")
 	s.pass(shown)
 	s.say("A's network is back.")
-	way.speak()
+	way.Speak()
 	a.do(orderLeave)
 	return func() verdict { return judge(tenures(a, b)) }
 }

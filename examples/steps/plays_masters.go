@@ -1,14 +1,17 @@
 package main
 
+import "github.com/holdfast-go/holdfast/internal/testing/fault"
+
 func failoverNaive(s *scene) func() verdict {
 	master, replica := s.node(), s.node()
 	way := s.network(master)
-	a := s.start("A", "unique", way.addr)
-	b := s.start("B", "unique", way.addr)
+	a := s.start("A", "unique", way.Addr())
+	b := s.start("B", "unique", way.Addr())
 	a.do(orderTry)
 	s.say("The master crashes. The replica takes over, without A's key.")
 	master.crash()
-	way.lead(replica.addr)
+	way.Lead(replica.addr)
+	way.Cut()
 	b.do(orderTry)
 	s.pass(shown)
 	a.do(orderLeave)
@@ -36,19 +39,19 @@ func failoverHoldfast(s *scene) func() verdict {
 
 func redlockNaive(s *scene) func() verdict {
 	masters := s.nodes()
-	ways := []*network{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
-	a := s.start("A", "redlock", ways[0].addr, ways[1].addr, ways[2].addr)
+	ways := []*fault.Proxy{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
+	a := s.start("A", "redlock", ways[0].Addr(), ways[1].Addr(), ways[2].Addr())
 	b := s.start("B", "redlock", addrsOf(masters)...)
-	slow := ways[1].holdAnswer("\r\nnx")
+	slow := ways[1].HoldAnswer("\r\nnx")
 	a.begin(orderTry)
-	s.wait(slow.arrived)
+	s.wait(slow.Arrived())
 	s.say("Masters 1 and 2 have granted. The answer of master 2 is slow.")
 	s.awaitExpiry(masters[0])
 	s.awaitExpiry(masters[1])
 	s.say("A's keys have expired. B comes.")
 	b.do(orderTry)
 	s.say("B is in. The slow answer reaches A.")
-	slow.pass()
+	slow.Pass()
 	a.answer()
 	s.pass(shown)
 	return func() verdict { return together(tenures(a, b)) }
@@ -56,22 +59,22 @@ func redlockNaive(s *scene) func() verdict {
 
 func redlockHoldfast(s *scene) func() verdict {
 	masters := s.nodes()
-	ways := []*network{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
-	a := s.start("A", "holdfast", ways[0].addr, ways[1].addr, ways[2].addr)
+	ways := []*fault.Proxy{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
+	a := s.start("A", "holdfast", ways[0].Addr(), ways[1].Addr(), ways[2].Addr())
 	b := s.start("B", "holdfast", addrsOf(masters)...)
 	first := s.start("C", "holdfast", addrsOf(masters)...)
 	s.say("Three new masters do not count at once: they might have forgotten.")
 	first.do(orderWait)
 	first.do(orderLeave)
-	slow := []*rule{ways[1].holdAnswer(lockName), ways[2].holdAnswer(lockName)}
+	slow := []*fault.Held{ways[1].HoldAnswer(lockName), ways[2].HoldAnswer(lockName)}
 	a.begin(orderTry)
-	s.wait(slow[0].arrived)
-	s.wait(slow[1].arrived)
+	s.wait(slow[0].Arrived())
+	s.wait(slow[1].Arrived())
 	s.say("The masters have granted. The answers of 2 and 3 are slow.")
 	b.do(orderWait)
 	s.say("B is in. The slow answers reach A.")
-	slow[0].pass()
-	slow[1].pass()
+	slow[0].Pass()
+	slow[1].Pass()
 	a.answer()
 	s.pass(shown)
 	return func() verdict { return apart(tenures(a, b), "B") }

@@ -4,11 +4,9 @@ import "time"
 
 func pollingNaive(s *scene) func() verdict {
 	server := s.node()
-	way := s.network(server)
-	a := s.start("A", "watchdog", server.addr)
-	b := s.start("B", "watchdog", way.addr)
+	a, b := s.start("A", "watchdog", server.addr), s.start("B", "watchdog", server.addr)
 	a.do(orderTry)
-	refused := func() { s.wait(way.awaitAnswer("\r\nnx")) }
+	refused := func() { s.awaitCommand(server, "B") }
 	return measureWait(s, server, a, b, refused, refused, func(sent int, _ time.Duration) bool { return sent >= 10 })
 }
 
@@ -115,9 +113,8 @@ func countHandOvers(
 
 func unfairNaive(s *scene) func() verdict {
 	server := s.node()
-	way := s.network(server)
 	a := s.start("A", "watchdog", server.addr)
-	b := s.startRole(role{Name: "B", Lock: "watchdog", Addrs: []string{way.addr}, Every: 500 * time.Millisecond})
+	b := s.startRole(role{Name: "B", Lock: "watchdog", Addrs: []string{server.addr}, Every: 500 * time.Millisecond})
 	c := s.start("C", "watchdog", server.addr)
 	a.do(orderTry)
 	b.begin(orderWait)
@@ -125,7 +122,7 @@ func unfairNaive(s *scene) func() verdict {
 	s.pass(time.Second)
 	passed := false
 	for try := 0; try < 5 && !passed; try++ { // B's next try may come between, on a slow machine
-		s.wait(way.awaitAnswer("\r\nnx"))
+		s.awaitCommand(server, "B")
 		s.say("B was refused a moment ago. Now A leaves, and C comes.")
 		a.do(orderLeave)
 		if passed = c.do(orderTry); !passed {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
 // A role is what a process needs to know. It is the first line on its standard input.
@@ -80,6 +82,13 @@ func (s *scene) start3(lock string, server *node) (a, b, c *process) {
 	return s.start("A", lock, server.addr), s.start("B", lock, server.addr), s.start("C", lock, server.addr)
 }
 
+// startApart starts A, whose way to the server the play can disturb, and B, with a lock there.
+func (s *scene) startApart(lock string) (server *node, way *fault.Proxy, a, b *process) {
+	server = s.node()
+	way = s.network(server)
+	return server, way, s.start("A", lock, way.Addr()), s.start("B", lock, server.addr)
+}
+
 func (s *scene) startRole(r role) *process {
 	self, err := os.Executable()
 	s.must(err)
@@ -123,7 +132,7 @@ func (p *process) take(r report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Text != "" && !p.quiet {
-		p.scene.timeline.add(r.At, p.name, r.Text)
+		p.scene.timeline.add(p.name, r.Text)
 	}
 	switch r.Kind {
 	case reportEnter:

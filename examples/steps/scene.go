@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
 // The name that all processes lock, and the life of each hold. The TTL has room for a machine that
@@ -41,7 +43,7 @@ func perform(ctx context.Context, out io.Writer, p play) (verdict, error) {
 	s := &scene{ctx: ctx, timeline: newTimeline(out)}
 	judge, err := s.direct(p)
 	s.end()
-	s.timeline.finish()
+	s.timeline.flush()
 	if err != nil {
 		return verdict{}, err
 	}
@@ -84,7 +86,8 @@ func (s *scene) end() {
 
 // say adds a line about what the play does.
 func (s *scene) say(format string, args ...any) {
-	s.timeline.add(time.Now(), "", fmt.Sprintf(format, args...))
+	s.pass(5 * time.Millisecond) // reports of what came before are on their way
+	s.timeline.add("", fmt.Sprintf(format, args...))
 }
 
 // wait waits for an event.
@@ -126,6 +129,14 @@ func (s *scene) read(n *node, args ...any) string {
 	return formatReply(value)
 }
 
+// network makes a way to a server that the play can disturb.
+func (s *scene) network(server *node) *fault.Proxy {
+	proxy, err := fault.Listen(server.addr)
+	s.must(err)
+	s.closers = append(s.closers, proxy.Close)
+	return proxy
+}
+
 // awaitWaiters waits until so many wait for the name, with holdfast.
 func (s *scene) awaitWaiters(n *node, want int) {
 	s.poll(func() (bool, error) {
@@ -148,6 +159,12 @@ func (s *scene) awaitExpiry(n *node) {
 		there, err := n.rdb.Exists(s.ctx, lockName).Result()
 		return there == 0, err
 	})
+}
+
+// awaitCommand waits until a process sends another command to a node.
+func (s *scene) awaitCommand(n *node, process string) {
+	before := n.count(process)
+	s.poll(func() (bool, error) { return n.count(process) > before, nil })
 }
 
 // awaitQuiet waits until a node gets no more commands, and returns how many it has got. It counts

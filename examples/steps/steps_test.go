@@ -147,11 +147,12 @@ func compare(t *testing.T, page, printed string) {
 	}
 }
 
-// quote takes the indentation of a play away, and puts its verdict, the last paragraph, on one line.
-func quote(play string) string {
-	lines, verdict, _ := strings.Cut(strings.TrimRight(play, "\n"), "\n\n")
-	return strings.ReplaceAll("\n"+lines, "\n  ", "\n")[1:] + "\n\n" + strings.ReplaceAll(verdict, "\n", " ") + "\n"
-}
+// quote takes the indentation of a play away.
+func quote(play string) string { return strings.ReplaceAll("
+"+play, "
+  ", "
+")[1:] + "
+" }
 
 // maskNumbers is a text in which all numbers are the same, on one line.
 func maskNumbers(text string) string {
@@ -180,8 +181,8 @@ func TestPerformEndsAPlayThatFails(t *testing.T) {
 	_, err := perform(ctx, &out, func(s *scene) func() verdict {
 		server := s.node()
 		way := s.network(server)
-		a := s.start("A", "unique", way.addr)
-		way.holdRequest("set")
+		a := s.start("A", "unique", way.Addr())
+		way.HoldRequest("set")
 		a.begin(orderTry)
 		cancel(enough)
 		a.answer()

@@ -17,14 +17,6 @@ func verdictf(ok bool, format string, args ...any) verdict {
 	return verdict{ok, fmt.Sprintf(format, args...)}
 }
 
-// sentence is the verdict for people.
-func (v verdict) sentence(yes, no string) string {
-	if v.ok {
-		return yes + ": " + v.text + "."
-	}
-	return no + ": " + v.text + "."
-}
-
 // tenures returns the tenures of some processes, in the order of their entries.
 func tenures(processes ...*process) (list []tenure) {
 	for _, p := range processes {

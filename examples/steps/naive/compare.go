@@ -3,7 +3,6 @@ package naive
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,24 +11,15 @@ import (
 //
 // The bug: GET and DEL are two commands. The key may expire between them, and then DEL deletes the
 // lock of the next process.
-type Compare struct {
-	rdb     *redis.Client
-	key, id string
-	ttl     time.Duration
-}
-
-// NewCompare makes the lock of one process.
-func NewCompare(rdb *redis.Client, key, id string, ttl time.Duration) *Compare {
-	return &Compare{rdb, key, id, ttl}
-}
+type Compare struct{ Key }
 
 // TryLock takes a free lock.
-func (l *Compare) TryLock(ctx context.Context) (bool, error) {
+func (l Compare) TryLock(ctx context.Context) (bool, error) {
 	return l.rdb.SetNX(ctx, l.key, l.id, l.ttl).Result()
 }
 
 // Unlock deletes the key if it is still that of this process.
-func (l *Compare) Unlock(ctx context.Context) error {
+func (l Compare) Unlock(ctx context.Context) error {
 	holder, err := l.rdb.Get(ctx, l.key).Result()
 	if errors.Is(err, redis.Nil) || err == nil && holder != l.id {
 		return nil // not ours any more

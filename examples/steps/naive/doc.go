@@ -3,7 +3,22 @@
 // package is there to be read, and to be seen to fail by the program above it. No other program
 // should use it.
 //
-// A TryLock tries once, and reports whether the caller holds. An Unlock gives the lock back. The
-// names of the fields are those of all files: rdb is the client, key the name, id what is unique to
-// this caller, ttl the life of the key.
+// A TryLock tries once, and reports whether the caller holds. An Unlock gives the lock back.
 package naive
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Key is what all these locks have.
+type Key struct {
+	rdb *redis.Client
+	key string        // the name
+	id  string        // what is unique to this caller
+	ttl time.Duration // the life of the key
+}
+
+// NewKey makes the key of one process.
+func NewKey(rdb *redis.Client, key, id string, ttl time.Duration) Key { return Key{rdb, key, id, ttl} }

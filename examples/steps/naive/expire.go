@@ -1,29 +1,15 @@
 package naive
 
-import (
-	"context"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-)
+import "context"
 
 // An Expire is SETNX, and then EXPIRE, so that the server ends the lock of a process that crashed.
 //
 // The bug: these are two commands. A process that crashes between them leaves a key without an
 // expiry, and no process ever gets in again.
-type Expire struct {
-	rdb *redis.Client
-	key string
-	ttl time.Duration
-}
-
-// NewExpire makes the lock of one process.
-func NewExpire(rdb *redis.Client, key string, ttl time.Duration) *Expire {
-	return &Expire{rdb, key, ttl}
-}
+type Expire struct{ Key }
 
 // TryLock takes a free lock, and sets its expiry.
-func (l *Expire) TryLock(ctx context.Context) (bool, error) {
+func (l Expire) TryLock(ctx context.Context) (bool, error) {
 	ok, err := l.rdb.Do(ctx, "SETNX", l.key, "locked").Bool()
 	if err != nil || !ok {
 		return false, err
@@ -32,4 +18,4 @@ func (l *Expire) TryLock(ctx context.Context) (bool, error) {
 }
 
 // Unlock deletes the key.
-func (l *Expire) Unlock(ctx context.Context) error { return l.rdb.Del(ctx, l.key).Err() }
+func (l Expire) Unlock(ctx context.Context) error { return l.rdb.Del(ctx, l.key).Err() }

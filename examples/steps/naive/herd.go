@@ -3,25 +3,16 @@ package naive
 import (
 	"context"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A Herd is a Unique that tells its waiters when it is free. They subscribe to a channel, and try
 // again at each message.
 //
 // The bug: a message wakes all waiters, and all but one of them try for nothing.
-type Herd struct {
-	Unique
-}
-
-// NewHerd makes the lock of one process.
-func NewHerd(rdb *redis.Client, key, id string, ttl time.Duration) *Herd {
-	return &Herd{Unique{rdb, key, id, ttl}}
-}
+type Herd struct{ Unique }
 
 // Lock waits until it gets in.
-func (l *Herd) Lock(ctx context.Context) error {
+func (l Herd) Lock(ctx context.Context) error {
 	channel := l.rdb.Subscribe(ctx, l.key+":free")
 	defer channel.Close()
 	if _, err := channel.Receive(ctx); err != nil { // else the lock could be given back unheard
@@ -48,6 +39,6 @@ end
 return 0`
 
 // Unlock deletes the key if it is still that of this process, and tells all waiters.
-func (l *Herd) Unlock(ctx context.Context) error {
+func (l Herd) Unlock(ctx context.Context) error {
 	return l.rdb.Eval(ctx, deleteAndTell, []string{l.key}, l.id).Err()
 }

@@ -1,31 +1,14 @@
 package naive
 
-import (
-	"context"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-)
+import "context"
 
 // A ReadWrite is a hash with a mode and the holders. Readers hold it together, a writer alone.
 //
 // The bug: a reader gets in whenever readers are in. While a next reader comes before the last one
 // leaves, a writer waits for ever.
 type ReadWrite struct {
-	rdb     *redis.Client
-	key, id string
-	ttl     time.Duration
-	script  string // that takes it
-}
-
-// NewReader makes the lock of one process that reads.
-func NewReader(rdb *redis.Client, key, id string, ttl time.Duration) *ReadWrite {
-	return &ReadWrite{rdb, key, id, ttl, read}
-}
-
-// NewWriter makes the lock of one process that writes.
-func NewWriter(rdb *redis.Client, key, id string, ttl time.Duration) *ReadWrite {
-	return &ReadWrite{rdb, key, id, ttl, write}
+	Key
+	Write bool
 }
 
 const read = `-- read
@@ -46,8 +29,12 @@ end
 return 0`
 
 // TryLock takes the lock if it is free, or to read if others read.
-func (l *ReadWrite) TryLock(ctx context.Context) (bool, error) {
-	return l.rdb.Eval(ctx, l.script, []string{l.key}, l.id, l.ttl.Milliseconds()).Bool()
+func (l ReadWrite) TryLock(ctx context.Context) (bool, error) {
+	script := read
+	if l.Write {
+		script = write
+	}
+	return l.rdb.Eval(ctx, script, []string{l.key}, l.id, l.ttl.Milliseconds()).Bool()
 }
 
 const giveBack = `-- give back
@@ -57,6 +44,6 @@ end
 return 1`
 
 // Unlock takes this process out. The last one frees the lock.
-func (l *ReadWrite) Unlock(ctx context.Context) error {
+func (l ReadWrite) Unlock(ctx context.Context) error {
 	return l.rdb.Eval(ctx, giveBack, []string{l.key}, l.id).Err()
 }

@@ -1,27 +1,13 @@
 package naive
 
-import (
-	"context"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-)
+import "context"
 
 // A Reentrant is a hash with the holder and a count. The holder may enter again, which counts up.
 // It must leave as often, which counts down, and the lock is free when the count is 0.
 //
 // The bug: a request is not counted once, but as often as it arrives. When an answer is lost,
 // go-redis sends the script again, and one entry counts as two.
-type Reentrant struct {
-	rdb     *redis.Client
-	key, id string
-	ttl     time.Duration
-}
-
-// NewReentrant makes the lock of one process.
-func NewReentrant(rdb *redis.Client, key, id string, ttl time.Duration) *Reentrant {
-	return &Reentrant{rdb, key, id, ttl}
-}
+type Reentrant struct{ Key }
 
 const enter = `-- enter
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
@@ -32,7 +18,7 @@ end
 return 0`
 
 // TryLock takes a free lock, or enters that of this process again.
-func (l *Reentrant) TryLock(ctx context.Context) (bool, error) {
+func (l Reentrant) TryLock(ctx context.Context) (bool, error) {
 	return l.rdb.Eval(ctx, enter, []string{l.key}, l.id, l.ttl.Milliseconds()).Bool()
 }
 
@@ -49,6 +35,6 @@ redis.call('DEL', KEYS[1])
 return 1`
 
 // Unlock gives one entry back.
-func (l *Reentrant) Unlock(ctx context.Context) error {
+func (l Reentrant) Unlock(ctx context.Context) error {
 	return l.rdb.Eval(ctx, leave, []string{l.key}, l.id, l.ttl.Milliseconds()).Err()
 }

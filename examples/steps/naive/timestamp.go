@@ -14,20 +14,13 @@ import (
 // The bug: each process compares the time with its own clock. For a process whose clock is ahead,
 // every lock is over.
 type Timestamp struct {
-	rdb *redis.Client
-	key string
-	ttl time.Duration
-	now func() time.Time // the clock of this process
-}
-
-// NewTimestamp makes the lock of one process.
-func NewTimestamp(rdb *redis.Client, key string, ttl time.Duration, now func() time.Time) *Timestamp {
-	return &Timestamp{rdb, key, ttl, now}
+	Key
+	Now func() time.Time // the clock of this process
 }
 
 // TryLock takes a free lock, or one whose time is over.
-func (l *Timestamp) TryLock(ctx context.Context) (bool, error) {
-	until := l.now().Add(l.ttl).UnixMilli()
+func (l Timestamp) TryLock(ctx context.Context) (bool, error) {
+	until := l.Now().Add(l.ttl).UnixMilli()
 	ok, err := l.rdb.Do(ctx, "SETNX", l.key, until).Bool()
 	if err != nil || ok {
 		return ok, err
@@ -36,7 +29,7 @@ func (l *Timestamp) TryLock(ctx context.Context) (bool, error) {
 	if errors.Is(err, redis.Nil) {
 		return false, nil // given back meanwhile: the next try gets it
 	}
-	if err != nil || old > l.now().UnixMilli() {
+	if err != nil || old > l.Now().UnixMilli() {
 		return false, err // not over yet, by our clock
 	}
 	before, err := l.rdb.Do(ctx, "GETSET", l.key, until).Int64()
@@ -44,4 +37,4 @@ func (l *Timestamp) TryLock(ctx context.Context) (bool, error) {
 }
 
 // Unlock deletes the key.
-func (l *Timestamp) Unlock(ctx context.Context) error { return l.rdb.Del(ctx, l.key).Err() }
+func (l Timestamp) Unlock(ctx context.Context) error { return l.rdb.Del(ctx, l.key).Err() }

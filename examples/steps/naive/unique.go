@@ -1,30 +1,16 @@
 package naive
 
-import (
-	"context"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-)
+import "context"
 
 // A Unique is SET with NX and PX, and a script that compares and deletes in one step. It is the
 // lock of the Redis documentation for one server.
 //
 // The bug: the expiry is fixed. Work that takes longer goes on without the lock, beside the next
 // holder, and does not notice.
-type Unique struct {
-	rdb     *redis.Client
-	key, id string
-	ttl     time.Duration
-}
-
-// NewUnique makes the lock of one process.
-func NewUnique(rdb *redis.Client, key, id string, ttl time.Duration) *Unique {
-	return &Unique{rdb, key, id, ttl}
-}
+type Unique struct{ Key }
 
 // TryLock takes a free lock.
-func (l *Unique) TryLock(ctx context.Context) (bool, error) {
+func (l Unique) TryLock(ctx context.Context) (bool, error) {
 	return l.rdb.SetNX(ctx, l.key, l.id, l.ttl).Result()
 }
 
@@ -35,6 +21,6 @@ end
 return 0`
 
 // Unlock deletes the key if it is still that of this process.
-func (l *Unique) Unlock(ctx context.Context) error {
+func (l Unique) Unlock(ctx context.Context) error {
 	return l.rdb.Eval(ctx, compareAndDelete, []string{l.key}, l.id).Err()
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A Watchdog is a Unique that is renewed every third of its expiry, as long as its holder lives.
@@ -17,11 +15,6 @@ type Watchdog struct {
 	Unique
 	lost atomic.Bool
 	stop context.CancelFunc
-}
-
-// NewWatchdog makes the lock of one process.
-func NewWatchdog(rdb *redis.Client, key, id string, ttl time.Duration) *Watchdog {
-	return &Watchdog{Unique: Unique{rdb, key, id, ttl}}
 }
 
 // TryLock takes a free lock, and begins to renew it.

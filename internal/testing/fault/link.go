@@ -16,7 +16,7 @@ type link struct {
 	stranded       bool          // nothing comes through any more; guarded by p.mu
 
 	mu   sync.Mutex
-	lose *rule // whose request the server works on
+	rule *rule // for the answer to the request that the server works on
 }
 
 func (p *Proxy) accept() {
@@ -87,7 +87,7 @@ func (l *link) requests() {
 		}
 		if r := l.p.dropped(text, false); r != nil {
 			l.mu.Lock()
-			l.lose = r
+			l.rule = r
 			l.mu.Unlock()
 		}
 		if l.p.write(l.server, buf[:n]) != nil {
@@ -106,11 +106,15 @@ func (l *link) answers() {
 			return
 		}
 		l.mu.Lock()
-		lose := l.lose
+		r := l.rule
+		l.rule = nil
 		l.mu.Unlock()
-		if lose != nil {
-			close(lose.happen)
-			return // and cut
+		if r != nil {
+			close(r.happen)
+			if r.held == nil {
+				return // and cut: the answer is lost
+			}
+			<-r.held.passed
 		}
 		text := string(buf[:n])
 		if r := l.p.dropped(text, true); r != nil {

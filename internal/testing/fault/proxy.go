@@ -117,7 +117,17 @@ func (p *Proxy) HoldRequest(match string) *Held {
 	return h
 }
 
-// A Held is a request that is kept back.
+// HoldAnswer keeps back the answer to the next request that contains match.
+func (p *Proxy) HoldAnswer(match string) *Held {
+	h := &Held{arrived: make(chan struct{}), passed: make(chan struct{})}
+	p.mu.Lock()
+	p.drops = append(p.drops, &rule{match: match, happen: h.arrived, held: h})
+	p.kept = append(p.kept, h)
+	p.mu.Unlock()
+	return h
+}
+
+// A Held is a request or an answer that is kept back.
 type Held struct {
 	arrived chan struct{}
 	passed  chan struct{}
@@ -127,7 +137,7 @@ type Held struct {
 // Arrived returns a channel that is closed when there is something to keep back.
 func (h *Held) Arrived() <-chan struct{} { return h.arrived }
 
-// Pass lets the request through, even if its sender has closed the connection meanwhile.
+// Pass lets it through, a request even if its sender has closed the connection meanwhile.
 func (h *Held) Pass() { h.once.Do(func() { close(h.passed) }) }
 
 // Silence makes all connections half-open: they stay, the proxy accepts new ones, and nothing comes

@@ -96,6 +96,21 @@ func TestFaults(t *testing.T) {
 			t.Fatalf("heard %q", s)
 		}
 	})
+	t.Run("answer held", func(t *testing.T) {
+		addr, got := echo(t)
+		p := fault.Start(t, addr)
+		held := p.HoldAnswer("two")
+		c := dial(t, p)
+		c.say(t, "two")
+		<-held.Arrived()
+		if s := c.hear(short); s != "" || <-got != "two\n" {
+			t.Fatalf("heard %q", s)
+		}
+		held.Pass()
+		if s := c.hear(long); s != "two\n" {
+			t.Fatal(s)
+		}
+	})
 	t.Run("message swallowed", func(t *testing.T) {
 		addr, _ := echo(t)
 		p := fault.Start(t, addr)
