@@ -19,7 +19,7 @@ const (
 type bench struct {
 	target  target
 	server  *redisserver.Server
-	kind    string // whose server it is
+	version string // of the server
 	dir     string // for boards
 	warmup  time.Duration
 	seconds time.Duration
@@ -31,8 +31,6 @@ type line struct {
 	name       string
 	samples    []sample
 	ratios     []float64 // one for each run in which both it and the reference ran
-	medians    sample
-	ratio      float64
 	violations int64
 	stuck      int   // runs after which somebody still waited
 	err        error // the first one; its other runs count
@@ -40,6 +38,7 @@ type line struct {
 
 // measure runs a row: all its contenders in turn, as often as asked for.
 func (b *bench) measure(ctx context.Context, r row, wanted []entry, progress io.Writer) []line {
+	value := r.columns[0].value
 	lines := make([]line, 0, len(wanted))
 	for _, e := range wanted {
 		lines = append(lines, line{name: e.name})
@@ -62,37 +61,22 @@ func (b *bench) measure(ctx context.Context, r row, wanted []entry, progress io.
 			}
 			lines[i].samples = append(lines[i].samples, s)
 			if e.name == r.reference {
-				reference = r.ratio(s)
+				reference = value(s)
 			}
 			if reference > 0 {
-				lines[i].ratios = append(lines[i].ratios, r.ratio(s)/reference)
+				lines[i].ratios = append(lines[i].ratios, value(s)/reference)
 			}
 		}
 	}
 	fmt.Fprint(progress, "\r\x1b[K")
-	for i := range lines {
-		lines[i].sum()
-	}
 	return lines
 }
 
-// sum takes the medians.
-func (l *line) sum() {
-	of := func(value func(sample) float64) float64 {
-		var xs []float64
-		for _, s := range l.samples {
-			xs = append(xs, value(s))
-		}
-		return median(xs)
+// median returns the median of a number of the samples.
+func (l line) median(value func(sample) float64) float64 {
+	var xs []float64
+	for _, s := range l.samples {
+		xs = append(xs, value(s))
 	}
-	l.medians = sample{
-		p50:       time.Duration(of(p50.value)),
-		p99:       time.Duration(of(p99.value)),
-		rate:      of(rate.value),
-		handovers: of(handovers.value),
-		commands:  of(commands.value),
-		jain:      of(fairness.value),
-		inTurn:    of(turn.value),
-	}
-	l.ratio = median(l.ratios) // sorts them
+	return median(xs)
 }

@@ -54,13 +54,17 @@ func (b *board) enter(who int) {
 		b.last.Store(int64(who) + 1)
 		b.handovers.Add(1)
 	}
-	me := &b.workers[who]
-	me.count.Add(1)
 	others := b.ready.Load() - 1
-	between := b.entered.Add(1) - me.asked.Swap(0)
+	between := b.count(who) - b.workers[who].asked.Swap(0)
 	if 4*between >= 3*others && 4*between <= 5*others {
 		b.inTurn.Add(1)
 	}
+}
+
+// count counts an acquisition of who, and returns how many there were.
+func (b *board) count(who int) int64 {
+	b.workers[who].count.Add(1)
+	return b.entered.Add(1)
 }
 
 // leave signs who out, who is about to unlock.
@@ -71,7 +75,7 @@ func (b *board) leave(who int) {
 }
 
 // begin waits until the phase is no longer waiting.
-func (b *board) begin(who int) {
+func (b *board) begin() {
 	b.ready.Add(1)
 	for b.phase.Load() == waiting {
 		time.Sleep(time.Millisecond)
@@ -90,27 +94,27 @@ type tally struct {
 
 // read takes the tally of the first n workers.
 func (b *board) read(n int) tally {
-	t := tally{
-		at:        time.Now(),
-		handovers: b.handovers.Load(),
-		inTurn:    b.inTurn.Load(),
-		counts:    make([]int64, n),
-	}
+	t := tally{time.Now(), b.handovers.Load(), b.inTurn.Load(), make([]int64, n)}
 	for i := range t.counts {
 		t.counts[i] = b.workers[i].count.Load()
 	}
 	return t
 }
 
-// since returns what came to the tally after an earlier one.
-func (t tally) since(earlier tally) (tally, time.Duration) {
-	d := tally{
-		handovers: t.handovers - earlier.handovers,
-		inTurn:    t.inTurn - earlier.inTurn,
-		counts:    make([]int64, len(t.counts)),
+// since turns what came to the tally after an earlier one, and the commands sent meanwhile, into a
+// sample.
+func (t tally) since(earlier tally, commands int64) sample {
+	seconds := t.at.Sub(earlier.at).Seconds()
+	counts, acquired := make([]int64, len(t.counts)), int64(0)
+	for i := range counts {
+		counts[i] = t.counts[i] - earlier.counts[i]
+		acquired += counts[i]
 	}
-	for i := range t.counts {
-		d.counts[i] = t.counts[i] - earlier.counts[i]
+	return sample{
+		rate:      float64(acquired) / seconds,
+		handovers: float64(t.handovers-earlier.handovers) / seconds,
+		commands:  share(commands, acquired),
+		jain:      jain(counts),
+		inTurn:    share(t.inTurn-earlier.inTurn, acquired),
 	}
-	return d, t.at.Sub(earlier.at)
 }

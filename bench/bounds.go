@@ -11,87 +11,68 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// bare is the least that a lock can cost on go-redis: one plain command each way. It has no
-// renewal, no queue and no token, and it polls while the name is held.
-type bare struct {
-	rdb     *redis.Client
-	release *redis.Script
-	poll    time.Duration
-}
-
-func openBare(t target) (Contender, error) {
-	return &bare{
-		rdb: newRedis(t),
-		release: redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end
-return 0`),
-		poll: t.poll,
-	}, nil
-}
-
 // newRedis returns the go-redis client that all contenders on go-redis get, each its own, with the
 // options as most programs leave them: the pool, too, has its default size.
-func newRedis(t target) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: t.addr})
-}
+func newRedis(t target) *redis.Client { return redis.NewClient(&redis.Options{Addr: t.Addr}) }
 
-func (b *bare) Lock(ctx context.Context, name string) (func() error, error) {
-	value := rand.Text()
-	for {
-		err := b.rdb.SetArgs(ctx, name, value, redis.SetArgs{Mode: "NX", TTL: ttl}).Err()
-		if err == nil {
-			return func() error { return b.unlock(ctx, name, value) }, nil
+// openBare opens the least that a lock can cost on go-redis: one plain command each way. It has no
+// renewal, no queue and no token, and it polls while the name is held.
+func openBare(t target) (contender, error) {
+	rdb := newRedis(t)
+	release := redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end
+return 0`)
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		value := rand.Text()
+		for {
+			err := rdb.SetArgs(ctx, name, value, redis.SetArgs{Mode: "NX", TTL: ttl}).Err()
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, redis.Nil) {
+				return nil, err
+			}
+			time.Sleep(t.Poll)
 		}
-		if !errors.Is(err, redis.Nil) {
-			return nil, err
-		}
-		time.Sleep(b.poll)
+		return func() error {
+			n, err := release.Run(ctx, rdb, []string{name}, value).Int()
+			return stillHeld(name, n == 1, err)
+		}, nil
 	}
+	return contender{lock: lock, close: rdb.Close}, nil
 }
 
-func (b *bare) unlock(ctx context.Context, name, value string) error {
-	n, err := b.release.Run(ctx, b.rdb, []string{name}, value).Int()
-	if err == nil && n != 1 {
+// stillHeld returns the error of an unlock.
+func stillHeld(name string, held bool, err error) error {
+	if err == nil && !held {
 		err = fmt.Errorf("%s was not held any more", name)
 	}
 	return err
 }
 
-func (b *bare) Close() error { return b.rdb.Close() }
-
-// baton passes one element of a list on. It is no lock, because the element dies with whoever holds
-// it, but a bound: two commands a hand-over, in order, and the server itself wakes the next.
-type baton struct{ rdb *redis.Client }
-
-func openBaton(t target) (Contender, error) { return baton{newRedis(t)}, nil }
-
-// Seed makes the one element.
-func (b baton) Seed(ctx context.Context, name string) error {
-	return b.rdb.RPush(ctx, name, "baton").Err()
-}
-
-func (b baton) Lock(ctx context.Context, name string) (func() error, error) {
-	if err := b.rdb.BLPop(ctx, 0, name).Err(); err != nil {
-		return nil, err
+// openBaton opens what passes one element of a list on. It is no lock, because the element dies
+// with whoever holds it, but a bound: two commands a hand-over, in order, and the server itself
+// wakes the next.
+func openBaton(t target) (contender, error) {
+	rdb := newRedis(t)
+	pass := func(ctx context.Context, name string) error { return rdb.RPush(ctx, name, "baton").Err() }
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		err := rdb.BLPop(ctx, 0, name).Err()
+		return func() error { return pass(ctx, name) }, err
 	}
-	return func() error { return b.rdb.RPush(ctx, name, "baton").Err() }, nil
+	return contender{lock: lock, close: rdb.Close, seed: pass}, nil
 }
 
-func (b baton) Close() error { return b.rdb.Close() }
-
-// local is a sync.Mutex: what excluding goroutines costs if no other process has to be asked. It
-// ignores names, so it takes part only where there is one.
-type local struct{ mu sync.Mutex }
-
-func openLocal(target) (Contender, error) { return new(local), nil }
-
-func (l *local) Lock(context.Context, string) (func() error, error) {
-	l.mu.Lock()
-	return l.unlock, nil
+// openLocal opens a sync.Mutex: what excluding goroutines costs if no other process has to be
+// asked. It ignores names, so it takes part only where there is one.
+func openLocal(target) (contender, error) {
+	var mu sync.Mutex
+	unlock := func() error {
+		mu.Unlock()
+		return nil
+	}
+	lock := func(context.Context, string) (func() error, error) {
+		mu.Lock()
+		return unlock, nil
+	}
+	return contender{lock: lock, close: func() error { return nil }}, nil
 }
-
-func (l *local) unlock() error {
-	l.mu.Unlock()
-	return nil
-}
-
-func (l *local) Close() error { return nil }

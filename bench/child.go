@@ -13,13 +13,12 @@ const childArg = "bench-worker"
 
 // A duty tells a worker process what to do.
 type duty struct {
-	Contender     string
-	Row           int
-	Name          string
-	Board         string // path of the file
-	Who           int
-	Addr, Version string
-	Poll          time.Duration
+	Target    target
+	Contender int // its place among the entries
+	Row       int
+	Name      string
+	Board     string // path of the file
+	Who       int
 }
 
 // child does its duty, and prints the times of its hand-overs.
@@ -28,21 +27,21 @@ func child(order string) error {
 	if err := json.Unmarshal([]byte(order), &d); err != nil {
 		return err
 	}
-	e, ok := find(d.Contender)
-	if !ok {
-		return fmt.Errorf("no contender %q", d.Contender)
-	}
 	on, err := openBoard(d.Board)
 	if err != nil {
 		return err
 	}
-	c, err := e.open(target{d.Addr, d.Version, d.Poll})
+	c, err := entries[d.Contender].open(d.Target)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	ctx := context.Background()
-	if err := warm(ctx, c, fmt.Sprintf("%s:warm:%d", d.Name, d.Who)); err != nil {
+	defer c.close()
+	// Make connections and load scripts, on a name that nobody else uses.
+	ctx, own := context.Background(), fmt.Sprintf("%s:warm:%d", d.Name, d.Who)
+	if err := c.prepare(ctx, own); err != nil {
+		return err
+	}
+	if err := c.pair(ctx, own); err != nil {
 		return err
 	}
 	times := []time.Duration{}
@@ -67,17 +66,17 @@ const (
 // waiting for a while. It returns, for each turn it got, the time since just before the other began
 // to give back. Both clocks are the host's wall clock; if that is set meanwhile, it spoils one time
 // out of many.
-func takeTurns(ctx context.Context, c Contender, name string, on *board, who int) ([]time.Duration, error) {
+func takeTurns(ctx context.Context, c contender, name string, on *board, who int) ([]time.Duration, error) {
 	times := make([]time.Duration, 0, 1<<12)
 	other := &on.workers[1-who]
-	on.begin(who)
+	on.begin()
 	for !on.over() {
 		if on.last.Load() == int64(who)+1 {
 			time.Sleep(glance)
 			continue
 		}
 		on.ask(who)
-		unlock, err := c.Lock(ctx, name)
+		unlock, err := c.lock(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("lock: %w", err)
 		}

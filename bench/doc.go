@@ -2,9 +2,9 @@
 //
 //	go run ./bench                      # the whole table
 //	go run ./bench -rows 1,4 -runs 9    # two rows of it, with more care
-//	go run ./bench -contenders redislock -markdown
+//	go run ./bench -contenders redislock
 //
-// It starts a redis-server of its own and stops it at the end. There are five rows, each with a
+// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are five rows, each with a
 // reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair

@@ -2,101 +2,82 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"time"
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// polling is github.com/bsm/redislock. It asks at an interval while the name is held.
-type polling struct {
-	rdb    *redis.Client
-	locker *redislock.Client
-	poll   time.Duration
-}
-
-func openRedislock(t target) (Contender, error) {
+// openHoldfast opens holdfast with its defaults: renewed, queued, with tokens.
+func openHoldfast(t target) (contender, error) {
 	rdb := newRedis(t)
-	return &polling{rdb, redislock.New(rdb), t.poll}, nil
-}
-
-func (p *polling) Lock(ctx context.Context, name string) (func() error, error) {
-	lock, err := p.locker.Obtain(ctx, name, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(p.poll)})
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return lock.Release(ctx) }, nil
-}
-
-func (p *polling) Close() error { return p.rdb.Close() }
-
-// quorum is github.com/go-redsync/redsync on its smallest quorum, one server. It asks at an
-// interval while the name is held, and takes back what it may have won after each refusal.
-type quorum struct {
-	rdb  *redis.Client
-	sync *redsync.Redsync
-	poll time.Duration
-}
-
-func openRedsync(t target) (Contender, error) {
-	rdb := newRedis(t)
-	return &quorum{rdb, redsync.New(goredis.NewPool(rdb)), t.poll}, nil
-}
-
-func (q *quorum) Lock(ctx context.Context, name string) (func() error, error) {
-	mu := q.sync.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(q.poll), redsync.WithTries(math.MaxInt))
-	if err := mu.LockContext(ctx); err != nil {
-		return nil, err
-	}
-	return func() error {
-		ok, err := mu.UnlockContext(ctx)
-		if err == nil && !ok {
-			err = fmt.Errorf("%s was not held any more", name)
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: ttl})
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		lease, err := client.Mutex(name).Lock(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return err
-	}, nil
+		return func() error { return lease.Release() }, nil
+	}
+	return contender{lock: lock, close: func() error { return errors.Join(client.Close(), rdb.Close()) }}, err
 }
 
-func (q *quorum) Close() error { return q.rdb.Close() }
+// openRedislock opens github.com/bsm/redislock. It asks at an interval while the name is held.
+func openRedislock(t target) (contender, error) {
+	rdb := newRedis(t)
+	locker := redislock.New(rdb)
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		lock, err := locker.Obtain(ctx, name, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(t.Poll)})
+		return func() error { return lock.Release(ctx) }, err
+	}
+	return contender{lock: lock, close: rdb.Close}, nil
+}
 
-// tracking is github.com/redis/rueidis/rueidislock on one key instead of its default of three. It
-// waits for the server's word that the key has changed, which all waiters get at once.
-type tracking struct{ locker rueidislock.Locker }
+// openRedsync opens github.com/go-redsync/redsync on its smallest quorum, one server. It asks at an
+// interval while the name is held, and takes back what it may have won after each refusal.
+func openRedsync(t target) (contender, error) {
+	rdb := newRedis(t)
+	sync := redsync.New(goredis.NewPool(rdb))
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		mu := sync.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(t.Poll), redsync.WithTries(math.MaxInt))
+		return func() error {
+			held, err := mu.UnlockContext(ctx)
+			return stillHeld(name, held, err)
+		}, mu.LockContext(ctx)
+	}
+	return contender{lock: lock, close: rdb.Close}, nil
+}
 
-func openRueidislock(t target) (Contender, error) {
+// openRueidislock opens github.com/redis/rueidis/rueidislock on one key instead of its default of
+// three. It waits for the server's word that the key has changed, which all waiters get at once.
+func openRueidislock(t target) (contender, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{t.addr}},
+		ClientOption: rueidis.ClientOption{InitAddress: []string{t.Addr}},
 		KeyMajority:  1,
 		KeyValidity:  ttl,
 		// With the default of 20 ms, an attempt that times out on a busy machine may wait for ever.
 		TryNextAfter: time.Second,
-		// It is faster, and its documentation asks for that version.
-		NoLoopTracking: atLeast(t.version, 7, 0, 5),
+		// It is faster, and its documentation asks for it from Redis 7.0.5 on.
+		NoLoopTracking: true,
 	})
-	if err != nil {
-		return nil, err
+	lock := func(ctx context.Context, name string) (func() error, error) {
+		_, cancel, err := locker.WithContext(ctx, name)
+		return func() error {
+			cancel()
+			return nil
+		}, err
 	}
-	return tracking{locker}, nil
-}
-
-func (t tracking) Lock(ctx context.Context, name string) (func() error, error) {
-	_, cancel, err := t.locker.WithContext(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return func() error {
-		cancel()
+	closeLocker := func() error {
+		locker.Close()
 		return nil
-	}, nil
-}
-
-func (t tracking) Close() error {
-	t.locker.Close()
-	return nil
+	}
+	return contender{lock: lock, close: closeLocker}, err
 }

@@ -38,7 +38,6 @@ func run(args []string, out, progress io.Writer) (err error) {
 		runs       = flags.Int("runs", 5, "how often each contender runs")
 		seconds    = flags.Float64("seconds", 0.7, "how `long` each of these runs is measured")
 		poll       = flags.Duration("poll", 2*time.Millisecond, "how often contenders ask that poll")
-		asMarkdown = flags.Bool("markdown", false, "print tables for a document")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -52,27 +51,27 @@ func run(args []string, out, progress io.Writer) (err error) {
 	}
 	names := list(*contenders)
 	for _, n := range names {
-		if !slices.ContainsFunc(entries(), func(e entry) bool { return strings.HasPrefix(e.name, n) }) {
+		if !slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(e.name, n) }) {
 			return fmt.Errorf("-contenders: nobody's name begins with %q", n)
 		}
 	}
 
 	b := &bench{runs: *runs, seconds: time.Duration(*seconds * float64(time.Second))}
 	b.warmup = min(b.seconds/2, 200*time.Millisecond)
-	b.target.poll = *poll
+	b.target.Poll = *poll
 	stop, err := b.start(context.Background())
 	if err != nil {
 		return err
 	}
 	defer stop()
 
-	fmt.Fprintf(out, "%s %s, %d CPUs, %s %s/%s; medians of %d runs of %v, in brackets the range of the ratios;\n",
-		b.kind, b.target.version, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.runs, b.seconds)
+	fmt.Fprintf(out, "%s, %d CPUs, %s %s/%s; medians of %d runs of %v, in brackets the range of the ratios;\n",
+		b.version, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.runs, b.seconds)
 	fmt.Fprintf(out, "those that poll ask every %v\n", *poll)
 	fine := true
 	for _, r := range table {
 		lines := b.measure(context.Background(), r, invited(r, names), progress)
-		fine = report(out, r, lines, *asMarkdown) && fine
+		fine = report(out, r, lines) && fine
 	}
 	if !fine {
 		return fmt.Errorf("not everything went as it should; see the table")
@@ -85,11 +84,10 @@ func choose(numbers string) ([]row, error) {
 	var chosen []row
 	for _, word := range list(numbers) {
 		n, err := strconv.Atoi(word)
-		all := rows()
-		if err != nil || n < 1 || n > len(all) {
-			return nil, fmt.Errorf("-rows: %q is no row; there are 1 to %d", word, len(all))
+		if err != nil || n < 1 || n > len(rows) {
+			return nil, fmt.Errorf("-rows: %q is no row; there are 1 to %d", word, len(rows))
 		}
-		chosen = append(chosen, all[n-1])
+		chosen = append(chosen, rows[n-1])
 	}
 	return chosen, nil
 }
@@ -97,7 +95,7 @@ func choose(numbers string) ([]row, error) {
 // invited returns those that take part in r: the named ones, or all, and the reference first.
 func invited(r row, names []string) []entry {
 	var in []entry
-	for _, e := range entries() {
+	for _, e := range entries {
 		named := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(e.name, n) })
 		switch {
 		case !e.takesPart(r.number):

@@ -3,20 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// A message is a bound for whoever is told by a message, where the baton is told by its own waiting
-// command: two short scripts that keep a holder and a line, and one subscription a process. It is
-// no lock: nothing is looked after when somebody dies or does not hear.
-type message struct {
-	rdb         *redis.Client
-	pubsub      *redis.PubSub
-	join, leave *redis.Script
-	me          string
-	told        chan struct{} // nil: who waits reads the subscription
-}
 
 // The keys are the holder, the line, and the largest token; the arguments who asks, and a TTL in
 // milliseconds.
@@ -68,72 +58,48 @@ redis.call('SET', KEYS[1], next, 'PX', ARGV[2])
 return redis.call('PUBLISH', next, token)`)
 )
 
-func openMessage(t target) (Contender, error) {
-	return listen(t, &message{join: plainJoin, leave: plainLeave, told: make(chan struct{}, 1)})
-}
-
-func openCheckedMessage(t target) (Contender, error) {
-	return listen(t, &message{join: checkedJoin, leave: checkedLeave, told: make(chan struct{}, 1)})
-}
-
-// openSelfRead returns the bound of all that are told by a message: no goroutine has to wake
-// another. No waiter can give up then, as no context interrupts a read.
-func openSelfRead(t target) (Contender, error) {
-	return listen(t, &message{join: checkedJoin, leave: checkedLeave})
-}
-
-func listen(t target, m *message) (Contender, error) {
-	m.rdb, m.me = newRedis(t), "bench:"+rand.Text()
-	m.pubsub = m.rdb.Subscribe(context.Background(), m.me)
-	if _, err := m.pubsub.Receive(context.Background()); err != nil {
-		return nil, err
-	}
-	if m.told == nil {
-		return m, nil
-	}
-	go func() {
-		for {
-			if _, err := m.pubsub.ReceiveMessage(context.Background()); err != nil {
-				return
+// openMessage opens a bound for whoever is told by a message, where the baton is told by its own
+// waiting command: two short scripts that keep a holder and a line, and one subscription a process.
+// It is no lock: nothing is looked after when somebody dies or does not hear. Its lock is for one
+// goroutine at a time, as rows 4 and 5 have it.
+//
+// With selfRead, whoever waits reads the subscription, and no goroutine has to wake another. No
+// waiter can give up then, as no context interrupts a read.
+func openMessage(join, leave *redis.Script, selfRead bool) func(target) (contender, error) {
+	return func(t target) (contender, error) {
+		rdb, me, background := newRedis(t), "bench:"+rand.Text(), context.Background()
+		pubsub := rdb.Subscribe(background, me)
+		if _, err := pubsub.Receive(background); err != nil {
+			return contender{}, err
+		}
+		wait := func(ctx context.Context) error {
+			_, err := pubsub.ReceiveMessage(ctx)
+			return err
+		}
+		if !selfRead {
+			told, read := make(chan struct{}, 1), wait
+			go func() {
+				for read(background) == nil {
+					told <- struct{}{}
+				}
+			}()
+			wait = func(ctx context.Context) error {
+				select {
+				case <-told:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}
-			m.told <- struct{}{}
 		}
-	}()
-	return m, nil
-}
-
-// Lock is for one goroutine at a time, as rows 4 and 5 have it.
-func (m *message) Lock(ctx context.Context, name string) (func() error, error) {
-	keys := []string{name, name + ":queue", name + ":clock"}
-	holds, err := m.join.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Int()
-	if err != nil {
-		return nil, err
-	}
-	if holds == 0 {
-		if err := m.wait(ctx); err != nil {
-			return nil, err
+		lock := func(ctx context.Context, name string) (func() error, error) {
+			keys := []string{name, name + ":queue", name + ":clock"}
+			holds, err := join.Run(ctx, rdb, keys, me, ttl.Milliseconds()).Int()
+			if err == nil && holds == 0 {
+				err = wait(ctx)
+			}
+			return func() error { return leave.Run(ctx, rdb, keys, me, ttl.Milliseconds()).Err() }, err
 		}
+		return contender{lock: lock, close: func() error { return errors.Join(pubsub.Close(), rdb.Close()) }}, nil
 	}
-	return func() error { return m.leave.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Err() }, nil
-}
-
-func (m *message) wait(ctx context.Context) error {
-	if m.told == nil {
-		_, err := m.pubsub.ReceiveMessage(ctx)
-		return err
-	}
-	select {
-	case <-m.told:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (m *message) Close() error {
-	err := m.pubsub.Close()
-	if cerr := m.rdb.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

@@ -43,7 +43,11 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 		return sample{}, nil, err
 	}
 	name := fmt.Sprintf("bench:%d:%s:%d", row, e.name, run)
-	if err := b.seed(ctx, e, name); err != nil {
+	c, err := e.open(b.target)
+	if err != nil {
+		return sample{}, nil, err
+	}
+	if err := errors.Join(c.prepare(ctx, name), c.close()); err != nil {
 		return sample{}, nil, err
 	}
 	path := filepath.Join(b.dir, fmt.Sprintf("board-%d-%s-%d", row, strings.ReplaceAll(e.name, " ", "-"), run))
@@ -59,8 +63,8 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 	)
 	for i := range n {
 		order, err := json.Marshal(duty{
-			Contender: e.name, Row: row, Name: name, Board: path, Who: i,
-			Addr: b.target.addr, Version: b.target.version, Poll: b.target.poll,
+			Target: b.target, Row: row, Name: name, Board: path, Who: i,
+			Contender: slices.IndexFunc(entries, func(other entry) bool { return other.name == e.name }),
 		})
 		if err != nil {
 			return sample{}, nil, err
@@ -88,28 +92,10 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 	}
 	s.stuck = !late.Stop()
 	s.violations = on.violations.Load()
-	times, terr := printed(out, s.stuck)
-	if err == nil {
-		err = terr
-	}
-	return s, times, err
-}
-
-// seed prepares a name for a row.
-func (b *bench) seed(ctx context.Context, e entry, name string) error {
-	c, err := e.open(b.target)
-	if err != nil {
-		return err
-	}
-	return errors.Join(seed(ctx, c, name), c.Close())
-}
-
-// printed reads the times that processes printed. A process that was killed, as one was stuck,
-// printed nothing.
-func printed(out []bytes.Buffer, killed bool) (times []time.Duration, err error) {
+	var times []time.Duration
 	for i := range out {
-		if killed && out[i].Len() == 0 {
-			continue
+		if s.stuck && out[i].Len() == 0 {
+			continue // it was killed
 		}
 		var more []time.Duration
 		if jerr := json.Unmarshal(out[i].Bytes(), &more); jerr != nil && err == nil {
@@ -117,5 +103,5 @@ func printed(out []bytes.Buffer, killed bool) (times []time.Duration, err error)
 		}
 		times = append(times, more...)
 	}
-	return times, err
+	return s, times, err
 }

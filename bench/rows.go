@@ -14,8 +14,7 @@ type row struct {
 	reference string
 	contended bool // holders sign in and out
 	run       func(ctx context.Context, b *bench, e entry, run int) (sample, error)
-	columns   []column
-	ratio     func(sample) float64 // what is compared with the reference
+	columns   []column // the first is compared with the reference
 	goals     []goal
 }
 
@@ -29,7 +28,7 @@ type column struct {
 // A goal is what holdfast has to reach.
 type goal struct {
 	text string
-	met  func(ratio float64, medians sample) bool
+	met  func(line) bool
 }
 
 var (
@@ -43,65 +42,66 @@ var (
 	turn      = column{"in turn", func(s sample) float64 { return s.inTurn }, inPercent}
 )
 
-// rows returns the table's rows in order.
-func rows() []row {
-	return []row{
-		{
-			number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
-			run: runAlone, columns: []column{p50, p99, commands}, ratio: p50.value,
-			goals: []goal{most("p50", 1.25, "bare pair"), aim(most("p50", 1.15, "bare pair")),
-				{"2 commands", commandsMost(2)}},
+// rows are the table's rows in order.
+var rows = []row{
+	{
+		number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
+		run: runAlone, columns: []column{p50, p99, commands},
+		goals: []goal{most("p50", 1.25, "bare pair"), most("aim: p50", 1.15, "bare pair"),
+			{"2 commands", commandsMost(2)}},
+	},
+	{
+		number: 2, title: fmt.Sprintf("%d goroutines, each a name of its own", crowd), reference: "bare pair",
+		run: runCrowd, columns: []column{pairs, commands},
+		goals: []goal{least("pairs/s", 1.2, "bare pair")},
+	},
+	{
+		number: 3, title: fmt.Sprintf("%d goroutines of one process, one name", mates), reference: "sync.Mutex",
+		contended: true,
+		run:       runMates, columns: []column{rate, handovers, commands, fairness, turn},
+		goals: []goal{
+			{"at least 200k acquisitions/s", func(l line) bool { return l.median(rate.value) >= 200e3 }},
+			{"in turn, 99 %", func(l line) bool { return l.median(turn.value) >= 0.99 }},
+			{"under 0.05 commands each", func(l line) bool { return l.median(commands.value) < 0.05 }},
+			evenly,
 		},
-		{
-			number: 2, title: fmt.Sprintf("%d goroutines, each a name of its own", crowd), reference: "bare pair",
-			run: runCrowd, columns: []column{pairs, commands}, ratio: rate.value,
-			goals: []goal{least("pairs/s", 1.2, "bare pair")},
+	},
+	{
+		number: 4, title: "8 processes, one name", reference: "baton", contended: true,
+		run: runProcesses, columns: []column{handovers, rate, commands, fairness},
+		goals: []goal{
+			least("hand-overs/s", 0.75, "baton"), least("aim: hand-overs/s", 0.85, "baton"),
+			{"at most 3 commands", commandsMost(3)}, evenly,
 		},
-		{
-			number: 3, title: fmt.Sprintf("%d goroutines of one process, one name", mates), reference: "sync.Mutex",
-			contended: true,
-			run:       runMates, columns: []column{rate, handovers, commands, fairness, turn}, ratio: rate.value,
-			goals: []goal{
-				{"at least 200k acquisitions/s", func(_ float64, s sample) bool { return s.rate >= 200e3 }},
-				{"in turn, 99 %", func(_ float64, s sample) bool { return s.inTurn >= 0.99 }},
-				{"under 0.05 commands each", func(_ float64, s sample) bool { return s.commands < 0.05 }},
-				evenly,
-			},
-		},
-		{
-			number: 4, title: "8 processes, one name", reference: "baton", contended: true,
-			run: runProcesses, columns: []column{handovers, rate, commands, fairness}, ratio: handovers.value,
-			goals: []goal{
-				least("hand-overs/s", 0.75, "baton"), aim(least("hand-overs/s", 0.85, "baton")),
-				{"at most 3 commands", commandsMost(3)}, evenly,
-			},
-		},
-		{
-			number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton",
-			contended: true,
-			run:       runTurns, columns: []column{p50, p99, commands}, ratio: p50.value,
-			goals: []goal{most("p50", 1.4, "baton"), aim(most("p50", 1.2, "baton"))},
-		},
-	}
+	},
+	{
+		number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton",
+		contended: true,
+		run:       runTurns, columns: []column{p50, p99, commands},
+		goals: []goal{most("p50", 1.4, "baton"), most("aim: p50", 1.2, "baton")},
+	},
 }
 
-var evenly = goal{"Jain at least 0.99", func(_ float64, s sample) bool { return s.jain >= 0.99 }}
+var evenly = goal{"Jain at least 0.99", func(l line) bool { return l.median(fairness.value) >= 0.99 }}
 
 func most(what string, limit float64, of string) goal {
-	met := func(ratio float64, _ sample) bool { return ratio > 0 && ratio <= limit }
-	return goal{fmt.Sprintf("%s at most %v x %s", what, limit, of), met}
+	return goal{fmt.Sprintf("%s at most %v x %s", what, limit, of), func(l line) bool {
+		ratio := median(l.ratios)
+		return ratio > 0 && ratio <= limit
+	}}
 }
 
 func least(what string, limit float64, of string) goal {
-	met := func(ratio float64, _ sample) bool { return ratio >= limit }
-	return goal{fmt.Sprintf("%s at least %v x %s", what, limit, of), met}
+	return goal{fmt.Sprintf("%s at least %v x %s", what, limit, of),
+		func(l line) bool { return median(l.ratios) >= limit }}
 }
 
-func aim(g goal) goal { return goal{"aim: " + g.text, g.met} }
-
 // commandsMost allows for the few commands that are no operation's, such as a renewal.
-func commandsMost(limit float64) func(float64, sample) bool {
-	return func(_ float64, s sample) bool { return s.commands > 0 && s.commands <= limit+0.01 }
+func commandsMost(limit float64) func(line) bool {
+	return func(l line) bool {
+		sent := l.median(commands.value)
+		return sent > 0 && sent <= limit+0.01
+	}
 }
 
 func inTime(v float64) string {

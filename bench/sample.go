@@ -58,19 +58,3 @@ func share(part, whole int64) float64 {
 	}
 	return float64(part) / float64(whole)
 }
-
-// contended turns what happened on a board in a while, and the commands sent meanwhile, into a
-// sample.
-func contended(d tally, took time.Duration, commands int64) sample {
-	var acquired int64
-	for _, c := range d.counts {
-		acquired += c
-	}
-	return sample{
-		rate:      float64(acquired) / took.Seconds(),
-		handovers: float64(d.handovers) / took.Seconds(),
-		commands:  share(commands, acquired),
-		jain:      jain(d.counts),
-		inTurn:    share(d.inTurn, acquired),
-	}
-}

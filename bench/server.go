@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -25,34 +25,28 @@ func (b *bench) start(ctx context.Context) (stop func(), err error) {
 		_ = b.server.Close()
 		_ = os.RemoveAll(b.dir)
 	}
-	b.target.addr = b.server.Addr()
-	if b.target.version, b.kind, err = version(b.server); err != nil {
+	b.target.Addr = b.server.Addr()
+	if b.version, err = version(b.server); err != nil {
 		stop()
-		return nil, err
 	}
-	return stop, nil
+	return stop, err
 }
 
-// version asks the server for its version and for whose it is. Valkey reports the version of the
-// Redis that it is compatible with as well.
-func version(s *redisserver.Server) (version, kind string, err error) {
+// version asks the server whose it is, and for its version. Valkey reports the version of the Redis
+// that it is compatible with as well.
+func version(s *redisserver.Server) (string, error) {
 	answer, err := s.Do("INFO", "server")
-	if err != nil {
-		return "", "", err
-	}
-	facts := map[string]string{}
 	text, _ := answer.(string)
-	for line := range strings.SplitSeq(text, "\r\n") {
-		key, value, _ := strings.Cut(line, ":")
-		facts[key] = value
+	found := regexp.MustCompile(`(valkey|redis)_version:(\S+)`).FindAllStringSubmatch(text, -1)
+	if len(found) == 0 {
+		return "", errors.Join(errors.New("INFO does not tell the version"), err)
 	}
-	if facts["redis_version"] == "" {
-		return "", "", errors.New("INFO does not tell the version")
+	for _, words := range found {
+		if words[1] == "valkey" {
+			return "Valkey " + words[2], nil
+		}
 	}
-	if v := facts["valkey_version"]; v != "" {
-		return v, "Valkey", nil
-	}
-	return facts["redis_version"], "Redis", nil
+	return "Redis " + found[0][2], nil
 }
 
 // alwaysSent are the commands that scripts never call, so that every call of one was sent by a
@@ -88,21 +82,7 @@ func isSent(name string, sent []string) bool {
 func (b *bench) sent(e entry) (int64, error) {
 	stats := b.server.CommandStats()
 	if len(stats) == 0 {
-		return 0, fmt.Errorf("the server at %s does not tell its statistics", b.target.addr)
+		return 0, fmt.Errorf("the server at %s does not tell its statistics", b.target.Addr)
 	}
 	return count(stats, e.sends), nil
-}
-
-// atLeast reports whether a version such as "7.0.15" is not below the wanted one.
-func atLeast(version string, want ...int) bool {
-	parts := strings.Split(version, ".")
-	for i, w := range want {
-		if i >= len(parts) {
-			return false
-		}
-		if n, err := strconv.Atoi(parts[i]); err != nil || n != w {
-			return err == nil && n > w
-		}
-	}
-	return true
 }

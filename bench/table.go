@@ -7,11 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A grid is a table of words.
-type grid [][]string
-
-// cells puts a row's lines into a grid.
-func cells(r row, lines []line) grid {
+// cells are a row's lines as a table of words.
+func cells(r row, lines []line) [][]string {
 	head := []string{"contender"}
 	for _, c := range r.columns {
 		head = append(head, c.title)
@@ -20,23 +17,23 @@ func cells(r row, lines []line) grid {
 	if r.contended {
 		head = append(head, "two at once")
 	}
-	g := grid{head}
+	table := [][]string{head}
 	for _, l := range lines {
 		words := []string{l.name}
 		for _, c := range r.columns {
 			if len(l.samples) == 0 {
 				words = append(words, "-")
 			} else {
-				words = append(words, c.format(c.value(l.medians)))
+				words = append(words, c.format(l.median(c.value)))
 			}
 		}
 		words = append(words, spread(l))
 		if r.contended {
 			words = append(words, fmt.Sprint(l.violations))
 		}
-		g = append(g, words)
+		table = append(table, words)
 	}
-	return g
+	return table
 }
 
 // spread shows a ratio and how far the runs were apart.
@@ -44,7 +41,8 @@ func spread(l line) string {
 	if len(l.ratios) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s-%s)", short(l.ratio), short(l.ratios[0]), short(l.ratios[len(l.ratios)-1]))
+	middle := median(l.ratios) // sorts them
+	return fmt.Sprintf("%s (%s-%s)", short(middle), short(l.ratios[0]), short(l.ratios[len(l.ratios)-1]))
 }
 
 // short writes a ratio with three digits that count.
@@ -58,44 +56,33 @@ func short(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// write prints the grid with columns aligned, the first to the left and the others to the right.
-func (g grid) write(w io.Writer) {
-	widths := make([]int, len(g[0]))
-	for _, words := range g {
+// printTable prints a table in Markdown, with columns aligned, the first to the left and the others
+// to the right.
+func printTable(w io.Writer, table [][]string) {
+	widths := make([]int, len(table[0]))
+	for _, words := range table {
 		for i, word := range words {
 			widths[i] = max(widths[i], utf8.RuneCountInString(word))
 		}
 	}
-	for _, words := range g {
-		fmt.Fprintf(w, "  %-*s", widths[0], words[0])
+	for n, words := range table {
+		fmt.Fprintf(w, "| %-*s |", widths[0], words[0])
 		for i, word := range words[1:] {
-			fmt.Fprintf(w, "  %*s", widths[i+1], word)
+			fmt.Fprintf(w, " %*s |", widths[i+1], word)
 		}
 		fmt.Fprintln(w)
-	}
-}
-
-// markdown prints the grid for a document.
-func (g grid) markdown(w io.Writer) {
-	for i, words := range g {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(words, " | "))
-		if i == 0 {
+		if n == 0 {
 			fmt.Fprintf(w, "|---|%s\n", strings.Repeat("---:|", len(words)-1))
 		}
 	}
 }
 
 // report prints a row. It reports whether nobody was inside with another, and nothing failed.
-func report(w io.Writer, r row, lines []line, markdown bool) bool {
-	fine, g := true, cells(r, lines)
-	if markdown {
-		fmt.Fprintf(w, "\n**%d. %s**\n\n", r.number, r.title)
-		g.markdown(w)
-		fmt.Fprintln(w)
-	} else {
-		fmt.Fprintf(w, "\n%d. %s\n", r.number, r.title)
-		g.write(w)
-	}
+func report(w io.Writer, r row, lines []line) bool {
+	fmt.Fprintf(w, "\n**%d. %s**\n\n", r.number, r.title)
+	printTable(w, cells(r, lines))
+	fmt.Fprintln(w)
+	fine := true
 	for _, goal := range r.goals {
 		fmt.Fprintf(w, "  target for %s: %s%s\n", subject, goal.text, verdict(goal, lines))
 	}
@@ -121,7 +108,7 @@ func report(w io.Writer, r row, lines []line, markdown bool) bool {
 func verdict(g goal, lines []line) string {
 	for _, l := range lines {
 		if l.name == subject && len(l.samples) > 0 {
-			if g.met(l.ratio, l.medians) {
+			if g.met(l) {
 				return ": met"
 			}
 			return ": missed"

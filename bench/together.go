@@ -4,75 +4,127 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
-// mates is how many goroutines row 3 has.
-const mates = 16
+const (
+	crowd = 64 // goroutines of row 2
+	mates = 16 // goroutines of row 3
+)
 
-// runMates runs row 3: the goroutines of one process want one name, without a pause.
-func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+// runAlone runs row 1: one goroutine locks and unlocks a name that nobody else wants.
+func runAlone(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	c, err := e.open(b.target)
 	if err != nil {
 		return sample{}, err
 	}
-	defer c.Close()
+	defer c.close()
+	name := fmt.Sprintf("bench:1:%s:%d", e.name, run)
+	times := make([]time.Duration, 0, 1<<16)
+	loop := func(d time.Duration) error {
+		times = times[:0]
+		for end := time.Now().Add(d); ; {
+			start := time.Now()
+			if start.After(end) {
+				return nil
+			}
+			if err := e.pair(ctx, c, name); err != nil {
+				return err
+			}
+			times = append(times, time.Since(start))
+		}
+	}
+	err0 := loop(b.warmup)
+	before, err1 := b.sent(e)
+	err2 := loop(b.seconds)
+	after, err3 := b.sent(e)
+	slices.Sort(times)
+	return sample{
+		p50:      percentile(times, 0.5),
+		p99:      percentile(times, 0.99),
+		commands: share(after-before, int64(len(times))),
+	}, errors.Join(err0, err1, err2, err3)
+}
+
+// pair locks and unlocks name once.
+func (e entry) pair(ctx context.Context, c contender, name string) error {
+	if e.cancellable {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+	}
+	return c.pair(ctx, name)
+}
+
+// runCrowd runs row 2: many goroutines lock and unlock, each a name of its own.
+func runCrowd(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	return b.together(e, crowd, func(c contender, on *board, who int) error {
+		name := fmt.Sprintf("bench:2:%s:%d:%d", e.name, run, who)
+		on.begin()
+		for !on.over() {
+			if err := e.pair(ctx, c, name); err != nil {
+				return err
+			}
+			on.count(who)
+		}
+		return nil
+	})
+}
+
+// runMates runs row 3: the goroutines of one process want one name, without a pause.
+func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	name := fmt.Sprintf("bench:3:%s:%d", e.name, run)
-	if err := seed(ctx, c, name); err != nil {
+	return b.together(e, mates, func(c contender, on *board, who int) error { return contend(ctx, c, name, on, who) })
+}
+
+// together runs a row in n goroutines of this process. A goroutine that does not come home in time
+// is left behind.
+func (b *bench) together(e entry, n int, work func(c contender, on *board, who int) error) (sample, error) {
+	c, err := e.open(b.target)
+	if err != nil {
 		return sample{}, err
 	}
-	var (
-		on     = new(board)
-		wg     sync.WaitGroup
-		failed = make(chan error, mates)
-	)
-	for i := range mates {
-		wg.Go(func() {
-			if err := contend(ctx, c, name, on, i); err != nil {
+	defer c.close()
+	on, failed, home := new(board), make(chan error, n), make(chan struct{})
+	var all sync.WaitGroup
+	for who := range n {
+		all.Go(func() {
+			if err := work(c, on, who); err != nil {
 				failed <- err
 				on.phase.Store(over)
 			}
 		})
 	}
-	s, err := b.watch(e, on, mates)
-	on.phase.Store(over)
-	home, werr := gather(&wg, failed)
-	s.stuck = !home
-	s.violations = on.violations.Load()
-	return s, errors.Join(werr, err)
-}
-
-// gather waits until all goroutines are home, and returns what the first to fail sent to failed. A
-// goroutine that does not come home in time is left behind.
-func gather(wg *sync.WaitGroup, failed <-chan error) (home bool, err error) {
-	all := make(chan struct{})
 	go func() {
-		wg.Wait()
-		close(all)
+		all.Wait()
+		close(home)
 	}()
-	late := time.NewTimer(homecoming)
-	defer late.Stop()
+	s, err := b.watch(e, on, n)
+	on.phase.Store(over)
 	select {
-	case <-all:
-		home = true
-	case <-late.C:
+	case <-home:
+	case <-time.After(homecoming):
+		s.stuck = true
 	}
 	select {
-	case err = <-failed:
+	case werr := <-failed:
+		err = errors.Join(werr, err)
 	default:
 	}
-	return home, err
+	s.violations = on.violations.Load()
+	return s, err
 }
 
 // contend does what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is
 // over. It goes home only from inside, so that whoever still waits gets in after it and goes home
 // too.
-func contend(ctx context.Context, c Contender, name string, on *board, who int) error {
-	on.begin(who)
+func contend(ctx context.Context, c contender, name string, on *board, who int) error {
+	on.begin()
 	for !on.over() {
 		on.ask(who)
-		unlock, err := c.Lock(ctx, name)
+		unlock, err := c.lock(ctx, name)
 		if err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -95,17 +147,13 @@ func (b *bench) watch(e entry, on *board, n int) (sample, error) {
 	}
 	on.phase.CompareAndSwap(waiting, running)
 	time.Sleep(b.warmup)
-	sent0, err := b.sent(e)
-	if err != nil {
-		return sample{}, err
-	}
+	sent0, err0 := b.sent(e)
 	before := on.read(n)
 	time.Sleep(b.seconds)
 	// Where the workers stood still all the while, there is nothing to tell yet.
-	for deadline := time.Now().Add(patience); on.handovers.Load() < 2 && !on.over() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); on.entered.Load() < 2 && !on.over() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	sent1, err := b.sent(e)
-	d, took := on.read(n).since(before)
-	return contended(d, took, sent1-sent0), err
+	sent1, err1 := b.sent(e)
+	return on.read(n).since(before, sent1-sent0), errors.Join(err0, err1)
 }

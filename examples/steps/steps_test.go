@@ -148,11 +148,7 @@ func compare(t *testing.T, page, printed string) {
 }
 
 // quote takes the indentation of a play away.
-func quote(play string) string { return strings.ReplaceAll("
-"+play, "
-  ", "
-")[1:] + "
-" }
+func quote(play string) string { return strings.ReplaceAll("\n"+play, "\n  ", "\n")[1:] + "\n" }
 
 // maskNumbers is a text in which all numbers are the same, on one line.
 func maskNumbers(text string) string {

@@ -66,8 +66,8 @@ func apart(list []tenure, want ...string) verdict {
 	for _, t := range list {
 		got = append(got, t.Name)
 	}
-	if o, found := longest(list); found {
-		return verdictf(false, "%s and %s were inside together for %s", o.a, o.b, formatTime(o.time))
+	if v := together(list); v.ok {
+		return verdict{false, v.text}
 	}
 	if !slices.Equal(got, want) {
 		return verdictf(false, "inside were %s, and not %s", names(got), names(want))
