@@ -93,36 +93,6 @@ func TestReadmeGoesOnWithoutRedis(t *testing.T) {
 
 type form func(context.Context, *holdfast.Client, biller, saver) error
 
-// The README's code is compiled and tested: its first program and its main are those of
-// examples/first, and the other code is in this file or in fromredsync_test.go.
-func TestReadmeCodeIsTested(t *testing.T) {
-	page, program := lines(t, "../README.md"), lines(t, "first/main.go")
-	tests := lines(t, "readme_test.go") + lines(t, "fromredsync_test.go")
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
-	for i, block := range blocks {
-		main := strings.HasPrefix(block[1], "func main()")
-		if (i < 2 || main) && !strings.Contains(program, block[1]) {
-			t.Errorf("the first program does not have\n%s", block[1])
-		}
-		if i > 0 && !main && !strings.Contains(tests, block[1]) {
-			t.Errorf("no test has\n%s", block[1])
-		}
-	}
-	if len(blocks) != 7 {
-		t.Errorf("the README has %d blocks of code", len(blocks))
-	}
-}
-
-// lines returns a file without the indentation of its lines.
-func lines(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(string(text), "")
-}
-
 // each runs a test for both forms, each on a server and a fake clock of its own.
 func each(t *testing.T, test func(*testing.T, *holdfasttest.Server, form)) {
 	for name, run := range map[string]form{"do": readmeDo, "by hand": readmeByHand} {
@@ -258,7 +228,11 @@ func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
 
 // The error that the README shows has the words of the library, with other values.
 func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
-	blocks := regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(lines(t, "../README.md"), -1)
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) != 1 {
 		t.Fatalf("the README has %d texts", len(blocks))
 	}

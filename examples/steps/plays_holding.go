@@ -23,7 +23,7 @@ func reentrantNaive(s *scene) func() verdict {
 }
 
 func reentrantHoldfast(s *scene) func() verdict {
-	server, way, a, b := s.startApart("holdfast")
+	_, way, a, b := s.startApart("holdfast")
 	b.do(orderTry) // the server knows the scripts then
 	b.do(orderLeave)
 	s.say("The answer to A's next script gets lost.")

@@ -90,8 +90,7 @@ func send(ctx context.Context, method, url string, header http.Header, content [
 	if header != nil {
 		request.Header = header
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	return client.Do(request)
+	return http.DefaultClient.Do(request)
 }
 
 // A bucket has objects as S3 has them: a put may have a condition, and the ETag is a digest of the

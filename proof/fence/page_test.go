@@ -16,7 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fence"
-	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/holdfasttest"
 )
 
 // The code of docs/fencing.md, word for word.
@@ -72,42 +72,13 @@ func store(r *http.Request, db *sql.DB) error {
 	return tx.Commit()
 }
 
-func TestPageCodeIsTested(t *testing.T) {
-	page, err := os.ReadFile("../../docs/fencing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := ""
-	for _, name := range []string{"page_test.go", "object_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code += strings.ReplaceAll(string(text), "\r\n", "\n")
-	}
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(strings.ReplaceAll(string(page), "\r\n", "\n"), -1)
-	for _, block := range blocks {
-		if !strings.Contains(code, block[1]) {
-			t.Errorf("no test has\n%s", block[1])
-		}
-	}
-	if len(blocks) == 0 {
-		t.Error("the page has no code")
-	}
-}
-
 // leases returns two leases of one lock. The first is given back, as if it had ended: its token is
 // the smaller one.
 func leases(t *testing.T) (late, present *holdfast.Lease) {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-	t.Cleanup(func() { rdb.Close() })
-	client, err := holdfast.New(redisstore.New(rdb), nil)
+	client := holdfasttest.New(t)
+	late, err := client.Mutex("order:42").Lock(t.Context())
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	if late, err = client.Mutex("order:42").Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := late.Release(); err != nil {
