@@ -47,7 +47,8 @@ func openRedsync(t target) (contender, error) {
 	rdb := newRedis(t)
 	sync := redsync.New(goredis.NewPool(rdb))
 	lock := func(ctx context.Context, name string) (func() error, error) {
-		mu := sync.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(t.Poll), redsync.WithTries(math.MaxInt))
+		mu := sync.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(t.Poll),
+			redsync.WithTries(math.MaxInt))
 		return func() error {
 			held, err := mu.UnlockContext(ctx)
 			return stillHeld(name, held, err)

@@ -12,8 +12,8 @@
 //   - steps: the locks of the tutorials fail, and holdfast does not;
 //   - Example_transfer: a transfer locks two accounts;
 //   - Example_workflow and Example_handOver: a lease goes from process to process;
-//   - cleanUpOnce, pay and exportRows in fromredsync_test.go: what a service that comes from redsync
-//     does.
+//   - cleanUpOnce, pay and exportRows in fromredsync_test.go: what a service does that comes from
+//     redsync.
 //
 // The module integrations has examples with asynq, gRPC and river. The module moving has those of
 // docs/moving.md: how a service leaves another lock library.

@@ -129,7 +129,8 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 		heading, met, missed string
 		play                 play
 	}{
-		{"The naive lock (examples/steps/naive/" + step.source + ")", "THE BUG IS SEEN", "THE BUG WAS NOT SEEN", step.naive},
+		{"The naive lock (examples/steps/naive/" + step.source + ")", "THE BUG IS SEEN", "THE BUG WAS NOT SEEN",
+			step.naive},
 		{"The same with holdfast", "IT HOLDS", "IT DID NOT HOLD", step.holdfast},
 	} {
 		fmt.Fprintf(out, "\n%s:\n\n", part.heading)
