@@ -4,8 +4,8 @@
 //	go run ./bench -rows 1,4 -runs 9    # two rows of it, with more care
 //	go run ./bench -contenders redislock
 //
-// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are five rows,
-// each with a reference that it is compared to:
+// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are five
+// rows, each with a reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
 //	2  the same by 64 goroutines, each its own name                reference: the bare pair
