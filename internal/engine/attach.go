@@ -100,27 +100,25 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 // one request each. Its caller says that no code works under the ticket any more. Nil: all are
 // given back. The errors are those of Attach, but not for what was broken.
 func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
-	return e.do(ctx, nil, func() error { return e.dropAll(ctx, all) })
-}
-
-func (e *Engine) dropAll(ctx context.Context, all []Detached) error {
-	ctx, cancel := context.WithTimeout(ctx, limitOf(all))
-	defer cancel()
-	a, err := e.adoptAll(ctx, limitOf(all), all)
-	if a == nil {
-		return err
-	}
-	var done sync.WaitGroup
-	for i, h := range a.holds {
-		if a.errs[i] == nil { // the others are given back all the same
-			done.Go(func() { a.errs[i] = h.drop(ctx) })
+	return e.do(ctx, nil, func() error {
+		ctx, cancel := context.WithTimeout(ctx, limitOf(all))
+		defer cancel()
+		a, err := e.adoptAll(ctx, limitOf(all), all)
+		if a == nil {
+			return err
 		}
-	}
-	done.Wait()
-	for _, h := range a.holds {
-		e.Broken(h.ticket.ID) // it may be attached here
-	}
-	return a.firstError()
+		var done sync.WaitGroup
+		for i, h := range a.holds {
+			if a.errs[i] == nil { // the others are given back all the same
+				done.Go(func() { a.errs[i] = h.drop(ctx) })
+			}
+		}
+		done.Wait()
+		for _, h := range a.holds {
+			e.Broken(h.ticket.ID) // it may be attached here
+		}
+		return a.firstError()
+	})
 }
 
 // drop frees a hold that was adopted, or what remains of it.
@@ -143,11 +141,6 @@ func dropError(name string, was bool, err error) error {
 		return &AttachError{Name: name, Why: Gone}
 	}
 	return err
-}
-
-// queryRequest is a renewal that only looks whether the hold is there.
-func (h *hold) queryRequest() protocol.Renewal {
-	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
 }
 
 // An attachment is one call of Attach, CheckDetached or DropDetached.

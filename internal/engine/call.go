@@ -118,7 +118,7 @@ func (c *call) end(lease *Lease, err error) (*Lease, error) {
 		c.observeLease(lease)
 		return lease, nil
 	}
-	c.slow.finish()
+	c.slow.locked((*slowReport).recycle)
 	if err != nil && c.engine.config.Observe != nil {
 		c.observeFailure(err)
 	}
@@ -148,7 +148,7 @@ func (c *call) observeFailure(err error) {
 // after it.
 func (c *call) observeLease(lease *Lease) {
 	e, t := c.engine, lease.tenure
-	c.slow.endWait()                        // what the observer does is no wait for the lock
+	c.slow.locked((*slowReport).stop)       // what the observer does is no wait for the lock
 	event, now := c.event(Granted), t.since // the clock is read once for a grant
 	if t != &t.hold.firstTenure || lease != &t.firstLease {
 		event.Kind, now = Passed, time.Now()

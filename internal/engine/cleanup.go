@@ -21,7 +21,13 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 		e.mu.Lock()
 		e.cleanups[request.Ticket.ID] = granted
 		e.mu.Unlock()
-		defer e.cleanupDone(request.Ticket.ID, granted)
+		defer func() { // it waits for no hand-over any more
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.cleanups[request.Ticket.ID] == granted {
+				delete(e.cleanups, request.Ticket.ID)
+			}
+		}()
 		failures, last, frees := 0, false, pace(l.options.TTL)
 		for {
 			e.awaitPace(context.Background(), &frees)
@@ -59,13 +65,4 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 			timer.Stop()
 		}
 	}()
-}
-
-// cleanupDone says that a cleanup waits for no hand-over any more.
-func (e *Engine) cleanupDone(id protocol.ID, granted chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.cleanups[id] == granted {
-		delete(e.cleanups, id)
-	}
 }

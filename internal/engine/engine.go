@@ -231,13 +231,5 @@ func (e *Engine) awaitPace(ctx context.Context, p *protocol.Pace) {
 
 // pause waits for d. False: ctx or the engine ended first.
 func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
-	timer := protocol.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-e.closing:
-	}
-	return false
+	return protocol.Pause(ctx, d, e.closing)
 }

@@ -182,6 +182,9 @@ func TestLeaseExtendLeftByCallerKeepsItsTurn(t *testing.T) {
 		if sent := a.requests(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
 			t.Errorf("sent %v", sent)
 		}
+		if trouble := a.NewLock(spec, fixed).Trouble(); trouble != nil {
+			t.Errorf("the caller's end is told as trouble: %v", trouble)
+		}
 		switch then.op {
 		case "downgrade":
 			checkTrust(t, lease, want)
@@ -276,27 +279,8 @@ func (h *host) lockAll(ctx context.Context, options engine.Options, names ...str
 	return lease
 }
 
-// All names of a group are extended in one request.
-func TestGroupExtendIsOneRequest(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.lockAll(t.Context(), fixed, "a", "b", "c")
-		sleep(10 * time.Second)
-		a.extend(lease)
-		sent := time.Now()
-		checkTrust(t, lease, sent.Add(extendTTL-margin(extendTTL)))
-		if n := a.requests(time.Time{}, "renew"); len(n) != 1 || n[0].size != 3 {
-			t.Errorf("sent %v", n)
-		}
-		<-lease.Context().Done()
-		if end := time.Since(sent); end != extendTTL-margin(extendTTL) {
-			t.Errorf("ended after %v", end)
-		}
-	})
-}
-
-// If only some names are answered, the others end first, and the group with them. The error names
-// them.
+// All names of a group are extended in one request. If only some are answered, the others end
+// first, and the group with them. The error names them.
 func TestGroupExtendPartlyAnsweredNamesTheRest(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)
@@ -314,9 +298,10 @@ func TestGroupExtendPartlyAnsweredNamesTheRest(t *testing.T) {
 		a.setWay(way{})
 		a.extend(lease)
 		checkTrust(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
-		if err := lease.Release(); err != nil {
-			t.Error(err)
+		if n := a.requests(time.Time{}, "renew"); len(n) != 2 || n[0].size != 3 || n[1].size != 3 {
+			t.Errorf("sent %v", n)
 		}
+		a.release(lease)
 	})
 }
 

@@ -84,9 +84,7 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 // poll asks for all again and again. The observer knows the waiting as that for the first name.
 func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
 	c := g.locks[0].newCall(ctx)
-	if c.slow != nil {
-		c.slow.beginWait()
-	}
+	c.slow.beginWait()
 	lease, err := poll(ctx, c, g.options, g.try)
 	return g.end(c, lease, err)
 }

@@ -98,8 +98,7 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	e := g.engine()
 	renewals := make([]protocol.Renewal, len(g.parts))
 	for i, part := range g.parts {
-		h := part.tenure.hold
-		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
+		renewals[i] = part.tenure.hold.queryRequest()
 	}
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, g.parts[0].tenure.hold.lock.timeout)

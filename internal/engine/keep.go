@@ -63,9 +63,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	l := e.NewLock(d.Spec, options)
 	l.weight = d.Ticket.Weight
 	c := l.newCall(ctx)
-	if c.slow != nil {
-		c.slow.beginWait()
-	}
+	c.slow.beginWait()
 	k := keptAttempt{l.newAttempt(c, 1)}
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}

@@ -194,9 +194,10 @@ func (l *Lease) Release() error {
 	case others || passed:
 	default:
 		var lost bool
-		if lost, event.Err = e.freeReleased(h); lost {
+		if lost, event.Err = e.free(h, time.Now().Add(e.config.ReleaseTimeout)); lost {
 			event.Kind = LostHold
 		}
+		e.busy.Done()
 	}
 	if told {
 		e.observe(event)

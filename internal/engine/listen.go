@@ -18,18 +18,16 @@ type holdListener struct {
 }
 
 // listenSoon has the listener look soon. The engine's mutex is held.
-func (e *Engine) listenSoon() { e.listenAfter(listenEvery) }
-
-func (e *Engine) listenAfter(d time.Duration) {
+func (e *Engine) listenSoon() {
 	l := &e.holdListener
 	if l.armed || e.closed {
 		return
 	}
 	l.armed = true
 	if l.timer == nil {
-		l.timer = time.AfterFunc(d, e.listenForHolds)
+		l.timer = time.AfterFunc(listenEvery, e.listenForHolds)
 	} else {
-		l.timer.Reset(d)
+		l.timer.Reset(listenEvery)
 	}
 }
 

@@ -95,9 +95,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 		return lease, err
 	}
 	c := l.newCall(ctx)
-	if c.slow != nil {
-		c.slow.beginWait()
-	}
+	c.slow.beginWait()
 	return c.end(l.acquire(c))
 }
 

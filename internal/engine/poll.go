@@ -22,7 +22,7 @@ func poll[L any](ctx context.Context, c *call, o Options, once func(context.Cont
 			return none, e.orEnded(ctx, c.start, err)
 		}
 		if held {
-			c.slow.notePolled(ended.Answer)
+			c.slow.locked(func(s *slowReport) { s.polled = ended.Answer })
 			c.observeWait(Waiting)
 		}
 		if ctx.Err() == nil && e.pause(ctx, o.Interval) {

@@ -10,7 +10,8 @@ import (
 
 // settleHold decides where a hold goes whose present tenure is over. True: the hold goes to the
 // next goroutine of its pool, or is yielded: the next goroutine gives it back with the request in
-// which it asks. False: the caller must free it. The engine's mutex is held.
+// which it asks. False: the caller must free it, and call
+// e.busy.Done then. The engine's mutex is held.
 func (e *Engine) settleHold(h *hold) bool {
 	p := h.pool
 	if p != nil && p.key.shared {
@@ -57,12 +58,6 @@ func (h *hold) mayPassOn(now time.Time) bool {
 	}
 	const ahead = 100 // tokens: less time than losing all data and granting anew takes
 	return h.token < h.lastToken && h.token-h.grantToken < held.Microseconds()+ahead
-}
-
-// freeReleased frees a hold for which settleHold was false.
-func (e *Engine) freeReleased(h *hold) (lost bool, err error) {
-	defer e.busy.Done()
-	return e.free(h, time.Now().Add(e.config.ReleaseTimeout))
 }
 
 // free gives a hold back at the server. It tries again until a moment or until trust ends. A hold

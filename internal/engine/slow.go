@@ -62,47 +62,23 @@ func (r *slowReports) begin(c *call, l *Lock) *slowReport {
 // an election.
 func (l *Lock) lastsByDesign() bool { return l.spec.Kind == protocol.Election }
 
-// beginWait begins to report the wait of the call, if waits are reported.
-func (s *slowReport) beginWait() {
-	e := s.lock.engine
-	if e.config.SlowWait > 0 {
+// locked calls f with the engine's mutex held; nil reports nothing.
+func (s *slowReport) locked(f func(*slowReport)) {
+	if s != nil {
+		e := s.lock.engine
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		s.watch(s.call.start, e.config.SlowWait)
+		f(s)
 	}
 }
 
-// notePolled keeps the answer to a caller that polls.
-func (s *slowReport) notePolled(answer protocol.Answer) {
-	if s == nil {
-		return
-	}
-	e := s.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.polled = answer
-}
-
-// endWait ends the report of a wait that is over; nil has none.
-func (s *slowReport) endWait() {
-	if s == nil {
-		return
-	}
-	e := s.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.stop()
-}
-
-// finish ends a report whose call got no lease of its own; nil has none.
-func (s *slowReport) finish() {
-	if s == nil {
-		return
-	}
-	e := s.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.recycle()
+// beginWait begins to report the wait of the call, if waits are reported.
+func (s *slowReport) beginWait() {
+	s.locked(func(s *slowReport) {
+		if within := s.lock.engine.config.SlowWait; within > 0 {
+			s.watch(s.call.start, within)
+		}
+	})
 }
 
 // tellSlow tells the reports that are due.

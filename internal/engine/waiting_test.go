@@ -232,32 +232,6 @@ func TestMutexPollingAsksEveryInterval(t *testing.T) {
 	})
 }
 
-// Goroutines of one pool give up at one moment, and each becomes the leader as it does. Each learns
-// how long it waited, and for whom.
-func TestPoolGivesUpTogether(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.lock(engine.Options{})
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		var all []*waiter
-		for range 50 {
-			all = append(all, b.startLock(ctx, engine.Options{}))
-		}
-		for _, w := range all {
-			<-w.done
-			var ended *engine.WaitEnded
-			if !errors.As(w.err, &ended) {
-				t.Fatal(w.err)
-			}
-			if ended.Waited != 3*time.Second || !ended.Answered || ended.Answer.Token != lease.Token() {
-				t.Errorf("waited %v for token %d of %d", ended.Waited, ended.Answer.Token, lease.Token())
-			}
-		}
-		a.release(lease)
-	})
-}
-
 // The first in the queue enters when it can, whatever mix of holds it waits for. The scripts pass
 // the same test in proof/clock.
 func TestWaiterEntersWhenItCan(t *testing.T) {

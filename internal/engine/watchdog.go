@@ -156,6 +156,11 @@ func (e *Engine) loseDenied(h *hold, r protocol.Renewed) bool {
 	return true
 }
 
+// queryRequest is a renewal that only looks whether the hold is there.
+func (h *hold) queryRequest() protocol.Renewal {
+	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
+}
+
 // queryHold asks the server whether a hold is there, and takes the answer. The error is
 // a *protocol.Failure: no answer came.
 func (e *Engine) queryHold(ctx context.Context, h *hold) error {
@@ -165,7 +170,8 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 		if err != nil {
 			return err
 		}
-		renewal := protocol.Renewal{Resource: mode.resource, Ticket: h.ticket, Token: h.grantToken}
+		renewal := h.queryRequest()
+		renewal.Resource = mode.resource
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
 		e.mu.Lock()
 		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.isLive()

@@ -26,7 +26,7 @@ type Protocol interface {
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
 	Bind(spec Spec) Resource
 
-	// BindLatch is Bind for a latch.
+	// BindLatch is Bind for a latch; nil where Features.NoLatches says why there are none.
 	BindLatch(spec Spec) LatchResource
 
 	// AskAll asks for several names, each once, in one request. Either all are held, or none is and

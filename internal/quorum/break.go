@@ -2,8 +2,6 @@ package quorum
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -28,17 +26,14 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 	if b.Kind == 0 {
 		r.mode = ""
 	}
-	id, deadline := newID(), deadlineWithin(ctx, breakTimeout)
+	id, deadline := protocol.NewID(), deadlineWithin(ctx, breakTimeout)
 	asked := r.sendBreak(id, b, deadline)
 	t := &tally{p: p}
 	var done, decided bool
 	var err error
-	ended := asked.collect(ctx, func(a *reply) progress {
-		t.add(a)
-		if done, decided, err = judgeBreak(t); decided {
-			return stop
-		}
-		return goOn
+	ended := t.collect(ctx, asked, func() bool {
+		done, decided, err = judgeBreak(t)
+		return decided
 	})
 	switch {
 	case ended != nil:
@@ -57,13 +52,6 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 		})
 	}
 	return done, err
-}
-
-// newID returns a fresh id.
-func newID() protocol.ID {
-	var bits [16]byte
-	_, _ = rand.Read(bits[:]) // never fails
-	return protocol.ID(base64.RawURLEncoding.EncodeToString(bits[:]))
 }
 
 // judgeBreak decides whether the hold is broken, if the replies so far allow it.

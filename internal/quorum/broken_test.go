@@ -231,10 +231,7 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 				_, p := arrangeMasters(t, c.masters, "3mx")
 				asks := ask(3)
 				asks.Join = join
-				answer, err := mutexOf(p).Ask(t.Context(), asks)
-				if err != nil {
-					t.Fatal(err)
-				}
+				answer := mustAsk(t, mutexOf(p), asks)
 				if want(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or ||
 					answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
 					t.Errorf("got %+v, want %q with token %d", answer, c.who, c.token)

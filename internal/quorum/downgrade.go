@@ -2,8 +2,6 @@ package quorum
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -17,12 +15,9 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	var decided bool
 	var err error
 	asked := askNodes(r.p, r.p.nodes, func(n *node) *reply { return r.downgradeAt(n, &ask) })
-	ended := asked.collect(ctx, func(a *reply) progress {
-		t.add(a)
-		if answer, decided, err = r.judgeDowngrade(t); decided {
-			return stop
-		}
-		return goOn
+	ended := t.collect(ctx, asked, func() bool {
+		answer, decided, err = r.judgeDowngrade(t)
+		return decided
 	})
 	switch {
 	case ended != nil:
@@ -64,35 +59,3 @@ func (r *resource) downgradeAt(n *node, ask *protocol.Ask) *reply {
 		r.watching, r.p.factsKey(),
 		string(ask.Ticket.ID), r.mode, wire.Millis(ask.TTL), r.field, r.waiter(ask.Ticket)}, (*reply).readAsk)
 }
-
-// Resize implements protocol.Resource: there are no permits.
-func (r *resource) Resize(context.Context, int64, time.Time) error {
-	return &protocol.Failure{Op: "resize", Name: r.spec.Name, Reason: protocol.Unsupported, Err: errors.New(noPermits)}
-}
-
-// BindLatch implements protocol.Protocol: there are no latches.
-func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource { return latch{p.bind(spec)} }
-
-type latch struct{ *resource }
-
-func (l latch) refuse() error {
-	return &protocol.Failure{Op: "latch", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(noLatches)}
-}
-
-// Set implements protocol.LatchResource.
-func (l latch) Set(context.Context, protocol.ID, int64, time.Duration, time.Time) (protocol.Standing, bool, error) {
-	return protocol.Standing{}, false, l.refuse()
-}
-
-// CountDown implements protocol.LatchResource.
-func (l latch) CountDown(context.Context, protocol.ID, time.Time, time.Time) (protocol.Standing, error) {
-	return protocol.Standing{}, l.refuse()
-}
-
-// Look implements protocol.LatchResource.
-func (l latch) Look(context.Context, *protocol.Ticket) (protocol.Standing, error) {
-	return protocol.Standing{}, l.refuse()
-}
-
-// Unwatch implements protocol.LatchResource.
-func (l latch) Unwatch(context.Context, protocol.Ticket) error { return l.refuse() }

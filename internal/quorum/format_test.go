@@ -25,8 +25,7 @@ func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 			string(id(2)), holdValue("3mx", 7, 7), string(id(3)), ends("3mx", -time.Minute, "0:0:0:0:")},
 	} {
 		t.Run(what, func(t *testing.T) {
-			servers := start(t)
-			p := client(t, servers, true, id(0))
+			servers, p := startClient(t)
 			warm(t, p)
 			doAll(t, servers, append([]any{"HSET", "q:{%quorum}:x"}, keeps...)...)
 			doAll(t, servers, "PEXPIRE", "q:{%quorum}:x", 60_000)
@@ -56,8 +55,7 @@ func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 
 // A waiter of another format is not ours to wake.
 func TestWaiterOfEarlierFormatIsLeft(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	r := mutexOf(p)
 	hold(t, r, servers, 1)
 	doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
@@ -86,10 +84,7 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 		r := p.bind(c.spec)
 		asks := ask(1)
 		asks.Ticket.NoMessages = c.deaf
-		answer, err := r.Ask(t.Context(), asks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := mustAsk(t, r, asks)
 		want(t, "hold", answer, protocol.Held)
 		waitQuiet(t, p)
 		token := wire.Digits16(answer.Token)
@@ -106,8 +101,7 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 
 // Extras that a later version writes are skipped, and stay with the hold.
 func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	text := strings.TrimSuffix(holdValue("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
 	put(t, 1, text, servers...)
@@ -117,9 +111,7 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 		busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	if a := r.breakAt(p.nodes[0], id(7), breaks(7), time.Now().Add(enough)); a.err != nil {
-		t.Fatal(a.err)
-	}
+	breakNode(t, r, 0, 7, breaks(7))
 	if got := fields(t, servers[0])["-"+string(id(1))]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
 		t.Errorf("broken: %q", got)
 	}
@@ -129,5 +121,17 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	}
 	if got := value(t, servers[0], 1); got != text {
 		t.Errorf("got %q, want %q", got, text)
+	}
+}
+
+// An origin of another protocol, format or number of nodes is refused.
+func TestOriginOfAnotherQuorumIsRefused(t *testing.T) {
+	p := client(t, start(t), true, id(1))
+	r := mutexOf(p)
+	for _, origin := range []protocol.Origin{"", "m42", "n342:pchannel", "q3", "q31,2", "q31,2,3,4", "q41,2,3",
+		"q3x,2,3"} {
+		if _, err := r.Adopt(t.Context(), ask(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
+			t.Errorf("%q: %v", origin, err)
+		}
 	}
 }

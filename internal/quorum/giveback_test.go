@@ -28,8 +28,7 @@ func noMajorityOf(t *testing.T, err error) *NoMajority {
 // The holds of an ask that failed are given back, whenever the failure is known.
 func TestAskThatFailsIsGivenBack(t *testing.T) {
 	t.Run("another holds at a majority", func(t *testing.T) {
-		servers := start(t)
-		p := client(t, servers, true, id(0))
+		servers, p := startClient(t)
 		warm(t, p)
 		put(t, 9, holdValue("3mx", 7, 7), servers[1], servers[2])
 		want(t, "ask", tryAsk(t, mutexOf(p), 1), protocol.Busy)
@@ -263,13 +262,7 @@ func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
 				doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"3mx0:q:{%quorum}@nobody")
 			}
 			all[2].shut()
-			yields := ask(2)
-			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
-			answer, err := r.Ask(t.Context(), yields)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want(t, "yield", answer, status)
+			want(t, "yield", mustAsk(t, r, yield(2, 1)), status)
 			all[2].set(nil)
 			eventually(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
 		})
@@ -301,8 +294,7 @@ func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			servers := start(t)
-			p := client(t, servers, true, id(0))
+			servers, p := startClient(t)
 			held := hold(t, writerOf(p, ""), servers, 1)
 			// A master that learns the floor of its tokens between the greeting and the ask refuses
 			// them, and then a renewal sets the whole hold again. This one has accepted them.
@@ -355,8 +347,7 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 
 // A caller that is refused for good waits for nothing more, though its context goes on.
 func TestAskThatIsRefusedForGoodDoesNotWait(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	doAll(t, servers, "SET", "q:{%quorum}:x", "text")
 	asks := ask(1)
 	asks.Join = true
@@ -374,8 +365,7 @@ func TestAskThatIsRefusedForGoodDoesNotWait(t *testing.T) {
 // Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left
 // as it was.
 func TestReleaseBesideForeignKeyLeavesIt(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	mutex := mutexOf(p)
 	for n, key := range []string{"q:{%quorum}+x", "q:{%quorum}=x"} {
 		hold(t, mutex, servers, n)

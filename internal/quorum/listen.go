@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"errors"
 	"math/bits"
 	"sync"
 	"time"
@@ -28,11 +27,8 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 		})
 	}
 	t := &tally{p: p}
-	ended := tries.collect(ctx, func(a *reply) progress {
-		if t.add(a); t.counting() >= p.need || len(t.replies)-t.counting() > p.spare() {
-			return stop
-		}
-		return goOn
+	ended := t.collect(ctx, tries, func() bool {
+		return t.counting() >= p.need || len(t.replies)-t.counting() > p.spare()
 	})
 	switch {
 	case t.counting() >= p.need:
@@ -57,12 +53,6 @@ type listening struct {
 	mu       sync.Mutex
 	closed   bool
 	brokenAt map[protocol.ID]uint16 // the nodes that said of a hold that it was broken, a moment ago
-}
-
-// ListenTicket implements protocol.Protocol: there are no kept places.
-func (p *Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listening, error) {
-	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported,
-		Err: errors.New("a quorum has no queue, and so no kept places")}
 }
 
 // Hear implements protocol.Listening: one channel serves all names.

@@ -24,7 +24,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	const tries = 3
 	for try := 1; ; try++ {
 		standing, retry, err := r.lookOnce(ctx, watch, deadline)
-		if !retry || try == tries || !r.p.pause(ctx, pauseOf(try)) { // pause is false when ctx or Close ends it
+		if !retry || try == tries || !protocol.Pause(ctx, pauseOf(try), r.p.closing) {
 			return standing, err
 		}
 	}
@@ -47,17 +47,13 @@ func (r *resource) lookOnce(
 	t := &tally{p: r.p}
 	var agreed *reply
 	var foreign error
-	ended := r.sendLook(watcher, deadline).collect(ctx, func(a *reply) progress {
-		t.add(a)
+	ended := t.collect(ctx, r.sendLook(watcher, deadline), func() bool {
 		if n, err := t.foreign(); n > r.p.spare() {
 			foreign = err
-			return stop
-		}
-		if n, of := most(t, heldTokenOf); n >= r.p.need {
+		} else if n, of := most(t, heldTokenOf); n >= r.p.need {
 			agreed = of
-			return stop
 		}
-		return goOn
+		return foreign != nil || agreed != nil
 	})
 	switch {
 	case ended != nil:

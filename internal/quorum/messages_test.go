@@ -12,14 +12,10 @@ import (
 // A process that listens is told that its hold was broken: when a majority says so, and once more,
 // as what came meanwhile may have told it nothing. A holder that cannot hear is told nothing.
 func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	servers, p, other := startTwo(t)
 	deaf := ask(3)
 	deaf.Ticket.NoMessages = true
-	silent, err := mutexNamed(p, "y").Ask(t.Context(), deaf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := mustAsk(t, mutexNamed(p, "y"), deaf)
 	held := hold(t, mutexOf(p), servers, 1)
 	h := listen(t, servers, p)
 	for name, token := range map[string]int64{"x": held.Token, "y": silent.Token} {
@@ -35,17 +31,14 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 
 // The word of a minority is told too, as the messages of others may be lost.
 func TestHolderIsToldOfBreakAtMinority(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	servers, p, other := startTwo(t)
 	held := hold(t, mutexOf(p), servers, 1)
 	h := listen(t, servers, p)
 	at := 0 // a master that has not refused the token
 	for !strings.Contains(value(t, servers[at], 1), wire.Digits16(held.Token)) {
 		at++
 	}
-	if a := mutexOf(other).breakAt(other.nodes[at], id(8), breaks(held.Token), time.Now().Add(enough)); a.err != nil {
-		t.Fatal(a.err)
-	}
+	breakNode(t, mutexOf(other), at, 8, breaks(held.Token))
 	eventually(t, "it is told", func() bool { _, breaks := h.of(1); return breaks == 1 })
 	renew(t, p, renewalOf(mutexOf(p), 1, held.Token))
 	if fields(t, servers[at])["-"+string(id(1))] == "" {
@@ -55,8 +48,7 @@ func TestHolderIsToldOfBreakAtMinority(t *testing.T) {
 
 // A message that is none of ours, or of another format, tells nothing.
 func TestForeignMessagesAreDropped(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	h := listen(t, servers, p)
 	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "2N" + string(id(1)) + "0", "2R" +
 		string(id(1)), "3R", "3N" + string(id(1)),
@@ -89,10 +81,8 @@ func untilPlaces(t *testing.T, servers []wire.Store, n int64) {
 // When a remainder alone is left, a waiter is told how long it keeps others out, and again when its
 // holder has stopped before.
 func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
-	h, r := listen(t, servers, p), other.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o",
-		Life: time.Minute})
+	servers, p, other := startTwo(t)
+	h, r := listen(t, servers, p), ownedBy(other, "o")
 	held := hold(t, r, servers, 1)
 	want(t, "its owner", tryAsk(t, r, 2), protocol.Held)
 	waitQuiet(t, other)
@@ -114,8 +104,7 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 
 // The last reader tells who waits how long the min hold of another keeps it out.
 func TestWaiterBehindMinHoldIsToldItsEnd(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	servers, p, other := startTwo(t)
 	h, r := listen(t, servers, p), readerOf(other, "")
 	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
 	want(t, "reader", tryAsk(t, r, 2), protocol.Held)

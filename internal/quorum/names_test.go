@@ -43,8 +43,7 @@ func TestNamesLearnedMeanwhileAreTold(t *testing.T) {
 		told  string
 	}{"now": {func() string { return holdValue("3mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
 		t.Run(name, func(t *testing.T) {
-			servers := start(t)
-			p := client(t, servers, true, id(0))
+			servers, p := startClient(t)
 			do(t, servers[0], "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
 			put(t, 1, c.value(), servers[1:]...)
 			told := ""

@@ -109,11 +109,11 @@ func (n *node) execScript(s *script, deadline time.Time, args []any) wire.Reply 
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
 		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "",
-			longest, string(newID())})
+			longest, string(protocol.NewID())})
 	}
 	if wire.IsUnknownScript(reply) {
 		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s",
-			longest, string(newID())})
+			longest, string(protocol.NewID())})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // the script itself was not
@@ -211,7 +211,7 @@ func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
 func (n *node) askFacts(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
 	text, err := n.askScript(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
-		n.p.config.MaxTTL.Milliseconds(), string(newID())})
+		n.p.config.MaxTTL.Milliseconds(), string(protocol.NewID())})
 	if err != nil {
 		return facts{}, sent, err
 	}

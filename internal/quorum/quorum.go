@@ -15,14 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// The reasons for which a quorum refuses semaphores and latches.
-const (
-	noPermits = "no two sets of permits need meet at a node: three holders of one permit each may be on three" +
-		" different majorities of five nodes, and no node sees more than two of them"
-	noLatches = "a count that majorities agree on needs every node to know all of it," +
-		" and a node that was away for one step does not"
-)
-
 // Config is what a Protocol needs to know.
 type Config struct {
 	Prefix  string        // of keys and channels, without braces

@@ -98,9 +98,7 @@ func (h *atOne) breaksBy(t *testing.T, n int, label string) {
 	t.Helper()
 	b := breaks(h.token)
 	b.By = label
-	if a := h.r.breakAt(h.n, id(n), b, time.Now().Add(enough)); a.err != nil {
-		t.Fatal(a.err)
-	}
+	breakNode(t, h.r, h.n.index, n, b)
 }
 
 // remainder returns what is left of the hold at the master.
@@ -235,8 +233,7 @@ func TestRemainderOfAnyBytesIsReadable(t *testing.T) {
 func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	servers, all, p := startGated(t)
 	// its holds do not exclude each other
-	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute}
-	r := p.bind(spec)
+	r := ownedBy(p, "o")
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)
 	put(t, 1, text[:16]+wire.Digits16(5)+wire.Digits16(5)+text[48:], servers[0])
@@ -248,14 +245,12 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 		renew(t, p, renewalOf(r, 1, held.Token))
 	}()
 	<-late.came
-	other := client(t, servers, true, id(7)).bind(spec)
+	other := ownedBy(client(t, servers, true, id(7)), "o")
 	beside := &acquisition{r: other, ask: ask(2), outcome: newOutcome()}
 	if a := beside.askNode(other.p.nodes[0], 1, held.Token+1); !a.holds() {
 		t.Errorf("beside its owner: %+v", a)
 	}
-	if a := other.breakAt(other.p.nodes[0], id(8), breaks(5), time.Now().Add(enough)); a.err != nil {
-		t.Error(a.err)
-	}
+	breakNode(t, other, 0, 8, breaks(5))
 	close(late.goes)
 	<-done
 	for range 2 { // and at once, where the master says what became of the hold

@@ -36,8 +36,7 @@ func TestRenewalRepairs(t *testing.T) {
 			30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			servers := start(t)
-			p := client(t, servers, true, id(0))
+			servers, p := startClient(t)
 			r := readerOf(p, "")
 			held := hold(t, r, servers, 1)
 			c.missed(t, servers[0], value(t, servers[1], 1))
@@ -61,8 +60,7 @@ func TestRenewalRepairs(t *testing.T) {
 // A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing
 // from what the renewal confirmed.
 func TestRepairOfTokensShortensNothing(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	r := readerOf(p, "")
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)
@@ -89,8 +87,7 @@ func TestRepairOfTokensShortensNothing(t *testing.T) {
 
 // A repair takes nothing from another.
 func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	r := mutexOf(p)
 	held := hold(t, r, servers, 1)
 	do(t, servers[0], "DEL", "q:{%quorum}:x")
@@ -106,13 +103,7 @@ func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
 func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
 	for name, over := range map[string]func(*testing.T, *resource){
 		"yielded": func(t *testing.T, r *resource) {
-			yields := ask(2)
-			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
-			answer, err := r.Ask(t.Context(), yields)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want(t, "the next hold", answer, protocol.Held)
+			want(t, "the next hold", mustAsk(t, r, yield(2, 1)), protocol.Held)
 			free(t, r, 2)
 		},
 		"released": func(t *testing.T, r *resource) { free(t, r, 1) },

@@ -183,26 +183,13 @@ func (t *acquisition) pause(ctx context.Context, d time.Duration, before time.Ti
 		d = pace.Next().Sub(now)
 		now = pace.Next()
 	}
-	if !now.Before(before) || d > 0 && !t.r.p.pause(ctx, d) {
+	if !now.Before(before) || d > 0 && !protocol.Pause(ctx, d, t.r.p.closing) {
 		return false
 	}
 	if pace != nil {
 		pace.Sent(time.Now())
 	}
 	return true
-}
-
-// pause waits for d. It is false if something else ended it.
-func (p *Protocol) pause(ctx context.Context, d time.Duration) bool {
-	timer := protocol.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-p.closing:
-	}
-	return false
 }
 
 // ensureReady meets the nodes if there are fewer than a majority whose time and tokens are known.

@@ -74,6 +74,20 @@ func start(t *testing.T) []wire.Store {
 	return []wire.Store{startMaster(t), startMaster(t), startMaster(t)}
 }
 
+// startClient returns three masters, and a client of them.
+func startClient(t *testing.T) (servers []wire.Store, p *Protocol) {
+	t.Helper()
+	servers = start(t)
+	return servers, client(t, servers, true, id(0))
+}
+
+// startTwo returns three masters, and the clients of two processes.
+func startTwo(t *testing.T) (servers []wire.Store, p, other *Protocol) {
+	t.Helper()
+	servers, p = startClient(t)
+	return servers, p, client(t, servers, true, id(7))
+}
+
 // startGated returns three masters, a gate before each, and a client behind these.
 func startGated(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol) {
 	t.Helper()
@@ -174,8 +188,11 @@ func client(t *testing.T, stores []wire.Store, trust bool, id protocol.ID) *Prot
 
 func id(n int) protocol.ID { return protocol.ID(fmt.Sprintf("id%020d", n)) }
 
-func mutexOf(p *Protocol) *resource {
-	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
+func mutexOf(p *Protocol) *resource { return ownedBy(p, "") }
+
+// ownedBy returns the mutex x for an owner.
+func ownedBy(p *Protocol, owner string) *resource {
+	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Life: time.Minute})
 }
 
 func readerOf(p *Protocol, owner string) *resource {
@@ -196,14 +213,27 @@ func ask(n int) protocol.Ask {
 // enough is how long a request may take, on a machine that stands still now and then.
 const enough = 10 * time.Second
 
-// tryAsk asks once.
-func tryAsk(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+// yield asks, and gives the hold of another ticket back in the same request.
+func yield(n, before int) protocol.Ask {
+	yields := ask(n)
+	yields.Release = &protocol.Ticket{ID: id(before), Block: 1}
+	return yields
+}
+
+// mustAsk returns the answer to an ask.
+func mustAsk(t *testing.T, r protocol.Resource, ask protocol.Ask) protocol.Answer {
 	t.Helper()
-	answer, err := r.Ask(t.Context(), ask(n))
+	answer, err := r.Ask(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return answer
+}
+
+// tryAsk asks once.
+func tryAsk(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+	t.Helper()
+	return mustAsk(t, r, ask(n))
 }
 
 // join asks, and waits if others hold.
@@ -211,11 +241,15 @@ func join(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 	t.Helper()
 	asks := ask(n)
 	asks.Join = true
-	answer, err := r.Ask(t.Context(), asks)
-	if err != nil {
-		t.Fatal(err)
+	return mustAsk(t, r, asks)
+}
+
+// breakNode breaks a hold at one node alone, for the Break with an id.
+func breakNode(t *testing.T, r *resource, node, breaker int, b protocol.Break) {
+	t.Helper()
+	if a := r.breakAt(r.p.nodes[node], id(breaker), b, time.Now().Add(enough)); a.err != nil {
+		t.Fatal(a.err)
 	}
-	return answer
 }
 
 // want fails unless an ask has this outcome.
@@ -416,8 +450,7 @@ func knows(t *testing.T, s wire.Store, n int) bool {
 func untilFree(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
 	eventually(t, "all is given back", func() bool {
-		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x",
-			string(id(n))) == 0
+		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == 0
 	})
 }
 
@@ -449,8 +482,7 @@ func listen(t *testing.T, servers []wire.Store, p *Protocol) *heard {
 	t.Cleanup(listening.Close)
 	for _, s := range servers {
 		eventually(t, "a master knows the subscription", func() bool {
-			return do(t, s, "PUBSUB", "NUMSUB",
-				p.channel).([]any)[1] == int64(1)
+			return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1)
 		})
 	}
 	return h

@@ -40,8 +40,7 @@ func TestReaderBesideWaitingWriterIsKeptOut(t *testing.T) {
 
 // A waiting reader is told when an owner ceases to write, though the owner reads on.
 func TestReaderBehindOwnerIsToldWhenItStopsWriting(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	h := listen(t, servers, p)
 	want(t, "the owner writes", tryAsk(t, writerOf(p, "o"), 1), protocol.Held)
 	want(t, "and reads", tryAsk(t, readerOf(p, "o"), 2), protocol.Held)
@@ -51,38 +50,12 @@ func TestReaderBehindOwnerIsToldWhenItStopsWriting(t *testing.T) {
 	want(t, "another reader", tryAsk(t, readerOf(p, ""), 3), protocol.Held)
 }
 
-// A writer that is in, or waits no more, keeps no reader out, and leaves nothing.
-func TestWriterThatWaitedLeavesNothing(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
-	for _, gives := range []bool{false, true} {
-		want(t, "reader", tryAsk(t, readerOf(p, ""), 1), protocol.Held)
-		want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
-		eventually(t, "a majority knows the writer", func() bool { return places(t, servers) >= 4 })
-		if gives {
-			free(t, writerOf(p, ""), 2)
-		} else {
-			free(t, readerOf(p, ""), 1)
-			want(t, "writer", tryAsk(t, writerOf(p, ""), 2), protocol.Held)
-			free(t, writerOf(p, ""), 2)
-			want(t, "reader", tryAsk(t, readerOf(p, ""), 1), protocol.Held)
-		}
-		want(t, "another reader", tryAsk(t, readerOf(p, ""), 3), protocol.Held)
-		free(t, readerOf(p, ""), 1)
-		free(t, readerOf(p, ""), 3)
-		eventually(t, "nothing is left", func() bool {
-			return countAll(t, servers, "EXISTS", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x") == 0
-		})
-	}
-}
-
 // A writer that a minority kept out is known to wait there. Its place there goes with its hold, in
 // whatever form that is given back, and keeps nobody out meanwhile.
 func TestDowngradeLeavesNoPlace(t *testing.T) {
 	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
 		t.Run(name, func(t *testing.T) {
-			servers := start(t)
-			p := client(t, servers, true, id(0))
+			servers, p := startClient(t)
 			put(t, 9, holdValue("3rs", 7, 7), servers[0])
 			want(t, "a majority holds for the writer", join(t, writerOf(p, ""), 1), protocol.Held)
 			left := func() int64 { return countAll(t, servers[:1], "EXISTS", "q:{%quorum}+x") }
@@ -104,8 +77,7 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 
 // A release removes the place that a downgrade left at a master that it did not reach.
 func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	hold(t, writerOf(p, ""), servers, 1)
 	do(t, servers[0], "ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"3rx"+"0:"+p.channel)
 	free(t, readerOf(p, ""), 1)
@@ -114,8 +86,7 @@ func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
 
 // The place of a writer that was told and does not come goes, and keeps new readers out no longer.
 func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	hold(t, readerOf(p, ""), servers, 1)
 	want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
 	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
@@ -129,8 +100,7 @@ func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
 // A master that missed one of the holders is not what counts them.
 func TestBusyCountsAllHolders(t *testing.T) {
 	for _, missed := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}} {
-		servers := start(t)
-		p := client(t, servers, true, id(0))
+		servers, p := startClient(t)
 		for reader, at := range missed {
 			put(t, 8+reader, holdValue("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
 		}
@@ -143,8 +113,7 @@ func TestBusyCountsAllHolders(t *testing.T) {
 
 // A hold that nobody gives back, because it was lost, leaves no place either.
 func TestLostHoldLeavesNoPlace(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
+	servers, p := startClient(t)
 	put(t, 9, holdValue("3mx", 7, 7), servers[0])
 	held := join(t, mutexOf(p), 1)
 	want(t, "hold", held, protocol.Held)
@@ -162,8 +131,7 @@ func TestLostHoldLeavesNoPlace(t *testing.T) {
 
 // A waiter that has waited for longer than the masters' clocks show is first nevertheless.
 func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	servers, p, other := startTwo(t)
 	h := listen(t, servers, p)
 	hold(t, mutexOf(other), servers, 1)
 	for n, waited := range map[int]time.Duration{2: time.Second, 3: 100 * 365 * 24 * time.Hour, 4: 0} {

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"cmp"
+	"context"
 	"errors"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -15,6 +16,17 @@ type tally struct {
 }
 
 func (t *tally) add(a *reply) { t.replies = append(t.replies, a) }
+
+// collect adds the replies to a question, as they come, until decided says that they decide it, or
+// all have come. The error is that of ctx, if ctx ended before.
+func (t *tally) collect(ctx context.Context, asked *fanOut[*reply], decided func() bool) error {
+	return asked.collect(ctx, func(a *reply) progress {
+		if t.add(a); decided() {
+			return stop
+		}
+		return goOn
+	})
+}
 
 // pending returns how many nodes have not replied.
 func (t *tally) pending() int { return len(t.p.nodes) - len(t.replies) }

@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // A terminal is a session of tmux, with a shell in it.
@@ -47,7 +45,12 @@ func (x *terminal) enter(ctx context.Context, line string) error {
 	if _, err := x.do(ctx, "send-keys", "-l", line); err != nil {
 		return err
 	}
-	_, err := x.do(ctx, "send-keys", "Enter")
+	return x.press(ctx, "Enter")
+}
+
+// press sends keys, by their names.
+func (x *terminal) press(ctx context.Context, keys ...string) error {
+	_, err := x.do(ctx, append([]string{"send-keys"}, keys...)...)
 	return err
 }
 
@@ -62,7 +65,7 @@ func (x *terminal) until(ctx context.Context, pattern string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		plain := ansi.Strip(screen)
+		plain := escape.ReplaceAllString(screen, "")
 		if wanted.MatchString(plain) {
 			return screen, nil
 		}

@@ -37,14 +37,7 @@ func (c *Client) Renew(ctx context.Context, renewals []protocol.Renewal, done fu
 
 // Listen implements protocol.Protocol.
 func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	if err := over(ctx, "listen", c.prefix, time.Time{}); err != nil {
-		return nil, err
-	}
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	l := &listening{client: c, sink: sink}
-	c.subscriptions = append(c.subscriptions, l)
-	return l, nil
+	return c.ListenTicket(ctx, "", sink)
 }
 
 // ListenTicket implements protocol.Protocol.
@@ -55,8 +48,11 @@ func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	l := &listening{client: c, sink: sink, ticket: id}
-	at := keptTicket{c.prefix, id}
-	c.server.kept[at] = append(c.server.kept[at], l)
+	if at := (keptTicket{c.prefix, id}); id != "" {
+		c.server.kept[at] = append(c.server.kept[at], l)
+	} else {
+		c.subscriptions = append(c.subscriptions, l)
+	}
 	return l, nil
 }
 

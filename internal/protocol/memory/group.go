@@ -23,10 +23,7 @@ func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol
 	taken := false
 	for i, asking := range asks {
 		r, ask := asking.Resource.(*resource), asking.Ask
-		if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
-			return nil, err
-		}
-		n, err := r.open("ask", ask.Ticket.ID, now)
+		n, _, err := r.open(ctx, "ask", ask.Deadline, ask.Ticket.ID)
 		if err != nil {
 			return nil, err
 		}

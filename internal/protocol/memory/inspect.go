@@ -110,11 +110,8 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "break", of, time.Time{}); err != nil {
-		return false, err
-	}
-	now := s.now()
-	n, err := (&resource{client: c, spec: protocol.Spec{Name: of, Kind: b.Kind}}).open("break", "", now)
+	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: b.Kind}}
+	n, now, err := r.open(ctx, "break", time.Time{}, "")
 	if err != nil {
 		return false, err
 	}
@@ -148,14 +145,11 @@ func (c *Client) Evict(ctx context.Context, of string, kind protocol.Kind, id pr
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch err := over(ctx, "evict", of, time.Time{}); {
-	case err != nil:
-		return false, err
-	case !s.features.Queue || kind == protocol.Latch:
+	if !s.features.Queue || kind == protocol.Latch {
 		return false, &protocol.Failure{Op: "evict", Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
 	}
-	now := s.now()
-	n, err := (&resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}).open("evict", "", now)
+	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}
+	n, now, err := r.open(ctx, "evict", time.Time{}, "")
 	if err != nil {
 		return false, err
 	}

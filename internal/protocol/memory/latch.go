@@ -31,8 +31,7 @@ func (r latchResource) Set(ctx context.Context, id protocol.ID, count int64, ttl
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	n, err := r.latch(ctx, "set", deadline, now)
+	n, now, err := r.open(ctx, "set", deadline, "")
 	if err != nil {
 		return protocol.Standing{}, false, err
 	}
@@ -50,8 +49,7 @@ func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline, 
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	n, err := r.latch(ctx, "count down", deadline, now)
+	n, now, err := r.open(ctx, "count down", deadline, "")
 	if err != nil {
 		return protocol.Standing{}, err
 	}
@@ -64,12 +62,4 @@ func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline, 
 		}
 	}
 	return n.standing(now), nil
-}
-
-// latch finds the name. It is called with the server's mutex held.
-func (r latchResource) latch(ctx context.Context, op string, deadline time.Time, now int64) (*name, error) {
-	if err := over(ctx, op, r.spec.Name, deadline); err != nil {
-		return nil, err
-	}
-	return r.open(op, "", now)
 }

@@ -14,11 +14,16 @@ type resource struct {
 	spec   protocol.Spec
 }
 
-// open finds the name, and takes out what is over, but for the place of a ticket. The server's
-// mutex is held.
-func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
+// open begins a request that is not over: it finds the name, at a server time, and takes out what
+// is over, but for the place of a ticket. The server's mutex is held.
+func (r *resource) open(ctx context.Context, op string, deadline time.Time, self protocol.ID) (n *name, now int64,
+	err error) {
 	s, at := r.client.server, key{r.client.prefix, r.spec.Name}
-	n := s.names[at]
+	now = s.now()
+	if err := over(ctx, op, r.spec.Name, deadline); err != nil {
+		return nil, now, err
+	}
+	n = s.names[at]
 	if n == nil {
 		n = &name{}
 		s.names[at] = n
@@ -28,11 +33,11 @@ func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 		n.kind, n.permits = r.spec.Kind, r.spec.Permits
 	}
 	if n.kind != r.spec.Kind {
-		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name,
+		return nil, now, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name,
 			Is:   "held as a " + n.kind.String(),
 			Want: "a " + r.spec.Kind.String()}
 	}
-	return n, nil
+	return n, now, nil
 }
 
 // Ask implements protocol.Resource.
@@ -42,14 +47,11 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
-		return protocol.Answer{}, err
-	}
-	now, kept, stays := s.now(), ask.Ticket.Keep > 0, ask.Ticket.ID
+	kept, stays := ask.Ticket.Keep > 0, ask.Ticket.ID
 	if kept {
 		stays = "" // its life is over when it is over
 	}
-	n, err := r.open("ask", stays, now)
+	n, now, err := r.open(ctx, "ask", ask.Deadline, stays)
 	if err != nil {
 		return protocol.Answer{}, err
 	}
@@ -126,11 +128,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "free", r.spec.Name, time.Time{}); err != nil {
-		return false, err
-	}
-	now := s.now()
-	n, err := r.open("free", free.Ticket.ID, now)
+	n, now, err := r.open(ctx, "free", time.Time{}, free.Ticket.ID)
 	if err != nil {
 		return false, err
 	}
@@ -225,11 +223,7 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "renew", r.spec.Name, time.Time{}); err != nil {
-		return protocol.Renewed{Err: err}
-	}
-	now := s.now()
-	n, err := r.open("renew", "", now)
+	n, now, err := r.open(ctx, "renew", time.Time{}, "")
 	if err != nil {
 		return protocol.Renewed{Err: err}
 	}

@@ -141,11 +141,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "downgrade", r.spec.Name, ask.Deadline); err != nil {
-		return protocol.Answer{}, err
-	}
-	now := s.now()
-	n, err := r.open("downgrade", "", now)
+	n, now, err := r.open(ctx, "downgrade", ask.Deadline, "")
 	if err != nil {
 		return protocol.Answer{}, err
 	}
@@ -171,11 +167,7 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "resize", r.spec.Name, deadline); err != nil {
-		return err
-	}
-	now := s.now()
-	n, err := r.open("resize", "", now)
+	n, now, err := r.open(ctx, "resize", deadline, "")
 	if err != nil {
 		return err
 	}

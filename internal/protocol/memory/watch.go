@@ -13,11 +13,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "look", r.spec.Name, time.Time{}); err != nil {
-		return protocol.Standing{}, err
-	}
-	now := s.now()
-	n, err := r.open("look", "", now)
+	n, now, err := r.open(ctx, "look", time.Time{}, "")
 	if err != nil {
 		return protocol.Standing{}, err
 	}
@@ -36,10 +32,7 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "unwatch", r.spec.Name, time.Time{}); err != nil {
-		return err
-	}
-	n, err := r.open("unwatch", "", s.now())
+	n, _, err := r.open(ctx, "unwatch", time.Time{}, "")
 	if err != nil {
 		return err
 	}

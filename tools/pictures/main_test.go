@@ -1,0 +1,11 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+)
+
+// TestMain fails when a goroutine is left behind.
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
