@@ -135,30 +135,6 @@ func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 	}
 }
 
-// The server's clock stands still at its first microsecond, or behind a digit more: order and
-// tokens do not need it.
-func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
-	for _, at := range []int64{1, 999, 999_999, 1e15 - 1, 1e15 + 1} {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				s.clock.Stop(time.UnixMicro(at))
-				lease := s.lock(s.actor("a"), "n")
-				var line []<-chan got
-				for i := range 5 {
-					line = append(line, s.startLock(s.actor(fmt.Sprint("w", i)), "n"))
-				}
-				for i, waiter := range line {
-					s.release(lease)
-					if lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i)); lease.Token() != at+int64(i)+1 {
-						t.Errorf("token %d of waiter %d", lease.Token(), i)
-					}
-				}
-				s.release(lease)
-			})
-		})
-	}
-}
-
 // The server's clock is set in the middle of a line: over a digit, back by years, and by more
 // years. Who joins then is behind all who joined before. Nobody loses a place, and all are handed
 // on in order.
@@ -205,44 +181,6 @@ func TestQueueClockSetKeepsOrder(t *testing.T) {
 					lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i))
 				}
 				s.release(lease)
-			})
-		})
-	}
-}
-
-// A clock that is set forward by years ends holds and places, as if it was time that passed. All
-// waiters get in, one after the other, with tokens that grow.
-func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
-	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6,
-		1e15 - 5e6: 7_258_118_400e6} {
-		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				s.clock.Show(time.UnixMicro(from))
-				lease := s.lock(s.actor("a"), "n")
-				var line []<-chan got
-				for i := range 3 {
-					line = append(line, s.startLock(s.actor(fmt.Sprint("w", i)), "n"))
-				}
-				sleep(time.Second)
-				s.clock.Show(time.UnixMicro(to))
-				stepped := time.Now()
-				for range line {
-					var g got
-					select {
-					case g = <-line[0]:
-					case g = <-line[1]:
-					case g = <-line[2]:
-					case <-time.After(4 * slowAsk):
-						t.Fatal("nobody is in")
-					}
-					if g.err != nil || g.lease.Token() <= lease.Token() || g.lease.Token() < to {
-						t.Fatalf("in after %v, token %v, %v", g.at.Sub(stepped), g.lease, g.err)
-					}
-					s.release(g.lease)
-				}
-				if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
-					t.Errorf("told after %v", end.Sub(stepped))
-				}
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package clock_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -38,24 +37,6 @@ func TestClientIdleCostsRenewalsAlone(t *testing.T) {
 		}
 		if n := len(s.rdb.PubSubChannels(t.Context(), "*").Val()); n != 0 {
 			t.Errorf("%d channels are still subscribed", n)
-		}
-	})
-}
-
-// A release is bounded although 20 requests of its process hang on the connection before it (trap
-// 13).
-func TestLeaseReleaseBehindSilentRequestsEndsInTime(t *testing.T) {
-	play(t, func(t *testing.T, s *scene) {
-		const limit = 50 * time.Millisecond
-		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = limit })
-		lease := s.lock(a, "n")
-		a.silence()
-		for i := range 20 {
-			s.startLock(a, fmt.Sprint(i))
-		}
-		began := time.Now()
-		if err := lease.Release(); !errors.Is(err, holdfast.ErrUncertain) || time.Since(began) > limit {
-			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
 }

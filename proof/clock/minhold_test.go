@@ -98,20 +98,3 @@ func TestMinHoldNewFirstIsTold(t *testing.T) {
 		})
 	}
 }
-
-// A first waiter that crashed cannot be told when a min hold is over. The next that hears is told,
-// and passes it.
-func TestMinHoldFirstCrashedNextIsTold(t *testing.T) {
-	play(t, func(t *testing.T, s *scene) {
-		const hold = 3 * time.Second // over before a waiter asks by itself
-		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-		lease := s.lock(a, "n", holdfast.WithTTL(time.Minute), holdfast.WithMinHold(hold))
-		began := time.Now()
-		s.startLock(b, "n")
-		waiter := s.startLock(c, "n")
-		sleep(time.Second)
-		b.kill()
-		s.release(lease)
-		s.atItsEnd(waiter, began, hold)
-	})
-}

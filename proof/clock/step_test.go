@@ -60,22 +60,32 @@ func TestMutexServerStepsBackExcludes(t *testing.T) {
 // A step forward lets all leases lapse at the server. A holder is told by the next answer, nothing
 // is revived, and whoever gets in has a larger token.
 func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
-	for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
+	for kind, test := range map[string]struct {
+		from    time.Time
+		by      time.Duration
+		waiting bool
+	}{
+		"alone":                            {time.Unix(1_790_000_000, 0), time.Hour, false},
+		"while others wait":                {time.Unix(1_790_000_000, 0), time.Hour, true},
+		"by years, while others wait":      {time.UnixMicro(7), 30 * 365 * 24 * time.Hour, true},
+		"over September 2001, others wait": {time.UnixMicro(1e15 - 5e6), 7 * time.Hour, true},
+	} {
 		t.Run(kind, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
 				a, b := s.actor("a"), s.actor("b")
+				s.clock.Show(test.from)
 				lease := s.lock(a, "n")
 				waiter := make(<-chan got)
-				if waiting {
+				if test.waiting {
 					waiter = s.startLock(b, "n")
 				}
 				sleep(time.Second)
-				s.clock.Ahead(time.Hour)
+				s.clock.Show(s.clock.Now().Add(test.by))
 				stepped := time.Now()
 				if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
 					t.Errorf("told after %v", end.Sub(stepped))
 				}
-				if !waiting {
+				if !test.waiting {
 					waiter = s.startLock(b, "n")
 				}
 				if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk ||

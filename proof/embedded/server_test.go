@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,28 +10,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/proof/embedded"
 )
-
-func TestExpiryIsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := embedded.Start(t)
-		rdb, ctx := srv.Client(), context.Background()
-		if err := rdb.Set(ctx, "k", "v", 100*time.Millisecond).Err(); err != nil {
-			t.Fatal(err)
-		}
-		born := rdb.Time(ctx).Val()
-		<-time.After(100*time.Millisecond - 1)
-		if v, err := rdb.Get(ctx, "k").Result(); v != "v" {
-			t.Fatalf("gone a nanosecond too early: %v", err)
-		}
-		<-time.After(1)
-		if err := rdb.Get(ctx, "k").Err(); !errors.Is(err, redis.Nil) {
-			t.Fatalf("still there after 100 ms: %v", err)
-		}
-		if took := rdb.Time(ctx).Val().Sub(born); took != 100*time.Millisecond {
-			t.Fatalf("by TIME it took %v", took)
-		}
-	})
-}
 
 // The remaining time of a key follows the server's clock: the key is gone after a step forward, and
 // lives longer after a step back.

@@ -24,16 +24,16 @@ func loseEachAnswer(t *testing.T, b *harness.Deployment) {
 	names := slices.Sorted(maps.Keys(operations))
 	const workers = 8
 	rounds := times(t)
-	other := b.Client(t, holdfast.Config{}, nil)
+	other := b.Client(t, holdfast.Config{})
 	var mu sync.Mutex
 	lost, wrong := map[string]int{}, 0
 	var all sync.WaitGroup
 	for i := range workers {
-		victim, w := b.Proxied(t, holdfast.Config{})
+		victim, w := b.Proxied(t, 1, holdfast.Config{})
 		all.Go(func() {
 			for n := range rounds {
 				for _, op := range names {
-					v := &victimOf{b: b, w: w, victim: victim, other: other, name: fmt.Sprintf("%s %d %d", op, i, n)}
+					v := &victimOf{b: b, w: w, victim: victim[0], other: other, name: fmt.Sprintf("%s %d %d", op, i, n)}
 					err := v.runOne(t, operations[op])
 					mu.Lock()
 					lost[op] += v.lost
@@ -67,44 +67,71 @@ type victimOf struct {
 	w             *harness.Proxies
 	victim, other *holdfast.Client
 	name          string
+	ctx           context.Context
 	armed         []<-chan struct{}
 	lost          int // operations: 0 or 1
 }
 
-// runOne does it, and says what was wrong.
-func (v *victimOf) runOne(t *testing.T, operation func(context.Context, *victimOf) error) error {
-	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+// A mistake is what an operation shows and must not. It is panicked with, and ends the operation.
+type mistake struct{ error }
+
+// runOne does an operation, and returns its mistake.
+func (v *victimOf) runOne(t *testing.T, operation func(*victimOf)) (err error) {
+	var cancel context.CancelFunc
+	v.ctx, cancel = context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case mistake:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
 	// So that the connections to who serves the name are there.
-	lease, err := v.victim.Mutex(v.name + "!").Lock(ctx)
-	if err == nil {
-		err = lease.Release()
-	}
-	if err == nil {
-		err = v.isFree(ctx, v.name)
-	}
+	v.check(v.got(v.victim.Mutex(v.name + "!").Lock(v.ctx)).Release())
+	v.isFree(v.name)
+	operation(v)
+	return nil
+}
+
+func (v *victimOf) check(err error) {
 	if err != nil {
-		return err
+		panic(mistake{err})
 	}
-	return operation(ctx, v)
+}
+
+// got returns a lease that there must be.
+func (v *victimOf) got(lease *holdfast.Lease, err error) *holdfast.Lease {
+	v.check(err)
+	return lease
 }
 
 // loseAnswers loses the next answer of each master.
 func (v *victimOf) loseAnswers() {
-	v.w.Each(func(addr string, p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
+	v.w.Each(func(p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
 }
 
 // endLosses ends that, and counts.
 func (v *victimOf) endLosses() {
-	v.w.Each(func(_ string, p *fault.Proxy) { p.Disarm() })
-	for _, lost := range v.armed {
-		select {
-		case <-lost:
-			v.lost = 1
-		default:
-		}
+	v.w.Each((*fault.Proxy).Disarm)
+	if v.hasLost() {
+		v.lost = 1
 	}
 	v.armed = nil
+}
+
+// hasLost reports whether an answer was lost.
+func (v *victimOf) hasLost() bool {
+	return slices.ContainsFunc(v.armed, func(lost <-chan struct{}) bool {
+		select {
+		case <-lost:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // withoutAnswer does something whose answer is lost.
@@ -114,36 +141,73 @@ func (v *victimOf) withoutAnswer(f func() error) error {
 	return f()
 }
 
-// awaitLoss waits until an answer was lost, of what is done in the background.
-func (v *victimOf) awaitLoss(ctx context.Context) error {
-	for {
-		for _, lost := range v.armed {
-			select {
-			case <-lost:
-				return nil
-			default:
-			}
+// loseInBackground loses an answer of what is done in the background.
+func (v *victimOf) loseInBackground(begin func()) {
+	v.loseAnswers()
+	defer v.endLosses()
+	begin()
+	for !v.hasLost() {
+		if v.ctx.Err() != nil {
+			v.check(errors.New("no answer was lost"))
 		}
-		select {
-		case <-ctx.Done():
-			return errors.New("no answer was lost")
-		case <-time.After(time.Millisecond):
+		pause(time.Millisecond)
+	}
+}
+
+// takeLost takes something, and the answer is lost.
+func (v *victimOf) takeLost(take try) (lease *holdfast.Lease) {
+	v.check(v.withoutAnswer(func() (err error) { lease, err = take(v.ctx); return err }))
+	return lease
+}
+
+// releaseLost gives back without an answer. The release is sent again, and finds nothing: nobody
+// knows whether the first request gave back. A majority of a harness.Quorum may know.
+func (v *victimOf) releaseLost(release func() error) {
+	err := v.withoutAnswer(release)
+	if !errors.Is(err, holdfast.ErrUncertain) && (err != nil || v.b.Topology != harness.Quorum) {
+		v.check(fmt.Errorf("a release whose answer was lost: %v", err))
+	}
+}
+
+// isFree fails unless somebody else gets in, with a lock of whatever kind, long before a TTL is
+// over.
+func (v *victimOf) isFree(names ...string) {
+	const limit = 8 * time.Second
+	for _, name := range names {
+		for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
+			lease, err := v.other.Mutex(name).TryLock(v.ctx)
+			if err == nil {
+				v.check(lease.Release())
+				break
+			}
+			if time.Now().After(end) || v.ctx.Err() != nil {
+				v.check(fmt.Errorf("it is not free after %v: %w", limit, err))
+			}
 		}
 	}
 }
 
-// isFree reports whether somebody else gets in, with a lock of whatever kind, long before a TTL is
-// over.
-func (v *victimOf) isFree(ctx context.Context, name string) error {
-	const limit = 8 * time.Second
-	for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
-		lease, err := v.other.Mutex(name).TryLock(ctx)
-		if err == nil {
-			return lease.Release()
-		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			return fmt.Errorf("it is not free after %v: %w", limit, err)
-		}
+// isHeld fails unless others are kept out, as one of them is answered.
+func (v *victimOf) isHeld(try try) {
+	err := askUntilAnswered(v.ctx, func(ctx context.Context) error { _, err := try(ctx); return err })
+	if !errors.Is(err, holdfast.ErrHeld) {
+		v.check(fmt.Errorf("another was answered %v, not that it is held", err))
+	}
+}
+
+// take returns what the other client gets, as nothing keeps it out.
+func (v *victimOf) take(try try) *holdfast.Lease { return v.got(tryUntilGranted(v.ctx, try)) }
+
+// checkAndRelease checks and releases a lease.
+func (v *victimOf) checkAndRelease(lease *holdfast.Lease) { v.check(checkAndRelease(v.ctx, lease)) }
+
+// releaseHandedOver does the same with one that was handed over after the moment since. It is
+// trusted for half of a claim at least, and not for much longer: who stands still for as long may
+// lose it, or give it back without an answer.
+func (v *victimOf) releaseHandedOver(lease *holdfast.Lease, since time.Time) {
+	const claim = 500 * time.Millisecond
+	if err := checkAndRelease(v.ctx, lease); !isOutlasted(err) || time.Since(since) <= claim/2 {
+		v.check(err)
 	}
 }
 
@@ -155,18 +219,6 @@ type try = func(context.Context) (*holdfast.Lease, error)
 func isUnanswered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) &&
 		!errors.Is(err, holdfast.ErrLost)
-}
-
-// isHeld reports whether others are kept out, as one of them is answered.
-func isHeld(ctx context.Context, try try) error {
-	_, err := try(ctx)
-	for isUnanswered(err) && ctx.Err() == nil {
-		_, err = try(ctx)
-	}
-	if !errors.Is(err, holdfast.ErrHeld) {
-		return fmt.Errorf("another was answered %w, not that it is held", orNilError(err))
-	}
-	return nil
 }
 
 // tryUntilGranted returns what one gets that nothing keeps out. A try without an answer may have
@@ -190,45 +242,12 @@ func askUntilAnswered(ctx context.Context, ask func(context.Context) error) erro
 	return err
 }
 
-func orNilError(err error) error {
-	if err == nil {
-		return errors.New("nil")
-	}
-	return err
-}
-
-// checkAndRelease checks and releases a lease.
 func checkAndRelease(ctx context.Context, lease *holdfast.Lease) error {
 	return errors.Join(lease.Err(), askUntilAnswered(ctx, lease.Check), lease.Release())
-}
-
-// releaseHandedOver does the same with one that was handed over after the moment since. It is
-// trusted for half of a claim at least, and not for much longer: who stands still for as long may
-// lose it, or give it back without an answer.
-func releaseHandedOver(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
-	const claim = 500 * time.Millisecond
-	err := checkAndRelease(ctx, lease)
-	if isOutlasted(err) && time.Since(since) > claim/2 {
-		return nil
-	}
-	return err
 }
 
 // isOutlasted reports whether that is what becomes of a lease whose process stands still for longer
 // than it is trusted.
 func isOutlasted(err error) bool {
 	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUncertain)
-}
-
-// isUnknown returns what a try is told.
-func isUnknown(lease *holdfast.Lease, err error) error {
-	if err == nil { // of a harness.Quorum, as many answered as it takes
-		return lease.Release()
-	}
-	var failure *holdfast.StoreError
-	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) ||
-		errors.As(err, &failure) && !failure.MayHaveApplied {
-		return fmt.Errorf("the try was answered %w", err)
-	}
-	return nil
 }

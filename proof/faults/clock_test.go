@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/storetest"
 )
 
 // Trap 40: the server's clock is an hour off, and steps by an hour, to and fro, under those who
@@ -24,7 +25,7 @@ func TestServerClock(t *testing.T) {
 	steps := []time.Duration{0, -time.Hour, time.Hour, 0, time.Hour, -time.Hour}
 	n := 0
 	stop := repeat(200*time.Millisecond, func() { clock.Ahead(steps[n%len(steps)]); n++ })
-	l.Run(newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Second}), 4, 0, time.Duration(times(t))*4*time.Second)
+	l.Run(newClients(t, srv, time.Second), 4, 0, time.Duration(times(t))*4*time.Second)
 	stepped := stop()
 	t.Logf("%d holds began while another was trusted, %d with a smaller token than one before", l.Overlaps, l.Smaller)
 	if l.Smaller > l.Holds/10 {
@@ -32,4 +33,21 @@ func TestServerClock(t *testing.T) {
 	}
 	l.Overlaps, l.Smaller = 0, 0
 	l.Report(fmt.Sprintf("the server's clock was an hour off and stepped %d times", stepped))
+}
+
+// A store keeps all its promises in 1970, too, which is what a server without a battery shows until
+// it hears the time. Package simulate draws any time from then to 2200, and package clock has steps
+// of years and every number of digits.
+func TestConformanceIn1970(t *testing.T) {
+	if !harness.Measured() {
+		t.Skip("it takes a minute of its own: HOLDFAST_PROOF=1, as in make proof, runs it")
+	}
+	clock := redisserver.NewClock(t)
+	clock.Show(time.Unix(0, 0))
+	srv := clock.Start(t)
+	storetest.Run(t, storetest.Backend{
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			return harness.Open(tb, harness.Client(tb, srv.Addr()), config)
+		},
+	})
 }

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -59,16 +58,11 @@ func takeDataAway(t *testing.T, b *harness.Deployment,
 	lose func(*testing.T, *harness.Deployment, *harness.Proxies, []string), kept bool) {
 	const ttl = 6 * time.Second
 	holders := 100 * times(t)
-	locker, w := b.Proxied(t, holdfast.Config{TTL: ttl})
+	clients, w := b.Proxied(t, 1, holdfast.Config{TTL: ttl})
 	var leases []*holdfast.Lease
-	var names []string
-	for i := range holders {
-		names = append(names, fmt.Sprint("n", i))
-		lease, err := locker.Mutex(names[i]).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		leases = append(leases, lease)
+	names := harness.Names(holders)
+	for _, name := range names {
+		leases = append(leases, harness.Lock(t, clients[0].Mutex(name)))
 	}
 	harness.Eventually(t, "all masters have all",
 		func() bool { return len(b.Left(t)) == holders*len(b.Of(b.Key(names[0]))) })

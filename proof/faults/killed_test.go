@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -27,7 +26,7 @@ func TestServerKilled(t *testing.T) {
 			srv := redisserver.Start(t, opts...)
 			var restarts atomic.Int64
 			l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return restarts.Load() >= 2 }}
-			clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second})
+			clients := newClients(t, srv, 2*time.Second)
 			kills := repeat(500*time.Millisecond, func() { _ = srv.Restart(); restarts.Add(1) })
 			l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 			n := kills()

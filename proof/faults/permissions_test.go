@@ -27,20 +27,7 @@ import (
 // TestPermissionsOneByOne of redisstore.
 func TestQuorumPermissions(t *testing.T) {
 	harness.Long(t)
-	page, err := os.ReadFile("../../docs/quorum.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := strings.Fields(strings.TrimSuffix(regexp.MustCompile("(?s)reset on >PASSWORD.*?\n```").FindString(string(page)), "```"))
-	var commands []string
-	for _, rule := range rules {
-		if strings.HasPrefix(rule, "+") {
-			commands = append(commands, rule)
-		}
-	}
-	if len(commands) < 20 {
-		t.Fatalf("a list of %d commands in docs/quorum.md", len(commands))
-	}
+	rules := smallUserRules(t)
 	b := harness.Deploy(t, harness.Quorum)
 	whole := b.Under(t, "holdfast:whole")
 	b.Each(func(srv *redisserver.Server) { permitSmallUser(t, srv, rules) })
@@ -48,8 +35,8 @@ func TestQuorumPermissions(t *testing.T) {
 	if err := harness.Answered(t, func() error { return asks.Ready(t.Context()) }); err != nil {
 		t.Error("with all permissions: ", err)
 	}
-	_ = asks.Close()
 	var works, refused, wrong []string
+	commands := slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r[0] != '+' })
 	for _, without := range commands {
 		few := slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r == without })
 		for name, at := range map[string]int{"one": 1, "all": 3} {
@@ -61,7 +48,7 @@ func TestQuorumPermissions(t *testing.T) {
 					permitSmallUser(t, srv, rules)
 				}
 			}
-			err := lockTwice(t, b, at == len(b.Masters))
+			err := lockTwice(t, b, name == "all")
 			switch {
 			case err == nil && name == "all":
 				works = append(works, without)
@@ -83,24 +70,19 @@ func TestQuorumPermissions(t *testing.T) {
 // nothing else is.
 func TestQuorumPermissionsOfOperators(t *testing.T) {
 	harness.Long(t)
-	page, err := os.ReadFile("../../docs/quorum.md")
-	if err != nil {
-		t.Fatal(err)
+	rows := regexp.MustCompile("(?m)^\\| `(\\+[a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(readQuorumPage(t), -1)
+	if len(rows) < 10 {
+		t.Fatalf("%d commands in the table", len(rows))
 	}
-	table := map[string]string{} // what is refused, by the command
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\+[a-z]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
-		table[row[1]] = row[2]
-	}
-	if len(table) < 10 {
-		t.Fatalf("%d commands in the table", len(table))
-	}
+	none := slices.DeleteFunc(smallUserRules(t), func(r string) bool { return r[0] == '+' })
 	b := harness.Deploy(t, harness.Quorum).Under(t, "holdfast:operators")
-	holder := b.Client(t, holdfast.Config{TrustNewNodes: true}, nil)
-	for without, want := range table {
-		rules := []string{"reset", "on", ">PASSWORD", "~holdfast:*", "&holdfast:*", "-@all"}
-		for command := range table {
-			if command != without {
-				rules = append(rules, command)
+	holder := b.Client(t, holdfast.Config{TrustNewNodes: true})
+	for _, row := range rows {
+		without, want := row[1], row[2]
+		rules := slices.Clone(none)
+		for _, other := range rows {
+			if other[1] != without {
+				rules = append(rules, other[1])
 			}
 		}
 		b.Each(func(srv *redisserver.Server) {
@@ -126,42 +108,63 @@ func TestQuorumPermissionsOfOperators(t *testing.T) {
 	}
 }
 
-// permitSmallUser lets the user small do what the rules of the page say, and no more.
+func readQuorumPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/quorum.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// smallUserRules returns what docs/quorum.md says of the smallest user, after its name.
+func smallUserRules(t *testing.T) []string {
+	t.Helper()
+	block := regexp.MustCompile("(?s)reset on >PASSWORD[^`]*").FindString(readQuorumPage(t))
+	rules := strings.Fields(strings.ReplaceAll(block, "PASSWORD", "secret"))
+	if len(rules) < 25 {
+		t.Fatalf("%d rules in docs/quorum.md", len(rules))
+	}
+	return rules
+}
+
+// permitSmallUser lets the user small do what the rules say, and no more.
 func permitSmallUser(t *testing.T, srv *redisserver.Server, rules []string) {
 	t.Helper()
 	acl := []any{"ACL", "SETUSER", "small"}
 	for _, rule := range rules {
-		acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
+		acl = append(acl, rule)
 	}
 	harness.Must(t, srv, acl...)
 }
 
 // isDenied reports whether an error says that the user may not.
 func isDenied(err error) bool {
-	var none *holdfast.QuorumError
-	if !errors.As(err, &none) {
+	denied := func(err error) bool {
 		var failure *holdfast.StoreError
 		return errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied
 	}
-	return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool {
-		var failure *holdfast.StoreError
-		return errors.As(n.Err, &failure) && failure.Kind == holdfast.StoreDenied
-	})
+	var none *holdfast.QuorumError
+	if !errors.As(err, &none) {
+		return denied(err)
+	}
+	return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return denied(n.Err) })
 }
 
-// openAsSmallUser opens a client of the user small, which the caller closes.
+// openAsSmallUser opens a client of the user small.
 func openAsSmallUser(t *testing.T, b *harness.Deployment, trust bool) *holdfast.Client {
 	t.Helper()
 	var stores []store.Store
 	for _, srv := range b.Masters {
 		as := func(o *redis.Options) { o.Username, o.Password, o.DisableIdentity = "small", "secret", true }
-		stores = append(stores, redisstore.New(harness.Client(t, srv, as)))
+		stores = append(stores, redisstore.New(harness.Client(t, srv.Addr(), as)))
 	}
 	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second,
 		MaxTTL: 5 * time.Minute, TrustNewNodes: trust})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -173,30 +176,26 @@ func lockTwice(t *testing.T, b *harness.Deployment, refusing bool) error {
 	defer func() { _, _ = one.Close(), two.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
+	answer := func(ask func() error) error {
+		err := ask()
+		for isUnanswered(err) && !(refusing && isDenied(err)) && ctx.Err() == nil {
+			err = ask()
+		}
+		return err
+	}
 	lease, err := one.Mutex("x").Lock(ctx)
 	if err != nil {
 		return err
 	}
-	again := func(err error) bool { return isUnanswered(err) && !(refusing && isDenied(err)) && ctx.Err() == nil }
-	_, err = two.Mutex("x").TryLock(ctx)
-	for again(err) {
-		_, err = two.Mutex("x").TryLock(ctx)
-	}
+	err = answer(func() error { return harness.Given(two.Mutex("x").TryLock(ctx)) })
 	if err == nil {
 		return errors.New("two hold")
 	} else if !errors.Is(err, holdfast.ErrHeld) {
 		return errors.Join(err, lease.Release())
 	}
-	next := goLater(func() (*holdfast.Lease, error) { return two.Mutex("x").Lock(ctx) })
+	next := harness.Claim(ctx, two.Mutex("x"))
 	pause(30 * time.Millisecond)
-	err = lease.Check(ctx)
-	for again(err) {
-		err = lease.Check(ctx)
-	}
-	err = errors.Join(err, lease.Release())
-	second, fails := next()
-	if fails != nil {
-		return errors.Join(err, fails)
-	}
-	return errors.Join(err, second.Release())
+	err = errors.Join(answer(func() error { return lease.Check(ctx) }), lease.Release())
+	<-next.Done
+	return errors.Join(err, harness.Given(next.Lease, next.Err))
 }

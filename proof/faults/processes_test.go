@@ -131,25 +131,18 @@ func stopProcesses(t *testing.T, b *harness.Deployment) {
 		}
 		return s
 	}
-	other := b.Client(t, holdfast.Config{TTL: 9 * time.Second, MaxTTL: 9 * time.Second}, nil)
+	other := b.Client(t, holdfast.Config{TTL: 9 * time.Second, MaxTTL: 9 * time.Second})
 	steps, accepted, refused, lost, disturbed, early, in := 0, 0, 0, 0, 0, 0, 0
 	for round := range rounds {
 		waited := make([]*holdfast.Lease, names)
 		for i := range names {
-			var err error
-			if waited[i], err = other.Mutex(fmt.Sprintf("waited %d %d", round, i)).Lock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			waited[i] = harness.Lock(t, other.Mutex(fmt.Sprintf("waited %d %d", round, i)))
 		}
 		_, _ = io.WriteString(p.Stdin, "begin\n")
 		for next().What != "waits" {
 		}
 		for i := range names {
-			harness.Eventually(t, "it waits", func() bool {
-				_, err := other.Mutex(fmt.Sprintf("waited %d %d", round, i)).TryLock(t.Context())
-				var busy *holdfast.HeldError
-				return errors.As(err, &busy) && busy.Waiters > 0
-			})
+			awaitWaiter(t, other.Mutex(fmt.Sprintf("waited %d %d", round, i)))
 		}
 		if err := harness.Freeze(p.Process); err != nil {
 			t.Skip(err)

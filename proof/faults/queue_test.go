@@ -15,27 +15,17 @@ import (
 )
 
 // newClient returns a client of one server, on connections of its own.
-func newClient(t *testing.T, addr string, config *holdfast.Config) *holdfast.Client {
+func newClient(t *testing.T, addr string, config holdfast.Config) *holdfast.Client {
 	t.Helper()
-	if config == nil {
-		config = &holdfast.Config{}
-	}
-	return (&harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{addr}},
-		Prefix: "holdfast"}).Client(t, *config, nil)
+	return harness.Route{Topology: harness.Single, Addrs: []string{addr}}.Client(t, config)
 }
 
 // newClients returns four of them.
-func newClients(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.Client) {
+func newClients(t *testing.T, srv *redisserver.Server, ttl time.Duration) (all []*holdfast.Client) {
 	for range 4 {
-		all = append(all, newClient(t, addr, config))
+		all = append(all, newClient(t, srv.Addr(), holdfast.Config{TTL: ttl}))
 	}
 	return all
-}
-
-// countScripts returns how many scripts the server ran.
-func countScripts(srv *redisserver.Server) int {
-	stats := srv.CommandStats()
-	return stats["eval"] + stats["evalsha"]
 }
 
 // joinMany lets n goroutines of some clients wait for a name, each in the server's queue, until all
@@ -57,18 +47,15 @@ func joinMany(ctx context.Context, t *testing.T, srv *redisserver.Server, client
 func TestTenThousandWaiters(t *testing.T) {
 	harness.Long(t)
 	srv := redisserver.Start(t)
-	clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
+	clients := newClients(t, srv, time.Minute)
 	many := 2000 // with -race, 10,000 cannot even show that they are alive as often as they should
 	if times(t) > 1 {
 		many = 10_000
 	}
 	for _, n := range []int{10, many} {
 		name := fmt.Sprint("n", n)
-		holder, err := newClient(t, srv.Addr(), nil).Mutex(name).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, began := countScripts(srv), time.Now()
+		holder := harness.Lock(t, newClient(t, srv.Addr(), holdfast.Config{}).Mutex(name))
+		before, began := harness.Scripts(srv), time.Now()
 		var in, first, lost atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 4*harness.Patience)
 		defer cancel()
@@ -78,7 +65,7 @@ func TestTenThousandWaiters(t *testing.T) {
 				return
 			}
 			if in.Add(1) == 10 {
-				first.Store(int64(countScripts(srv)))
+				first.Store(int64(harness.Scripts(srv)))
 			}
 			if err := lease.Release(); isOutlasted(err) {
 				lost.Add(1)
@@ -87,17 +74,15 @@ func TestTenThousandWaiters(t *testing.T) {
 			}
 		})
 		joined := time.Since(began)
-		commands := countScripts(srv) - before
-		start, handing := countScripts(srv), time.Now()
-		if err := holder.Release(); err != nil {
-			t.Fatal(err)
-		}
+		commands := harness.Scripts(srv) - before
+		start, handing := harness.Scripts(srv), time.Now()
+		harness.Release(t, holder)
 		all.Wait()
 		took := time.Since(handing)
 		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a "+
 			"hand-over, %d lost", n, joined.Round(time.Millisecond),
 			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n),
-			float64(countScripts(srv)-start)/float64(n), lost.Load())
+			float64(harness.Scripts(srv)-start)/float64(n), lost.Load())
 		// Ten hand-overs, and as much again for those who show life meanwhile.
 		if ten := int(first.Load()) - start; ten > 10*6+int(time.Since(handing)/time.Second+1)*n/4 {
 			t.Errorf("the first ten hand-overs took %d commands", ten)
@@ -117,16 +102,13 @@ func TestTenThousandWaiters(t *testing.T) {
 func TestCancelStorm(t *testing.T) {
 	harness.Long(t)
 	srv := redisserver.Start(t)
-	clients := newClients(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
+	clients := newClients(t, srv, time.Minute)
 	const storm = 500
 	storms, cancelled, won := 5*times(t), atomic.Int64{}, atomic.Int64{}
 	var worst time.Duration
 	for i := range storms {
 		name := fmt.Sprint("n", i)
-		holder, err := clients[0].Mutex(name, holdfast.WithStrictOrder()).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := harness.Lock(t, clients[0].Mutex(name, holdfast.WithStrictOrder()))
 		ctx, cancel := context.WithCancel(t.Context())
 		all := joinMany(ctx, t, srv, clients, name, storm, func(lease *holdfast.Lease, err error) {
 			if err != nil {
@@ -138,18 +120,13 @@ func TestCancelStorm(t *testing.T) {
 		})
 		stays := make(chan time.Time, 1)
 		last := joinMany(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
-			if err == nil {
-				err = lease.Release()
-			}
-			if err != nil && !isOutlasted(err) {
+			if err := harness.Given(lease, err); err != nil && !isOutlasted(err) {
 				t.Error(err)
 			}
 			stays <- time.Now()
 		})
 		cancel()
-		if err := holder.Release(); err != nil { // while they leave
-			t.Error(err)
-		}
+		harness.Release(t, holder) // while they leave
 		released := time.Now()
 		all.Wait()
 		last.Wait()
@@ -178,40 +155,34 @@ func TestDeadHead(t *testing.T) {
 		die  func(*fault.Proxy)
 	}{{"crashed", func(p *fault.Proxy) { p.Silence(); p.Cut() }}, {"half-open", (*fault.Proxy).Silence}} {
 		const dead = 5
-		holder, err := newClient(t, srv.Addr(), nil).Mutex(c.name).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := harness.Lock(t, newClient(t, srv.Addr(), holdfast.Config{}).Mutex(c.name))
 		ctx, cancel := context.WithCancel(t.Context())
 		var proxies []*fault.Proxy
 		var heads []*sync.WaitGroup
 		for range dead {
 			p := fault.Start(t, srv.Addr())
 			proxies = append(proxies, p)
-			it := newClient(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond})
+			it := newClient(t, p.Addr(), holdfast.Config{ReleaseTimeout: time.Millisecond})
 			heads = append(heads, joinMany(ctx, t, srv, []*holdfast.Client{it}, c.name, 1,
 				func(*holdfast.Lease, error) {}))
 		}
 		in := make(chan time.Time, 1)
-		next := joinMany(t.Context(), t, srv, []*holdfast.Client{newClient(t, srv.Addr(), nil)}, c.name, 1,
+		live := []*holdfast.Client{newClient(t, srv.Addr(), holdfast.Config{})}
+		next := joinMany(t.Context(), t, srv, live, c.name, 1,
 			func(lease *holdfast.Lease, err error) {
 				in <- time.Now()
-				if err != nil {
+				if err := harness.Given(lease, err); err != nil && !isOutlasted(err) {
 					t.Error(err)
-					return
 				}
-				_ = lease.Release()
 			})
 		for _, p := range proxies {
 			c.die(p)
 		}
 		if c.name == "crashed" {
 			harness.Eventually(t, "the server knows",
-				func() bool { return len(harness.Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
+				func() bool { return harness.Listening(t, srv) == 1 })
 		}
-		if err := holder.Release(); err != nil {
-			t.Error(err)
-		}
+		harness.Release(t, holder)
 		released := time.Now()
 		next.Wait()
 		took := (<-in).Sub(released)

@@ -20,68 +20,47 @@ import (
 // cause, and nothing of them stays; a holder goes on while that does not last longer than trust; a
 // waiter is in when it is over. A release takes no memory, so it works without memory.
 func refuseRequests(t *testing.T, b *harness.Deployment) {
-	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server),
-		func(*testing.T, *redisserver.Server)) {
-		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, refuse) },
-			func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, serve) }
+	config := func(name string, value any) func(*testing.T, *redisserver.Server) {
+		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "CONFIG", "SET", name, value) }
 	}
-	few, enough := config("min-replicas-to-write", 9, 0)
-	full, empty := config("maxmemory", 1, 0)
+	follow := func(host, port string) func(*testing.T, *redisserver.Server) {
+		return func(t *testing.T, srv *redisserver.Server) { harness.Must(t, srv, "REPLICAOF", host, port) }
+	}
 	for _, c := range []struct {
 		name          string
 		kind          holdfast.StoreKind
 		refuse, serve func(*testing.T, *redisserver.Server)
-		frees         bool // a release works meanwhile
-		only          []string
+		except        []string
 	}{
-		{"too few replicas", holdfast.StoreNoReplicas, few, enough, false, nil},
-		{"out of memory", holdfast.StoreOutOfMemory, full, empty, true, nil},
-		{"cannot persist", holdfast.StoreMisconfigured, failToSave, saveAgain, false,
-			[]string{harness.Single, harness.Cluster, harness.Quorum}}, // a Sentinel's PING is refused as well
-		{"read-only", holdfast.StoreReadOnly, makeReplica, makeMaster, false, []string{harness.Single, harness.Quorum}},
-		// else the servers themselves decide who is
+		{"too few replicas", holdfast.StoreNoReplicas, config("min-replicas-to-write", 9),
+			config("min-replicas-to-write", 0), nil},
+		{"out of memory", holdfast.StoreOutOfMemory, config("maxmemory", 1), config("maxmemory", 0), nil},
+		{"cannot persist", holdfast.StoreMisconfigured, failToSave, saveAgain,
+			[]string{harness.Sentinel}}, // its PING is refused as well
+		{"read-only", holdfast.StoreReadOnly, follow("127.0.0.1", "1"), follow("NO", "ONE"),
+			[]string{harness.Sentinel, harness.Cluster}}, // the servers themselves decide who is
 	} {
-		if c.only != nil && !slices.Contains(c.only, b.Topology) {
+		if slices.Contains(c.except, b.Topology) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			b := b.Under(t, "no-"+strings.ReplaceAll(c.name, " ", "-"))
 			const ttl = 9 * time.Second
 			n := 20 * times(t)
-			one, two := b.Client(t, holdfast.Config{TTL: ttl}, nil), b.Client(t, holdfast.Config{TTL: ttl}, nil)
+			one, two := b.Client(t, holdfast.Config{TTL: ttl}), b.Client(t, holdfast.Config{TTL: ttl})
 			var leases []*holdfast.Lease
-			waits := make(chan error, n)
-			for i := range n {
-				name := fmt.Sprint("n", i)
-				lease, err := one.Mutex(name).Lock(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				leases = append(leases, lease)
-				go func() {
-					next, err := two.Mutex(name).Lock(t.Context())
-					if err == nil {
-						if err = errors.Join(next.Err(), next.Release()); isOutlasted(err) { // it is in all the same
-							err = nil
-						}
-					}
-					waits <- err
-				}()
-				harness.Eventually(t, "it waits", func() bool {
-					_, err := one.Mutex(name).TryLock(t.Context())
-					var busy *holdfast.HeldError
-					return errors.As(err, &busy) && busy.Waiters > 0
-				})
+			var waits []*harness.Claimant
+			for _, name := range harness.Names(n) {
+				leases = append(leases, harness.Lock(t, one.Mutex(name)))
+				waits = append(waits, harness.Claim(t.Context(), two.Mutex(name)))
+				awaitWaiter(t, one.Mutex(name))
 			}
 			if b.Topology == harness.Quorum { // one of three
 				c.refuse(t, b.Masters[0])
 				for i := range n {
-					lease, err := tryUntilGranted(t.Context(), one.Mutex(fmt.Sprint("two of three", i)).TryLock)
-					if err != nil {
+					m := one.Mutex(fmt.Sprint("two of three", i))
+					if err := harness.Given(tryUntilGranted(t.Context(), m.TryLock)); err != nil {
 						t.Fatal(err)
-					}
-					if err := lease.Release(); err != nil {
-						t.Error(err)
 					}
 				}
 				c.serve(t, b.Masters[0])
@@ -100,19 +79,14 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 			refused := 0
 			for i := range n {
 				m := one.Mutex(fmt.Sprint("new", i))
-				lease, err := m.TryLock(t.Context())
-				for late := time.Now().Add(harness.Patience); isUnanswered(err) && !isRefusedAs(err, c.kind) &&
-					time.Now().Before(late); {
-					lease, err = m.TryLock(t.Context())
-				}
-				if isRefusedAs(err, c.kind) {
+				if err := tryUntilRefused(t, c.kind, m.TryLock); isRefusedAs(err, c.kind) {
 					refused++
 				} else if refused == i {
-					t.Errorf("a new lock: %v, %v", lease, err)
+					t.Errorf("a new lock: %v", err)
 				}
 			}
 			half := 0
-			if c.frees {
+			if c.kind == holdfast.StoreOutOfMemory {
 				half = n / 2
 				for _, lease := range leases[:half] {
 					if err := lease.Release(); err != nil {
@@ -131,8 +105,12 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 				}
 			}
 			failed := 0
-			for range n {
-				if err := <-waits; err != nil {
+			for _, next := range waits {
+				// a lease that was outlasted is in all the same
+				if <-next.Done; next.Err != nil {
+					failed++
+					t.Error(next.Err)
+				} else if err := next.Lease.Release(); err != nil && !isOutlasted(err) {
 					failed++
 					t.Error(err)
 				}
@@ -145,6 +123,26 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 			}
 			b.IsClean(t)
 		})
+	}
+}
+
+// awaitWaiter waits until somebody waits for a mutex that another holds.
+func awaitWaiter(t *testing.T, m *holdfast.Mutex) {
+	t.Helper()
+	harness.Eventually(t, "it waits", func() bool {
+		_, err := m.TryLock(t.Context())
+		var busy *holdfast.HeldError
+		return errors.As(err, &busy) && busy.Waiters > 0
+	})
+}
+
+// tryUntilRefused returns what a try is told that servers refuse, once they answer.
+func tryUntilRefused(t *testing.T, kind holdfast.StoreKind, try try) (err error) {
+	t.Helper()
+	for late := time.Now().Add(harness.Patience); ; {
+		if _, err = try(t.Context()); !isUnanswered(err) || isRefusedAs(err, kind) || time.Now().After(late) {
+			return err
+		}
 	}
 }
 
@@ -172,55 +170,52 @@ func isRefusedAs(err error, kind holdfast.StoreKind) bool {
 // should go.
 func failToSave(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	_ = os.RemoveAll(filepath.Join(srv.Dir(), "taken")) // what it saved before
+	removeSaved(t, srv)
 	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	harness.Must(t, srv, "CONFIG", "SET", "save", "3600 1")
-	harness.Must(t, srv, "BGSAVE")
-	harness.Eventually(t, "saving fails", func() bool {
-		return strings.Contains(harness.Must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
-	})
+	save(t, srv, "3600 1", "err")
 }
 
 func saveAgain(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	harness.Must(t, srv, "CONFIG", "SET", "save", "")
+	removeSaved(t, srv)
+	save(t, srv, "", "ok")
+}
+
+// removeSaved removes what a server saved, or what is in its place.
+func removeSaved(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
 	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// save lets a server save, at some times and now, and waits for what comes of it.
+func save(t *testing.T, srv *redisserver.Server, times, status string) {
+	t.Helper()
+	harness.Must(t, srv, "CONFIG", "SET", "save", times)
 	harness.Must(t, srv, "BGSAVE")
-	harness.Eventually(t, "saving works", func() bool {
-		return strings.Contains(harness.Must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:ok")
+	harness.Eventually(t, "saving is "+status, func() bool {
+		return strings.Contains(harness.Must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:"+status)
 	})
-}
-
-// makeReplica makes a server follow nobody.
-func makeReplica(t *testing.T, srv *redisserver.Server) {
-	t.Helper()
-	harness.Must(t, srv, "REPLICAOF", "127.0.0.1", "1")
-}
-
-func makeMaster(t *testing.T, srv *redisserver.Server) {
-	t.Helper()
-	harness.Must(t, srv, "REPLICAOF", "NO", "ONE")
 }
 
 // Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it
 // was.
 func putForeignKeys(t *testing.T, b *harness.Deployment) {
-	c := b.Client(t, holdfast.Config{}, nil)
+	c := b.Client(t, holdfast.Config{})
 	n, touched, untold := 0, 0, 0
 	for what, put := range map[string][]any{
 		"string": {"SET", "", "by hand"}, "hash": {"HSET", "", "f", "v"}, "list": {"RPUSH", "", "a"},
 		"set":        {"SADD", "", "a"},
 		"sorted set": {"ZADD", "", 1, "a"}, "stream": {"XADD", "", "1-1", "f", "v"},
 	} {
-		for kind, try := range map[string]func(name string) error{
-			"mutex":    func(name string) error { _, err := c.Mutex(name).TryLock(t.Context()); return err },
-			"rwmutex":  func(name string) error { _, err := c.RWMutex(name).TryRLock(t.Context()); return err },
-			"election": func(name string) error { _, err := c.Election(name).TryCampaign(t.Context()); return err },
-			"group":    func(name string) error { _, err := c.All([]string{name}).TryLock(t.Context()); return err },
+		for kind, tryOf := range map[string]func(name string) try{
+			"mutex":    func(name string) try { return c.Mutex(name).TryLock },
+			"rwmutex":  func(name string) try { return c.RWMutex(name).TryRLock },
+			"election": func(name string) try { return c.Election(name).TryCampaign },
+			"group":    func(name string) try { return c.All([]string{name}).TryLock },
 		} {
 			name := what + " " + kind
 			key := b.Key(name)
@@ -231,11 +226,8 @@ func putForeignKeys(t *testing.T, b *harness.Deployment) {
 				harness.Must(t, srv, put...)
 				before = append(before, harness.Must(t, srv, "DUMP", key))
 			}
-			err := try(name)
-			for late := time.Now().Add(harness.Patience); isUnanswered(err) && time.Now().Before(late); {
-				err = try(name)
-			}
 			n++
+			err := tryUntilRefused(t, holdfast.StoreForeign, tryOf(name))
 			if !isRefusedAs(err, holdfast.StoreForeign) {
 				untold++
 				t.Logf("%s: %v", name, err)
@@ -250,11 +242,8 @@ func putForeignKeys(t *testing.T, b *harness.Deployment) {
 				continue
 			}
 			harness.Must(t, servers[0], put...) // at one of three: it does not count
-			lease, err := tryUntilGranted(t.Context(), c.Mutex(name).TryLock)
-			if err != nil {
+			if err := harness.Given(tryUntilGranted(t.Context(), c.Mutex(name).TryLock)); err != nil {
 				t.Errorf("%s, at one of three: %v", name, err)
-			} else if err := lease.Release(); err != nil {
-				t.Error(err)
 			}
 			harness.Must(t, servers[0], "DEL", key)
 		}
@@ -283,19 +272,22 @@ func TestLoading(t *testing.T) {
 	for i := range 1500 {
 		harness.Must(t, srv, "SET", fmt.Sprint("filler", i), strings.Repeat("x", 1024))
 	}
+	await := func(holds func() bool) {
+		for end := time.Now().Add(harness.Patience); !holds() && time.Now().Before(end); {
+			pause(5 * time.Millisecond)
+		}
+	}
 	rewrite := func() { // so that there is little more to load than what is there
 		_, _ = srv.Do("BGREWRITEAOF")
-		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
-			if info, _ := srv.Do("INFO", "persistence"); strings.Contains(fmt.Sprint(info),
-				"aof_rewrite_in_progress:0") {
-				return
-			}
-		}
+		await(func() bool {
+			info, _ := srv.Do("INFO", "persistence")
+			return strings.Contains(fmt.Sprint(info), "aof_rewrite_in_progress:0")
+		})
 	}
 	rewrite()
 	var loading atomic.Int64
-	watch, l := newClient(t, srv.Addr(), nil), &harness.Load{T: t, Names: harness.Names(4),
-		Enough: func() bool { return loading.Load() > 0 }}
+	watch := newClient(t, srv.Addr(), holdfast.Config{})
+	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return loading.Load() > 0 }}
 	trying := repeat(5*time.Millisecond, func() {
 		if _, err := watch.Mutex("tried").TryLock(t.Context()); isRefusedAs(err, holdfast.StoreLoading) {
 			loading.Add(1)
@@ -304,14 +296,9 @@ func TestLoading(t *testing.T) {
 	kills := repeat(1500*time.Millisecond, func() {
 		rewrite()
 		_ = srv.Restart() // which returns when it answers, if only that it is loading
-		for end := time.Now().Add(harness.Patience); time.Now().Before(end); pause(5 * time.Millisecond) {
-			if _, err := srv.Do("GET", "any"); err == nil {
-				return
-			}
-		}
+		await(func() bool { _, err := srv.Do("GET", "any"); return err == nil })
 	})
-	l.Run(newClients(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0,
-		time.Duration(times(t))*5*time.Second)
+	l.Run(newClients(t, srv, 2*time.Second), 4, 0, time.Duration(times(t))*5*time.Second)
 	n := kills()
 	trying()
 	l.Report(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))

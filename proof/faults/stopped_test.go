@@ -18,19 +18,15 @@ import (
 // Sentinel or a cluster would elect another if it lasted a second.
 func stopServers(t *testing.T, b *harness.Deployment) {
 	const batch, ttl = 100, time.Minute
-	batches := times(t)
-	c := b.Client(t, holdfast.Config{TTL: ttl}, nil)
+	c := b.Client(t, holdfast.Config{TTL: ttl})
+	patient := b.Topology == harness.Single || b.Topology == harness.Quorum // nobody elects another
 	asked, orphans, applied := 0, 0, 0
 	var got atomic.Int64
-	for i := range batches {
+	for i := range times(t) {
 		var all sync.WaitGroup
 		for j := range batch { // every connection, and the time of every server, is known
 			all.Go(func() {
-				lease, err := c.Mutex(fmt.Sprint("warm", j)).Lock(t.Context())
-				if err == nil {
-					err = lease.Release()
-				}
-				if err != nil {
+				if err := harness.Given(c.Mutex(fmt.Sprint("warm", j)).Lock(t.Context())); err != nil {
 					t.Error(err)
 				}
 			})
@@ -44,19 +40,17 @@ func stopServers(t *testing.T, b *harness.Deployment) {
 				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 				defer cancel()
 				m := c.Mutex(fmt.Sprintf("zombie:%d:%d", i, j))
-				var err error
+				ask := m.Lock
 				if j%2 == 0 {
-					_, err = m.TryLock(ctx)
-				} else {
-					_, err = m.Lock(ctx)
+					ask = m.TryLock
 				}
-				if err == nil {
+				if _, err := ask(ctx); err == nil {
 					got.Add(1)
 				}
 			})
 		}
 		all.Wait()
-		if pause(200 * time.Millisecond); b.Topology == harness.Single || b.Topology == harness.Quorum {
+		if pause(200 * time.Millisecond); patient {
 			pause(800 * time.Millisecond) // longer than a request may take effect
 		}
 		b.Each((*redisserver.Server).Continue)
@@ -64,29 +58,24 @@ func stopServers(t *testing.T, b *harness.Deployment) {
 		pause(time.Second)
 		// A hold that takes effect after all is given back in the background; nothing else ends it
 		// for a minute.
-		left := b.Left(t)
-		for late := time.Now().Add(harness.Patience); len(left) > 0 && time.Now().Before(late); left = b.Left(t) {
-			pause(5 * time.Millisecond)
-		}
+		orphans += len(b.LeftAtLast(t))
 		applied += countWrites(b) - before
-		orphans += len(left)
 	}
 	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, "+
 		"%d orphans", asked, got.Load(), applied, orphans)
-	if got.Load() > 0 || orphans > 0 || applied > 0 && (b.Topology == harness.Single || b.Topology == harness.Quorum) {
+	if got.Load() > 0 || orphans > 0 || applied > 0 && patient {
 		t.Error("not what was promised")
 	}
 }
 
 // countWrites returns how often scripts made a hold.
 func countWrites(b *harness.Deployment) (n int) {
+	command := "set"
+	if b.Topology == harness.Quorum {
+		command = "zadd" // hset writes facts as well
+	}
 	for _, srv := range b.Masters {
-		stats := srv.CommandStats()
-		if b.Topology == harness.Quorum {
-			n += stats["zadd"] // hset writes facts as well
-			continue
-		}
-		n += stats["set"]
+		n += srv.CommandStats()[command]
 	}
 	return n
 }

@@ -15,14 +15,14 @@ import (
 )
 
 // Client makes a client of go-redis. The test closes it when it ends.
-func Client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options)) *redis.Client {
-	t.Helper()
-	opt := &redis.Options{Addr: srv.Addr()}
+func Client(tb testing.TB, addr string, opts ...func(*redis.Options)) *redis.Client {
+	tb.Helper()
+	opt := &redis.Options{Addr: addr}
 	for _, change := range opts {
 		change(opt)
 	}
 	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { _ = rdb.Close() })
+	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
@@ -40,16 +40,10 @@ func Open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *ho
 // than Patience: a lock that is free within that time was given back.
 func Locker(t *testing.T, addr string, config *holdfast.Config, opts ...func(*redis.Options)) *holdfast.Client {
 	t.Helper()
-	opt := &redis.Options{Addr: addr}
-	for _, change := range opts {
-		change(opt)
-	}
-	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { _ = rdb.Close() })
 	if config == nil {
 		config = Brief(time.Minute)
 	}
-	c := Open(t, rdb, config)
+	c := Open(t, Client(t, addr, opts...), config)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -33,8 +33,7 @@ const (
 type Route struct {
 	Topology string
 	Addrs    []string
-	Master   string            // the sentinels' name for it
-	Proxies  map[string]string // by the address of a server, that of a proxy to it; others are dialed themselves
+	Master   string // the sentinels' name for it
 }
 
 // A Deployment is servers in one topology. Each fault has a prefix of its own there.
@@ -43,6 +42,7 @@ type Deployment struct {
 	Masters []*redisserver.Server                  // when it began
 	Of      func(key string) []*redisserver.Server // those that serve a key now
 	Prefix  string
+	On      func(store.Store) store.Store // what changes the stores of clients; may be nil
 }
 
 // SentinelRoute returns the route to the master that sentinels name.
@@ -58,7 +58,7 @@ func ClusterRoute(rig *redisserver.Cluster) Route {
 // Client makes a client on connections of its own, until the test is over.
 func (to Route) Client(t *testing.T, config holdfast.Config) *holdfast.Client {
 	t.Helper()
-	return (&Deployment{Route: to}).Client(t, config, nil)
+	return (&Deployment{Route: to}).Client(t, config)
 }
 
 // Deploy starts the servers of a topology.
@@ -103,8 +103,7 @@ func (d *Deployment) Under(t *testing.T, prefix string) *Deployment {
 	other := *d
 	other.Prefix = prefix
 	if d.Topology == Quorum {
-		founder, judge := other.Client(t, holdfast.Config{TrustNewNodes: true}, nil), other.Client(t, holdfast.Config{},
-			nil)
+		founder, judge := other.Client(t, holdfast.Config{TrustNewNodes: true}), other.Client(t, holdfast.Config{})
 		Eventually(t, "all masters count", func() bool {
 			_, err := founder.Quorum(t.Context())
 			nodes, fails := judge.Quorum(t.Context())
@@ -115,37 +114,38 @@ func (d *Deployment) Under(t *testing.T, prefix string) *Deployment {
 	return &other
 }
 
-// Client makes a client on connections of its own, on stores that may be changed.
-func (d *Deployment) Client(t *testing.T, config holdfast.Config, on func(store.Store) store.Store) *holdfast.Client {
+// Client makes a client on connections of its own.
+func (d *Deployment) Client(t *testing.T, config holdfast.Config) *holdfast.Client {
 	t.Helper()
-	return d.open(t, config, on, nil)
+	return d.open(t, config, nil)
 }
 
 // Clients makes four clients.
-func (d *Deployment) Clients(t *testing.T, config holdfast.Config,
-	on func(store.Store) store.Store) (all []*holdfast.Client) {
+func (d *Deployment) Clients(t *testing.T, config holdfast.Config) (all []*holdfast.Client) {
 	for range 4 {
-		all = append(all, d.Client(t, config, on))
+		all = append(all, d.Client(t, config))
 	}
 	return all
 }
 
-// Proxied makes a client behind proxies of its own, one a server.
-func (d *Deployment) Proxied(t *testing.T, config holdfast.Config) (*holdfast.Client, *Proxies) {
+// Proxied makes n clients behind proxies of their own, one a server.
+func (d *Deployment) Proxied(t *testing.T, n int, config holdfast.Config) (all []*holdfast.Client, w *Proxies) {
 	t.Helper()
-	w := &Proxies{t: t, proxies: map[string]*fault.Proxy{}}
-	t.Cleanup(w.close) // after the client is closed
-	return d.open(t, config, nil, w), w
+	w = &Proxies{t: t, proxies: map[string]*fault.Proxy{}}
+	t.Cleanup(w.close) // after the clients are closed
+	for range n {
+		all = append(all, d.open(t, config, w))
+	}
+	return all, w
 }
 
 // open makes a client, and closes it at the end of the test.
-func (d *Deployment) open(t *testing.T, config holdfast.Config, on func(store.Store) store.Store,
-	w *Proxies) *holdfast.Client {
+func (d *Deployment) open(t *testing.T, config holdfast.Config, w *Proxies) *holdfast.Client {
 	t.Helper()
 	if config.Prefix == "" {
 		config.Prefix = d.Prefix
 	}
-	c, closeAll, err := d.Route.Open(&config, on, w)
+	c, closeAll, err := d.Route.Open(&config, d.On, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,11 +160,8 @@ func (to Route) Open(config *holdfast.Config, on func(store.Store) store.Store, 
 		on = func(s store.Store) store.Store { return s }
 	}
 	var dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	switch {
-	case w != nil:
+	if w != nil {
 		dial = w.dial
-	case to.Proxies != nil:
-		dial = to.dial
 	}
 	const pool = 128
 	var all []redis.UniversalClient
@@ -207,32 +204,6 @@ func (to Route) Open(config *holdfast.Config, on func(store.Store) store.Store, 
 	return c, closeAll, nil
 }
 
-// dial dials a server, or the proxy to it.
-func (to Route) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if proxy, ok := to.Proxies[addr]; ok {
-		addr = proxy
-	}
-	return new(net.Dialer).DialContext(ctx, network, addr)
-}
-
-// Behind returns the route through proxies of its own, one a server.
-func (d *Deployment) Behind(t *testing.T) (Route, []*fault.Proxy) {
-	t.Helper()
-	to, all := d.Route, []*fault.Proxy(nil)
-	to.Proxies = map[string]string{}
-	addrs := slices.Clone(d.Addrs)
-	for _, srv := range d.Masters {
-		addrs = append(addrs, srv.Addr())
-	}
-	for _, addr := range addrs {
-		if to.Proxies[addr] == "" {
-			p := fault.Start(t, addr)
-			to.Proxies[addr], all = p.Addr(), append(all, p)
-		}
-	}
-	return to, all
-}
-
 // Left returns the keys under the prefix, but for those that stay by design.
 func (d *Deployment) Left(t *testing.T) (keys []string) {
 	t.Helper()
@@ -246,16 +217,23 @@ func (d *Deployment) Left(t *testing.T) (keys []string) {
 	return keys
 }
 
-// IsClean waits until nothing is left under the prefix.
-func (d *Deployment) IsClean(t *testing.T) {
+// LeftAtLast waits until nothing is left under the prefix, and returns what stays.
+func (d *Deployment) LeftAtLast(t *testing.T) (keys []string) {
 	t.Helper()
-	var keys []string
 	for late := time.Now().Add(Patience); time.Now().Before(late); <-time.After(5 * time.Millisecond) {
 		if keys = d.Left(t); len(keys) == 0 {
-			return
+			break
 		}
 	}
-	t.Fatalf("%d keys are left, such as %q", len(keys), keys[0])
+	return keys
+}
+
+// IsClean fails the test if anything stays under the prefix.
+func (d *Deployment) IsClean(t *testing.T) {
+	t.Helper()
+	if keys := d.LeftAtLast(t); len(keys) > 0 {
+		t.Fatalf("%d keys are left, such as %q", len(keys), keys[0])
+	}
 }
 
 // Key returns the key of the state of a name.
@@ -306,16 +284,16 @@ func (w *Proxies) close() {
 // Silenced does something while nothing goes through: a renewal between two steps of it would undo
 // the first, where a majority has the rest.
 func (w *Proxies) Silenced(f func()) {
-	w.Each(func(_ string, p *fault.Proxy) { p.Silence() })
-	defer w.Each(func(_ string, p *fault.Proxy) { p.Speak() })
+	w.Each((*fault.Proxy).Silence)
+	defer w.Each((*fault.Proxy).Speak)
 	f()
 }
 
 // Each does something to all of them.
-func (w *Proxies) Each(f func(addr string, p *fault.Proxy)) {
+func (w *Proxies) Each(f func(*fault.Proxy)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for addr, p := range w.proxies {
-		f(addr, p)
+	for _, p := range w.proxies {
+		f(p)
 	}
 }

@@ -63,22 +63,6 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Never fails the test when the condition comes to hold within d.
-func Never(t *testing.T, d time.Duration, holds func() bool) {
-	t.Helper()
-	over := time.After(d)
-	for {
-		if holds() {
-			t.Fatal("what must not happen happened")
-		}
-		select {
-		case <-over:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // Signalled waits until a channel is closed.
 func Signalled(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()

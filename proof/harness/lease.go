@@ -32,16 +32,12 @@ func Release(t *testing.T, lease *holdfast.Lease) {
 // goes on in the background.
 func HandBack(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
-	if err := lease.Release(); !letGo(err) {
+	err := lease.Release()
+	var lost *holdfast.LostError
+	if err != nil && !errors.Is(err, holdfast.ErrUncertain) &&
+		(!errors.As(err, &lost) || lost.Reason != holdfast.LossExpired) {
 		t.Error("hand back: ", err)
 	}
-}
-
-// letGo reports whether a release or a check ended as one of a lease that was handed over may end.
-func letGo(err error) bool {
-	var lost *holdfast.LostError
-	return err == nil || errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) &&
-		lost.Reason == holdfast.LossExpired
 }
 
 // Given releases the lease of a successful lock, and returns the error of either.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -30,6 +29,12 @@ func Queued(srv *redisserver.Server, name string) int64 {
 	return n
 }
 
+// Scripts returns how many scripts the server has run.
+func Scripts(srv *redisserver.Server) int {
+	stats := srv.CommandStats()
+	return stats["eval"] + stats["evalsha"]
+}
+
 // Waiting waits until n tickets are in the server's queue.
 func Waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
 	t.Helper()
@@ -41,26 +46,6 @@ func Listening(t *testing.T, srv *redisserver.Server) int {
 	t.Helper()
 	channels, _ := Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
 	return len(channels)
-}
-
-// Free fails the test when a name is held. A hold that the server said was given back is not there
-// any more.
-func Free(t *testing.T, srv *redisserver.Server, name string) {
-	t.Helper()
-	if v := Must(t, srv, "GET", KeyOf(name)); v != nil {
-		t.Errorf("%s is still held: %q", name, v)
-	}
-}
-
-// Gone waits until nothing is left of a name, and fails the test when that takes as long as only an
-// expiry does.
-func Gone(t *testing.T, srv *redisserver.Server, name string, limit time.Duration) {
-	t.Helper()
-	began := time.Now()
-	Eventually(t, name+" is free", func() bool { return Must(t, srv, "EXISTS", KeyOf(name)) == int64(0) })
-	if took := time.Since(began); took > limit {
-		t.Errorf("%s was free after %v only", name, took)
-	}
 }
 
 // SentTo returns the names of the commands among what a proxy recorded, in order.

@@ -144,11 +144,11 @@ func (r *rig) client(config holdfast.Config, late *lag) *worker {
 	}
 	config.Label = cmp.Or(config.Label, proc)
 	config.TTL = cmp.Or(config.TTL, maxTTL)
-	var on func(store.Store) store.Store
+	servers := r.Deployment
 	if late != nil {
-		on = func(s store.Store) store.Store { return &lagging{Store: s, lag: late} }
+		servers.On = func(s store.Store) store.Store { return &lagging{Store: s, lag: late} }
 	}
-	w := &worker{Client: r.Client(r.T, config, on), r: r, rec: rec}
+	w := &worker{Client: servers.Client(r.T, config), r: r, rec: rec}
 	r.workers = append(r.workers, w)
 	return w
 }

@@ -225,7 +225,7 @@ func TestBusyPool(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
 	srv, p := harness.Proxied(t)
-	rdb := harness.Client(t, srv, func(o *redis.Options) { o.Addr, o.PoolSize = p.Addr(), 4 })
+	rdb := harness.Client(t, p.Addr(), func(o *redis.Options) { o.PoolSize = 4 })
 	client := harness.Open(t, rdb, harness.Brief(time.Second))
 	defer client.Close()
 	s := &service{t: t, srv: srv, client: client,

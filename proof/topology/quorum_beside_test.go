@@ -16,7 +16,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
 	d := harness.Deploy(t, harness.Quorum)
-	majority := d.Client(t, holdfast.Config{TrustNewNodes: true}, nil)
+	majority := d.Client(t, holdfast.Config{TrustNewNodes: true})
 	one, other := harness.Locker(t, d.Masters[0].Addr(), nil), harness.Locker(t, d.Masters[0].Addr(), nil)
 	names := []string{"quorum", "%quorum", "line", "watchers", "x"}
 	everywhere := func() {

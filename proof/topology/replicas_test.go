@@ -37,7 +37,8 @@ func TestReplicasConfirm(t *testing.T) {
 	undone := func(t *testing.T, names []string) {
 		t.Helper()
 		for _, name := range names {
-			harness.Gone(t, srv, name, 30*time.Second)
+			harness.Eventually(t, name+" is free",
+				func() bool { return harness.Must(t, srv, "EXISTS", harness.KeyOf(name)) == int64(0) })
 		}
 	}
 	unconfirmed := func(t *testing.T, try func() error, names ...string) {

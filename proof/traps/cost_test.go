@@ -68,12 +68,12 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 	}
 	harness.Eventually(t, "the first renewals", func() bool { return renewed(1) })
 	first := countRenewals(&seen[0]) + countRenewals(&seen[1])
-	calls, highest := countScripts(srv), 0
+	calls, highest := harness.Scripts(srv), 0
 	harness.Eventually(t, "the next rounds", func() bool {
 		highest = max(highest, runtime.NumGoroutine()-before)
 		return renewed(1 + rounds)
 	})
-	calls = countScripts(srv) - calls
+	calls = harness.Scripts(srv) - calls
 	// rounds, by the renewals in them
 	told := float64(countRenewals(&seen[0])+countRenewals(&seen[1])-first) / (2 * each)
 	t.Logf("%d commands for 1,000 leases in %.1f rounds of renewals, at most %d more goroutines", calls, told, highest)
@@ -97,10 +97,10 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 		}
 	}
 	all.Wait()
-	calls = countScripts(srv)
+	calls = harness.Scripts(srv)
 	quiet := time.After(ttl / 2)
 	<-quiet
-	if n := countScripts(srv) - calls; n != 0 {
+	if n := harness.Scripts(srv) - calls; n != 0 {
 		t.Errorf("%d commands of idle clients", n)
 	}
 }
@@ -109,10 +109,4 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 // ask.
 func countRenewals(seen *harness.Events) int {
 	return seen.Count(holdfast.EventRenewed) + seen.Count(holdfast.EventRetried)
-}
-
-// countScripts returns how many scripts the server has run.
-func countScripts(srv *redisserver.Server) int {
-	stats := srv.CommandStats()
-	return stats["eval"] + stats["evalsha"]
 }

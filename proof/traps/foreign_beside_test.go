@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 28, of the keys beside the state: who waits, who watches, and the clock of the slot. The
-// error names the key, and none that is ours where the server tells; it says whether anything was
-// done; and the key is left as it was.
+// Trap 28, of a key that is taken meanwhile, and of the keys beside the state: who waits, who
+// watches, and the clock of the slot. The error names the key, and none that is ours where the
+// server tells; it says whether anything was done; and the key is left as it was.
 func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -29,108 +29,105 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 	queue := func(name string) string { return harness.KeyOf(name) + ":queue" }
 	watchers := func(name string) string { return harness.KeyOf(name) + ":watchers" }
 	ctx := harness.Within(t, 4*harness.Patience)
-	try := func(t *testing.T, name string) error { return harness.Given(other.Mutex(name).TryLock(ctx)) }
-	wait := func(t *testing.T, name string) error { return harness.Given(other.Mutex(name).Lock(ctx)) }
-	lead := func(t *testing.T, name string) error { return harness.Given(c.Election(name).Campaign(ctx)) }
-	all := func(c *holdfast.Client, names ...string) error { return harness.Given(c.All(names).TryLock(ctx)) }
+
+	type call = func(name string) error
+	type prepare = func(name string) (call func() error) // the key is put between
+	atOnce := func(do call) prepare {
+		return func(name string) func() error { return func() error { return do(name) } }
+	}
+	held := func(do call) prepare {
+		return func(name string) func() error {
+			harness.Lock(t, c.Mutex(name))
+			return func() error { return do(name) }
+		}
+	}
+	released := func(options ...holdfast.Option) prepare {
+		return func(name string) func() error { return harness.Lock(t, c.Mutex(name, options...)).Release }
+	}
+	try := func(name string) error { return harness.Given(other.Mutex(name).TryLock(ctx)) }
+	wait := func(name string) error { return harness.Given(other.Mutex(name).Lock(ctx)) }
+	lead := func(name string) error { return harness.Given(c.Election(name).Campaign(ctx)) }
+	allAfter := func(name string) error { return harness.Given(other.All([]string{"a " + name, name}).TryLock(ctx)) }
+	allBefore := func(name string) error { return harness.Given(other.All([]string{name + " too", name}).TryLock(ctx)) }
+	owner, minHold := holdfast.WithOwner("o"), holdfast.WithMinHold(time.Second)
 	for name, test := range map[string]struct {
 		key            func(name string) string
-		before         func(t *testing.T, name string) (do func() error) // is done, then the key is put, then do
-		do             func(t *testing.T, name string) error             // where nothing is done before
+		prepare        prepare
 		mayHaveApplied bool
 	}{
-		"try, with a queue, of a free name":  {key: queue, do: try},
-		"lock, with a queue, of a free name": {key: queue, do: wait},
-		"try, with a clock, of a free name":  {key: clock, do: try},
-		"lock, with a clock, of a free name": {key: clock, do: wait},
-		"lead, with a clock":                 {key: clock, do: lead},
-		"try, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name))
-			return func() error { return try(t, name) }
-		}},
-		"lock, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name))
-			return func() error { return wait(t, name) }
-		}},
-		"lock again of an owner, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name, holdfast.WithOwner("o")))
-			return func() error { return harness.Given(other.Mutex(name, holdfast.WithOwner("o")).Lock(ctx)) }
-		}},
-		"release, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
-			lease := harness.Lock(t, c.Mutex(name))
-			return lease.Release
-		}},
-		"release of a min hold, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
-			lease := harness.Lock(t, c.Mutex(name, holdfast.WithMinHold(time.Second)))
-			return lease.Release
-		}},
-		"release of a reader, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
+		"try, with a queue, of a free name":                  {queue, atOnce(try), false},
+		"lock, with a queue, of a free name":                 {queue, atOnce(wait), false},
+		"try, with a clock, of a free name":                  {clock, atOnce(try), false},
+		"lock, with a clock, of a free name":                 {clock, atOnce(wait), false},
+		"lead, with a clock":                                 {clock, atOnce(lead), false},
+		"lead, with watchers":                                {watchers, atOnce(lead), true},
+		"all, with a queue":                                  {queue, atOnce(allBefore), false},
+		"all, with a clock":                                  {clock, atOnce(allBefore), false},
+		"try, with a queue, of a held name":                  {queue, held(try), false},
+		"lock, with a queue, of a held name":                 {queue, held(wait), false},
+		"all, with a queue, of a held name":                  {queue, held(allBefore), false},
+		"all, with a queue, of a held name that is the last": {queue, held(allAfter), false},
+		"release, with a queue":                              {queue, released(), false},
+		"release of a min hold, with a queue":                {queue, released(minHold), false},
+		"release of a key that was taken":                    {harness.KeyOf, released(), false},
+		"lock again of an owner, with a queue": {queue, func(name string) func() error {
+			harness.Lock(t, c.Mutex(name, owner))
+			return func() error { return harness.Given(other.Mutex(name, owner).Lock(ctx)) }
+		}, false},
+		"release of a reader, with a queue": {queue, func(name string) func() error {
 			lease, err := c.RWMutex(name).RLock(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return lease.Release
-		}},
-		"break, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
+		}, false},
+		"break, with a queue": {queue, func(name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
 			return func() error { return c.Break(ctx, name, lease.Token()) }
-		}},
-		"permits, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
+		}, false},
+		"permits, with a queue": {queue, func(name string) func() error {
 			if _, err := c.Semaphore(name, 3).Acquire(ctx, 1); err != nil {
 				t.Fatal(err)
 			}
-			return func() error { return c.Semaphore(name, 3).Resize(t.Context(), 2) }
-		}},
-		"lead, with watchers": {key: watchers, do: lead, mayHaveApplied: true},
-		"who leads, with watchers": {key: watchers, do: func(t *testing.T, name string) error {
+			return func() error { return c.Semaphore(name, 3).Resize(ctx, 2) }
+		}, false},
+		"who leads, with watchers": {watchers, atOnce(func(name string) error {
 			for _, err := range c.Election(name).Observe(ctx) {
 				return err
 			}
 			return nil
-		}},
-		"all, with a queue": {key: queue,
-			do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
-		"all, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name))
-			return func() error { return all(other, name+" too", name) }
-		}},
-		"all, with a queue, of a held name that is the last": {key: queue,
-			before: func(t *testing.T, name string) func() error {
-				harness.Lock(t, c.Mutex(name))
-				return func() error { return all(other, "a "+name, name) }
-			}},
-		"all, with a clock": {key: clock,
-			do: func(t *testing.T, name string) error { return all(c, name+" too", name) }},
-		"count down, with those who did": {key: queue, before: func(t *testing.T, name string) func() error {
-			if err := c.Latch(name).Set(t.Context(), 2); err != nil {
+		}), false},
+		"count down, with those who did": {queue, func(name string) func() error {
+			if err := c.Latch(name).Set(ctx, 2); err != nil {
 				t.Fatal(err)
 			}
-			return func() error { return c.Latch(name).CountDown(t.Context()) }
-		}},
+			return func() error { return c.Latch(name).CountDown(ctx) }
+		}, false},
 	} {
 		for content, put := range map[string]string{"a string": "SET", "a list": "RPUSH"} {
 			t.Run(name+", "+content, func(t *testing.T) {
 				name := name + ", " + content
-				do := func() error { return test.do(t, name) }
-				if test.before != nil {
-					do = test.before(t, name)
-				}
-				key := test.key(name)
+				call := test.prepare(name)
+				key, state := test.key(name), harness.KeyOf(name)
 				harness.Must(t, srv, "DEL", key)
 				harness.Must(t, srv, put, key, "by hand")
-				before, holds := harness.Must(t, srv, "DUMP", key), harness.Must(t, srv, "DUMP", harness.KeyOf(name))
-				err := harness.Answered(t, do)
+				before, holds := harness.Must(t, srv, "DUMP", key), harness.Must(t, srv, "DUMP", state)
+				err := harness.Answered(t, call)
 				var failure *holdfast.StoreError
 				if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign ||
 					failure.MayHaveApplied != test.mayHaveApplied ||
 					!strings.Contains(err.Error(), strconv.Quote(key)) ||
-					strings.Contains(err.Error(), strconv.Quote(harness.KeyOf(name))) {
+					key != state && strings.Contains(err.Error(), strconv.Quote(state)) {
 					t.Errorf("got %v", err)
+				}
+				var lost *holdfast.LostError
+				if key == state && (!errors.As(err, &lost) || lost.Reason != holdfast.LossForeign) {
+					t.Errorf("the lease is lost with %v", err)
 				}
 				if harness.Must(t, srv, "DUMP", key) != before {
 					t.Error("touched")
 				}
-				if !test.mayHaveApplied && harness.Must(t, srv, "DUMP", harness.KeyOf(name)) != holds {
+				if !test.mayHaveApplied && harness.Must(t, srv, "DUMP", state) != holds {
 					t.Error("something was applied")
 				}
 			})

@@ -92,14 +92,7 @@ func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lease := harness.Lock(t, c.Mutex(name))
-			got := make(chan error, 1)
-			go func() {
-				next, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
-				if err == nil {
-					err = next.Release()
-				}
-				got <- err
-			}()
+			next := harness.Claim(harness.Within(t, harness.Patience), other.Mutex(name))
 			harness.Waiting(t, srv, name, 1)
 			harness.Eventually(t, "it listens", func() bool { return harness.Listening(t, srv) == 1 })
 			harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":queue", time.Now().Add(-time.Second).UnixMicro(),
@@ -109,9 +102,7 @@ func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
 			if srv.CommandStats()["publish"] == messages {
 				t.Error("the waiter behind it was not told")
 			}
-			if err := <-got; err != nil {
-				t.Fatal(err)
-			}
+			harness.HandBack(t, next.Got(t))
 		})
 	}
 }

@@ -36,7 +36,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	}
 
 	channel := "holdfast:@somewhere"
-	messages := harness.Client(t, srv).Subscribe(t.Context(), channel)
+	messages := harness.Client(t, srv.Addr()).Subscribe(t.Context(), channel)
 	t.Cleanup(func() { messages.Close() })
 	if _, err := messages.Receive(t.Context()); err != nil {
 		t.Fatal(err)

@@ -22,5 +22,7 @@ func TestMutexEntryWithoutAnswerCountsOnce(t *testing.T) {
 		t.Error("the first entry was released with the second")
 	}
 	harness.Release(t, first)
-	harness.Free(t, srv, "n")
+	if state := harness.Must(t, srv, "GET", harness.KeyOf("n")); state != nil {
+		t.Errorf("it is still held: %q", state)
+	}
 }

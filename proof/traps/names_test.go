@@ -24,12 +24,11 @@ func TestNamesGoneLeaveOneKeyPerSlot(t *testing.T) {
 		for worker := range 50 {
 			all.Go(func() {
 				for i := range 400 {
-					lease, err := c.Mutex(fmt.Sprintf("%d:%d:%d", round, worker, i)).Lock(context.Background())
-					if err != nil {
+					name := fmt.Sprintf("%d:%d:%d", round, worker, i)
+					if err := harness.Given(c.Mutex(name).Lock(context.Background())); err != nil {
 						t.Error(err)
 						return
 					}
-					harness.Release(t, lease)
 				}
 			})
 		}
@@ -98,8 +97,7 @@ func TestTokenOfFewerDigits(t *testing.T) {
 	tries := map[string]func(token int64) (*holdfast.Lease, error){
 		"a lock":  func(int64) (*holdfast.Lease, error) { return m.Lock(t.Context()) },
 		"a group": func(int64) (*holdfast.Lease, error) { return a.All([]string{"n"}).Lock(t.Context()) },
-		"an owner": func(int64) (*holdfast.Lease,
-			error) {
+		"an owner": func(int64) (*holdfast.Lease, error) {
 			return a.Mutex("n", holdfast.WithOwner("o")).Lock(t.Context())
 		},
 		"permits": func(int64) (*holdfast.Lease, error) { return a.Semaphore("n", 3).Acquire(t.Context(), 2) },

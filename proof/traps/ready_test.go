@@ -16,16 +16,10 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// askReady returns what Ready says, once there is an answer: a machine that stands still for a
-// second gives none.
-func askReady(t *testing.T, c *holdfast.Client) (err error) {
+// askReady returns what Ready says, once the server answers.
+func askReady(t *testing.T, c *holdfast.Client) error {
 	t.Helper()
-	harness.Eventually(t, "an answer", func() bool {
-		err = c.Ready(harness.Within(t, harness.Patience))
-		var failure *holdfast.StoreError
-		return !errors.As(err, &failure) || failure.Kind != holdfast.StoreNoAnswer
-	})
-	return err
+	return harness.Answered(t, func() error { return c.Ready(harness.Within(t, harness.Patience)) })
 }
 
 // checkKind fails unless err is a StoreError of the kind, applied nowhere. Evictions and refusals
@@ -120,7 +114,7 @@ func TestReadyQuorum(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
 	d := harness.Deploy(t, harness.Quorum)
-	servers, c := d.Masters, d.Client(t, holdfast.Config{TrustNewNodes: true}, nil)
+	servers, c := d.Masters, d.Client(t, holdfast.Config{TrustNewNodes: true})
 	var none *holdfast.QuorumError
 	ready := func(what string, c *holdfast.Client, want func(error) bool) {
 		t.Helper()
@@ -130,7 +124,7 @@ func TestReadyQuorum(t *testing.T) {
 			return want(err)
 		})
 	}
-	ready("new masters do not count", d.Client(t, holdfast.Config{}, nil),
+	ready("new masters do not count", d.Client(t, holdfast.Config{}),
 		func(err error) bool { return errors.As(err, &none) && strings.Contains(err.Error(), "does not count") })
 	ready("all are ready", c, func(err error) bool { return err == nil })
 	harness.Must(t, servers[0], "CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
