@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -32,10 +31,8 @@ func checkResource(h *History) []Violation {
 		if hold != nil && op.Return.Result != LostUpdate {
 			records = hold.records()
 		}
-		found = append(found, Violation{
-			Rule: judge.Resource, Name: call.Name, Records: append(records, call, *op.Return),
-			Text: fmt.Sprintf("%s (token %d) %s", call.Hold, call.Token, wrong),
-		})
+		found = append(found, violation(judge.Resource, call.Name, append(records, op.records()...),
+			"%s (token %d) %s", call.Hold, call.Token, wrong))
 	}
 	return found
 }
@@ -83,29 +80,21 @@ func checkCalls(h *History, slack time.Duration) []Violation {
 	for _, op := range h.Ops {
 		call := op.Call
 		if op.Return != nil && op.Return.Result == Failed {
-			found = append(found, Violation{
-				Rule: judge.Failed, Name: call.Name, Records: []Record{call, *op.Return},
-				Text: string(call.Kind) + " returned an error that nothing explains",
-			})
+			found = append(found, violation(judge.Failed, call.Name, op.records(),
+				"%s returned an error that nothing explains", call.Kind))
 		}
 		at, killed := h.kills[call.Proc]
-		records := []Record{call}
 		switch {
 		case op.Return != nil:
-			at, records = op.Return.At, append(records, *op.Return)
+			at = op.Return.At
 		case !killed:
-			found = append(found, Violation{
-				Rule: judge.Stuck, Name: call.Name, Records: records, Text: string(call.Kind) + " never returned",
-			})
+			found = append(found, violation(judge.Stuck, call.Name, op.records(), "%s never returned", call.Kind))
 			continue
 		}
 		late := time.Duration(at - call.At - call.Limit - h.stoppedTime(call.Proc, call.At, at))
 		if call.Limit > 0 && late > slack {
-			found = append(found, Violation{
-				Rule: judge.Stuck, Name: call.Name, Records: records,
-				Text: fmt.Sprintf("%s was not back %v after its limit of %v", call.Kind, late,
-					time.Duration(call.Limit)),
-			})
+			found = append(found, violation(judge.Stuck, call.Name, op.records(),
+				"%s was not back %v after its limit of %v", call.Kind, late, time.Duration(call.Limit)))
 		}
 	}
 	return found

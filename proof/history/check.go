@@ -28,6 +28,10 @@ func (v Violation) String() string {
 	return b.String()
 }
 
+func violation(rule, name string, records []Record, format string, args ...any) Violation {
+	return Violation{Rule: rule, Name: name, Records: records, Text: fmt.Sprintf(format, args...)}
+}
+
 // Limits are what a check allows beyond the letter.
 type Limits struct {
 	Slack time.Duration // how much later than its limit a call may return; defaults to 5s
@@ -39,19 +43,17 @@ func Check(h *History, limits Limits) []Violation {
 	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
 	limits.Idle = cmp.Or(limits.Idle, time.Second)
 	var found []Violation
-	ops := groupOps(h.Ops)
+	resizes, asked := h.OpsOf(Resize), h.OpsOf(Leader)
 	for name, holds := range groupHolds(h.Holds) {
 		found = append(found, checkOverlap(holds)...)
-		found = append(found, checkPermits(holds, ops[name].ofKind(Resize))...)
+		found = append(found, checkPermits(holds, resizes[name])...)
 		found = append(found, checkMin(holds)...)
-		found = append(found, checkLeaders(holds, ops[name].ofKind(Leader))...)
+		found = append(found, checkLeaders(holds, asked[name])...)
 		found = append(found, checkTokens(holds)...)
 		found = append(found, h.checkReleases(holds)...)
 		found = append(found, checkTrust(holds)...)
 	}
-	for _, ops := range ops {
-		found = append(found, checkLatch(ops)...)
-	}
+	found = append(found, checkLatches(h)...)
 	found = append(found, checkOrder(h)...)
 	found = append(found, checkIdle(h, limits.Idle)...)
 	found = append(found, checkResource(h)...)
@@ -82,25 +84,15 @@ func groupHolds(holds []*Hold) map[string][]*Hold {
 	return parts
 }
 
-// A list of operations on one name, in the order of their calls.
-type opList []*Op
-
-func groupOps(ops []*Op) map[string]opList {
-	parts := map[string]opList{}
-	for _, op := range ops {
-		parts[op.Call.Name] = append(parts[op.Call.Name], op)
-	}
-	return parts
-}
-
-func (ops opList) ofKind(kind Kind) []*Op {
-	var those []*Op
-	for _, op := range ops {
+// OpsOf parts the operations of a kind by name; each part keeps the order.
+func (h *History) OpsOf(kind Kind) map[string][]*Op {
+	parts := map[string][]*Op{}
+	for _, op := range h.Ops {
 		if op.Call.Kind == kind {
-			those = append(those, op)
+			parts[op.Call.Name] = append(parts[op.Call.Name], op)
 		}
 	}
-	return those
+	return parts
 }
 
 // records returns what a violation shows of a hold.
@@ -113,15 +105,20 @@ func (hold *Hold) records() []Record {
 		records = append(records, *hold.Notice)
 	}
 	for _, op := range hold.Releases {
-		records = append(records, op.Call)
-		if op.Return != nil {
-			records = append(records, *op.Return)
-		}
+		records = append(records, op.records()...)
 	}
 	if hold.Cause == Kill {
 		records = append(records, Record{At: hold.End, Proc: hold.Proc, Event: Kill, Hold: hold.ID})
 	}
 	return records
+}
+
+// records returns the call and the return, if there is one.
+func (op *Op) records() []Record {
+	if op.Return == nil {
+		return []Record{op.Call}
+	}
+	return []Record{op.Call, *op.Return}
 }
 
 func recordsOf(holds ...*Hold) []Record {

@@ -103,11 +103,7 @@ func (p *page) addWaits(h *History) {
 		if op.Return == nil || op.Call.Kind != Lock && op.Call.Kind != Wait {
 			continue
 		}
-		names := op.Call.Names
-		if op.Call.Name != "" {
-			names = []string{op.Call.Name}
-		}
-		for _, name := range names {
+		for _, name := range op.Call.names() {
 			text := op.Call.Format(p.origin) + "\n" + op.Return.Format(p.origin)
 			p.addBar(name, "waits", text, op.Call.At, op.Return.At)
 		}

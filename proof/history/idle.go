@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,11 +22,9 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 	var found []Violation
 	h.eachIdle(func(op *Op, idle int64) {
 		if idle > int64(limit) {
-			found = append(found, Violation{
-				Rule: judge.Idle, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
-				Text: fmt.Sprintf("one waited %v, %v of which nobody held it", time.Duration(op.Return.At-op.Call.At),
-					time.Duration(idle)),
-			})
+			found = append(found, violation(judge.Idle, op.Call.Name, op.records(),
+				"one waited %v, %v of which nobody held it",
+				time.Duration(op.Return.At-op.Call.At), time.Duration(idle)))
 		}
 	})
 	return found
@@ -85,11 +82,7 @@ func (h *History) busyTimes() map[string][]span {
 		if !op.Call.Kind.Holds() {
 			continue
 		}
-		names := op.Call.Names
-		if op.Call.Name != "" {
-			names = []string{op.Call.Name}
-		}
-		for _, name := range names {
+		for _, name := range op.Call.names() {
 			h.addAsked(u, op, name)
 		}
 	}

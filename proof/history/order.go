@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,10 +40,8 @@ func checkOrder(h *History) []Violation {
 			continue
 		}
 		if passed := op.passedBy(names[call.Name]); len(passed) > passes {
-			found = append(found, Violation{
-				Rule: judge.Order, Name: call.Name, Records: append(recordsOf(passed...), call, *op.Return),
-				Text: fmt.Sprintf("%d that came later passed one of %s in the queue", len(passed), call.Proc),
-			})
+			found = append(found, violation(judge.Order, call.Name, append(recordsOf(passed...), op.records()...),
+				"%d that came later passed one of %s in the queue", len(passed), call.Proc))
 		}
 	}
 	return found

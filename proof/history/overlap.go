@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -37,9 +36,7 @@ func overlapViolation(first, second *Hold) Violation {
 	if second.Shares {
 		both = min(both, first.Exclusive)
 	}
-	return Violation{
-		Rule: judge.Overlap, Name: second.Name, Records: recordsOf(first, second),
-		Text: fmt.Sprintf("%s (token %d) and %s (token %d) were both trusted for %v",
-			first.ID, first.Token, second.ID, second.Token, time.Duration(both-second.Start)),
-	}
+	return violation(judge.Overlap, second.Name, recordsOf(first, second),
+		"%s (token %d) and %s (token %d) were both trusted for %v",
+		first.ID, first.Token, second.ID, second.Token, time.Duration(both-second.Start))
 }

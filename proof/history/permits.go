@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-go/holdfast/proof/judge"
@@ -33,10 +32,8 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 			}
 		}
 		if most := permitLimit(last, holds, resizes); sum > most && len(trusted) > 1 {
-			found = append(found, Violation{
-				Rule: judge.Permits, Name: hold.Name, Records: recordsOf(trusted...),
-				Text: fmt.Sprintf("%d permits were trusted when %s began, of at most %d", sum, hold.ID, most),
-			})
+			found = append(found, violation(judge.Permits, hold.Name, recordsOf(trusted...),
+				"%d permits were trusted when %s began, of at most %d", sum, hold.ID, most))
 		}
 	}
 	return found

@@ -117,41 +117,33 @@ type Record struct {
 	Text   string           `json:"text,omitempty"`
 }
 
+// names returns the names that an operation is about.
+func (r Record) names() []string {
+	if r.Name == "" {
+		return r.Names
+	}
+	return []string{r.Name}
+}
+
 // Format writes the record for people, with times in milliseconds since origin.
 func (r Record) Format(origin int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12s  %-6s %-6s", millis(r.At-origin), r.Proc, r.Event)
-	for _, f := range []struct{ key, value string }{
-		{"", string(r.Type)}, {"", string(r.Kind)}, {"name", r.Name}, {"owner", r.Owner}, {"hold", r.Hold},
-		{"under", r.Root}, {"", string(r.Result)}, {"", r.Text},
-	} {
-		switch {
-		case f.value == "":
-		case f.key == "":
-			b.WriteString(" " + f.value)
-		default:
-			b.WriteString(" " + f.key + "=" + f.value)
-		}
-	}
-	if r.Shares {
-		b.WriteString(" shares")
-	}
 	for _, f := range []struct {
-		key   string
-		value int64
-	}{{"weight", r.Weight}, {"size", r.Size}} {
-		if f.value != 0 {
-			fmt.Fprintf(&b, " %s=%d", f.key, f.value)
+		told  bool
+		text  string
+		value any
+	}{
+		{r.Type != "", " %v", r.Type}, {r.Kind != "", " %v", r.Kind}, {r.Name != "", " name=%v", r.Name},
+		{r.Owner != "", " owner=%v", r.Owner}, {r.Hold != "", " hold=%v", r.Hold},
+		{r.Root != "", " under=%v", r.Root}, {r.Result != "", " %v", r.Result}, {r.Text != "", " %v", r.Text},
+		{r.Shares, " %v", "shares"}, {r.Weight != 0, " weight=%v", r.Weight}, {r.Size != 0, " size=%v", r.Size},
+		{len(r.Tokens) > 0, " tokens=%v", r.Tokens}, {r.Token != 0, " token=%v", r.Token},
+		{r.Until != 0, " until=%v", millis(r.Until - origin)},
+	} {
+		if f.told {
+			fmt.Fprintf(&b, f.text, f.value)
 		}
-	}
-	if len(r.Tokens) > 0 {
-		fmt.Fprintf(&b, " tokens=%v", r.Tokens)
-	}
-	if r.Token != 0 {
-		fmt.Fprintf(&b, " token=%d", r.Token)
-	}
-	if r.Until != 0 {
-		fmt.Fprintf(&b, " until=%s", millis(r.Until-origin))
 	}
 	return b.String()
 }

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/judge"
@@ -13,10 +12,8 @@ import (
 func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
-		found = append(found, Violation{
-			Rule: judge.Release, Name: hold.Name, Records: append(hold.records(), more...),
-			Text: fmt.Sprintf("the release of %s (token %d) was reported done although %s", hold.ID, hold.Token, what),
-		})
+		found = append(found, violation(judge.Release, hold.Name, append(hold.records(), more...),
+			"the release of %s (token %d) was reported done although %s", hold.ID, hold.Token, what))
 	}
 	for i, hold := range holds {
 		for _, op := range hold.checks {
@@ -24,11 +21,10 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 				continue
 			}
 			if heir := findSuccessor(hold, holds[i+1:], op.Call.At); heir != nil {
-				found = append(found, Violation{
-					Rule: judge.Trust, Name: hold.Name, Records: append(hold.records(), op.Call, *op.Return, heir.Lock),
-					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's",
-						hold.ID, hold.Token, heir.ID),
-				})
+				found = append(found, violation(judge.Trust, hold.Name,
+					append(hold.records(), op.Call, *op.Return, heir.Lock),
+					"Check said that %s (token %d) is held although the lock was already %s's",
+					hold.ID, hold.Token, heir.ID))
 			}
 		}
 		done := 0
@@ -84,11 +80,8 @@ func checkMin(holds []*Hold) []Violation {
 				break
 			}
 			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token {
-				found = append(found, Violation{
-					Rule: judge.MinHold, Name: hold.Name, Records: recordsOf(hold, other),
-					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding,
-						hold.ID),
-				})
+				found = append(found, violation(judge.MinHold, hold.Name, recordsOf(hold, other),
+					"%s got in %v before the min hold of %s was over", other.ID, early+rounding, hold.ID))
 				break
 			}
 		}
@@ -123,10 +116,8 @@ func (hold *Hold) earliestGrant(earlier []*Hold) int64 {
 func checkTrust(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, said Record, what string) {
-		found = append(found, Violation{
-			Rule: judge.Trust, Name: hold.Name, Records: append(hold.records(), said),
-			Text: fmt.Sprintf("%s (token %d) %s", hold.ID, hold.Token, what),
-		})
+		found = append(found, violation(judge.Trust, hold.Name, append(hold.records(), said),
+			"%s (token %d) %s", hold.ID, hold.Token, what))
 	}
 	for _, hold := range holds {
 		if hold.bad != nil {

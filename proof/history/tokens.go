@@ -1,10 +1,6 @@
 package history
 
-import (
-	"fmt"
-
-	"github.com/holdfast-go/holdfast/proof/judge"
-)
+import "github.com/holdfast-go/holdfast/proof/judge"
 
 // checkTokens finds every hold whose token does not grow, as judge.Grant says, and every entry that
 // has another token than its lease. holds are of one name, in the order of their begin.
@@ -45,8 +41,6 @@ func tokenViolation(first, second *Hold, what string) Violation {
 	if first != second {
 		records = recordsOf(first, second)
 	}
-	return Violation{
-		Rule: judge.Token, Name: second.Name, Records: records,
-		Text: fmt.Sprintf("%s (token %d) %s %s (token %d)", second.ID, second.Token, what, first.ID, first.Token),
-	}
+	return violation(judge.Token, second.Name, records,
+		"%s (token %d) %s %s (token %d)", second.ID, second.Token, what, first.ID, first.Token)
 }

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-go/holdfast/proof/judge"
@@ -17,11 +16,9 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 		}
 		for _, hold := range holds {
 			if hold.Start < op.Call.At && hold.End > op.Return.At && hold.Token != op.Return.Token {
-				found = append(found, Violation{
-					Rule: judge.Leader, Name: hold.Name, Records: append(hold.records(), op.Call, *op.Return),
-					Text: fmt.Sprintf("%s (token %d) led all the time, and the answer was %s, token %d",
-						hold.ID, hold.Token, op.Return.Result, op.Return.Token),
-				})
+				found = append(found, violation(judge.Leader, hold.Name, append(hold.records(), op.records()...),
+					"%s (token %d) led all the time, and the answer was %s, token %d",
+					hold.ID, hold.Token, op.Return.Result, op.Return.Token))
 				break
 			}
 		}
@@ -29,26 +26,23 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 	return found
 }
 
-// checkLatch finds a latch that was open although too few can have counted down since it was set,
-// and one that was set while it was set. ops are all of one name.
-func checkLatch(ops opList) []Violation {
+// checkLatches finds latches that were open although too few can have counted down since they were
+// set, and those that were set while they were set.
+func checkLatches(h *History) []Violation {
 	var found []Violation
-	sets, downs := ops.ofKind(Set), ops.ofKind(CountDown)
-	report := func(op *Op, text string) {
-		found = append(found, Violation{Rule: judge.Latch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
-			Text: text})
-	}
-	for _, op := range ops {
-		if op.foundOpen() && !mayBeOpen(sets, downs, op.Return.At) {
-			report(op, "it was open although too few had counted down since any Set")
+	sets, downs := h.OpsOf(Set), h.OpsOf(CountDown)
+	for _, op := range h.Ops {
+		name := op.Call.Name
+		if op.foundOpen() && !mayBeOpen(sets[name], downs[name], op.Return.At) {
+			found = append(found, violation(judge.Latch, name, op.records(),
+				"it was open although too few had counted down since any Set"))
 		}
-	}
-	for i, second := range sets {
 		again := func(first *Op) bool {
-			return second.setsWithin(first) && !mayBeOpenAfter(first, downs, second.Return.At)
+			return op.setsWithin(first) && !mayBeOpenAfter(first, downs[name], op.Return.At)
 		}
-		if slices.ContainsFunc(sets[:i], again) {
-			report(second, "it was set although it was set, and too few had counted down")
+		if op.Call.Kind == Set && slices.ContainsFunc(sets[name], again) {
+			found = append(found, violation(judge.Latch, name, op.records(),
+				"it was set although it was set, and too few had counted down"))
 		}
 	}
 	return found

@@ -69,12 +69,7 @@ func stepsOf(h *history.History) steps {
 
 // addHolds adds the begin of each trusted hold, its downgrade and its end.
 func (s steps) addHolds(h *history.History) {
-	resizes := map[string][]*history.Op{}
-	for _, op := range h.Ops {
-		if op.Call.Kind == history.Resize {
-			resizes[op.Call.Name] = append(resizes[op.Call.Name], op)
-		}
-	}
+	resizes := h.OpsOf(history.Resize)
 	for _, hold := range h.Holds {
 		if hold.Start >= hold.End {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -77,33 +78,14 @@ func (op *Op) options() []holdfast.Option {
 
 // takeLease asks for the hold of an operation.
 func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
-	name, options := op.Names[0], op.options()
-	var once, wait func(context.Context) (*holdfast.Lease, error)
-	switch op.Kind {
-	case Mutex:
-		lock := c.Mutex(name, options...)
-		once, wait = lock.TryLock, lock.Lock
-	case Read:
-		lock := c.RWMutex(name, options...)
-		once, wait = lock.TryRLock, lock.RLock
-	case Write:
-		lock := c.RWMutex(name, options...)
-		once, wait = lock.TryLock, lock.Lock
-	case Permit:
-		lock := c.Semaphore(name, permits, options...)
-		once = func(ctx context.Context) (*holdfast.Lease, error) { return lock.TryAcquire(ctx, op.Weight) }
-		wait = func(ctx context.Context) (*holdfast.Lease, error) { return lock.Acquire(ctx, op.Weight) }
-	case Lead:
-		lock := c.Election(name, options...)
-		once, wait = lock.TryCampaign, lock.Campaign
-	case All:
-		lock := c.All(op.Names, options...)
-		once, wait = lock.TryLock, lock.Lock
-	}
+	types := map[Kind]history.Type{Read: history.ReadWrite, Write: history.ReadWrite, Permit: history.Semaphore,
+		Lead: history.Election, All: history.Group}
+	asked := history.Record{Kind: history.Lock, Type: types[op.Kind], Name: op.Names[0], Names: op.Names,
+		Shares: op.Kind == Read, Weight: op.Weight, Size: permits}
 	if op.Try {
-		return once(ctx)
+		asked.Kind = history.TryLock
 	}
-	return wait(ctx)
+	return history.WayOf(c.Client, asked, op.options()...)(ctx)
 }
 
 // keepLease keeps a lease for a while, or until it ends.

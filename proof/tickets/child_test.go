@@ -133,7 +133,7 @@ func (p *process) begin() error {
 	if p.Mode != mutex {
 		call.Type = history.ReadWrite
 	}
-	take := p.lock
+	take := history.WayOf(p.client, call)
 	if call.Queues = !p.Waits && p.First == ""; !call.Queues { // others pass it while no process waits there
 		p.in.Scan()
 		ticket := holdfast.Ticket(p.in.Text())
@@ -177,16 +177,6 @@ func (p *process) join() error {
 	}
 	p.say(step{At: "placed", Ticket: ticket})
 	return nil
-}
-
-func (p *process) lock(ctx context.Context) (*holdfast.Lease, error) {
-	switch p.Mode {
-	case writer:
-		return p.client.RWMutex(p.Name).Lock(ctx)
-	case reader:
-		return p.client.RWMutex(p.Name).RLock(ctx)
-	}
-	return p.client.Mutex(p.Name).Lock(ctx)
 }
 
 func (p *process) release() error {

@@ -97,6 +97,9 @@ func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) 
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for typ, names := range plan.Names {
+		if typ == history.Latch {
+			continue // it needs no asking
+		}
 		for _, name := range names {
 			err := tryLock(ctx, client, typ, name)
 			for n := 0; errors.Is(err, holdfast.ErrUnavailable) && n < 10; n++ { // a machine too busy to answer in time
@@ -110,23 +113,11 @@ func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) 
 	return nil
 }
 
-// tryLock asks for a name once, and gives it back. A latch needs no asking.
+// tryLock asks for a name once, and gives it back.
 func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
-	var lease *holdfast.Lease
+	lease, err := history.WayOf(client, history.Record{
+		Kind: history.TryLock, Type: typ, Name: name, Size: manyPermits, Weight: 1})(ctx)
 	var refused *holdfast.ArgumentError
-	var err error
-	switch typ {
-	case history.Latch:
-		return nil
-	case history.ReadWrite:
-		lease, err = client.RWMutex(name).TryLock(ctx)
-	case history.Semaphore:
-		lease, err = client.Semaphore(name, manyPermits).TryAcquire(ctx, 1)
-	case history.Election:
-		lease, err = client.Election(name).TryCampaign(ctx)
-	default:
-		lease, err = client.Mutex(name).TryLock(ctx)
-	}
 	switch {
 	case err == nil:
 		return lease.Release()

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -20,7 +19,7 @@ const (
 type want struct {
 	hold   hold
 	record history.Record
-	take   func(context.Context) (*holdfast.Lease, error)
+	take   history.Way
 }
 
 // drawWant chooses how to take names of a type.
@@ -35,41 +34,17 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 		r.Kind = history.TryLock
 	}
 	options := a.drawOptions(&w)
-	try := r.Kind == history.TryLock
-	either := func(lock, tryLock func(context.Context) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease,
-		error) {
-		if try {
-			return tryLock
-		}
-		return lock
-	}
 	switch typ {
-	case history.Group:
-		group := a.client.All(names, options...)
-		w.take = either(group.Lock, group.TryLock)
 	case history.ReadWrite:
-		rw := a.client.RWMutex(r.Name, options...)
-		w.take = either(rw.Lock, rw.TryLock)
-		if a.dice.Percent(60) {
-			w.hold.shares, r.Shares = true, true
-			w.take = either(rw.RLock, rw.TryRLock)
-		}
+		r.Shares = a.dice.Percent(60)
+		w.hold.shares = r.Shares
 	case history.Semaphore:
 		r.Size = a.knownPermits(r.Name)
 		r.Weight = 1 + a.dice.Int64N(min(3, r.Size))
-		semaphore := a.client.Semaphore(r.Name, r.Size, options...)
-		weight := r.Weight
-		w.take = either(
-			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, weight) },
-			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.TryAcquire(ctx, weight) })
 	case history.Election:
-		election := a.client.Election(r.Name, options...)
-		w.take = either(election.Campaign, election.TryCampaign)
 		r.Queues = !r.Polls
-	default:
-		mutex := a.client.Mutex(r.Name, options...)
-		w.take = either(mutex.Lock, mutex.TryLock)
 	}
+	w.take = history.WayOf(a.client, *r, options...)
 	return w
 }
 

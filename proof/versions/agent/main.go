@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -155,34 +156,21 @@ func (a *agent) take(ctx context.Context, req Request) (*holdfast.Lease, error) 
 	if req.Do == "attach" {
 		return a.client.Attach(ctx, holdfast.Ticket(req.Ticket))
 	}
-	try := req.Do == "try"
+	asked := history.Record{Kind: history.Lock, Name: req.Name, Weight: 1, Size: 3}
+	if req.Do == "try" {
+		asked.Kind = history.TryLock
+	}
 	switch req.Kind {
 	case "mutex":
-		m := a.client.Mutex(req.Name)
-		if try {
-			return m.TryLock(ctx)
-		}
-		return m.Lock(ctx)
-	case "write":
-		m := a.client.RWMutex(req.Name)
-		if try {
-			return m.TryLock(ctx)
-		}
-		return m.Lock(ctx)
-	case "read":
-		m := a.client.RWMutex(req.Name)
-		if try {
-			return m.TryRLock(ctx)
-		}
-		return m.RLock(ctx)
+		asked.Type = history.Mutex
+	case "write", "read":
+		asked.Type, asked.Shares = history.ReadWrite, req.Kind == "read"
 	case "semaphore":
-		s := a.client.Semaphore(req.Name, 3)
-		if try {
-			return s.TryAcquire(ctx, 1)
-		}
-		return s.Acquire(ctx, 1)
+		asked.Type = history.Semaphore
+	default:
+		return nil, fmt.Errorf("agent: it has no kind %q", req.Kind)
 	}
-	return nil, fmt.Errorf("agent: it has no kind %q", req.Kind)
+	return history.WayOf(a.client, asked)(ctx)
 }
 
 // class returns what a test compares: texts may change from version to version.
