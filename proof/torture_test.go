@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -88,22 +89,8 @@ func torture(t *testing.T, run *workload.Run) workload.Report {
 	if err != nil {
 		t.Errorf("%v", err)
 	}
-	// The report names every rule that was broken, however many violations of others come first.
-	const most = 20
-	told, more := map[string]bool{}, 0
-	for i, v := range report.Violations {
-		if i >= most && told[v.Rule] {
-			more++
-			continue
-		}
-		told[v.Rule] = true
-		t.Errorf("violation %v", v)
-	}
-	if more > 0 {
-		t.Errorf("and %d violations more", more)
-	}
-	for _, text := range append(report.Rest.Leaked, report.Rest.Forever...) {
-		t.Errorf("violation left: %s", text)
+	for _, text := range report.Broken() {
+		t.Error(text)
 	}
 	if report.History != nil {
 		verdict := linear.Check(report.History, 2*time.Second)
@@ -123,18 +110,13 @@ func torture(t *testing.T, run *workload.Run) workload.Report {
 // keep says where the history is, and draws it.
 func keep(t *testing.T, dir string, report workload.Report) {
 	t.Helper()
-	t.Logf("the history is in %s", dir)
+	t.Logf("the history is in %s, drawn in history.html", dir)
 	if report.History == nil {
 		return
 	}
-	path := filepath.Join(dir, "history.html")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if err := errors.Join(history.Draw(file, report.History, report.Violations), file.Close()); err != nil {
+	var page bytes.Buffer
+	err := history.Draw(&page, report.History, report.Violations)
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "history.html"), page.Bytes(), 0o600)); err != nil {
 		t.Error(err)
 	}
-	t.Logf("drawn in %s", path)
 }

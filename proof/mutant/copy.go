@@ -10,15 +10,22 @@ import (
 // Copy copies the sources of the repository at root into dir.
 func Copy(root, dir string) error {
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		to := filepath.Join(dir, path)
 		switch {
 		case err != nil:
 			return err
-		case !entry.IsDir():
-			return nil
-		case path != "." && entry.Name()[0] == '.', path == "dist":
+		case entry.IsDir() && (path != "." && entry.Name()[0] == '.' || path == "dist"):
 			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(to, 0o700)
+		case !isSource(entry.Name()):
+			return nil
 		}
-		return copyFiles(root, dir, path)
+		data, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o600)
 	})
 	if err != nil {
 		return fmt.Errorf("mutant: copy: %w", err)
@@ -26,30 +33,7 @@ func Copy(root, dir string) error {
 	return nil
 }
 
-func copyFiles(root, dir, sub string) error {
-	entries, err := os.ReadDir(filepath.Join(root, sub))
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() || !wanted(entry.Name()) {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(root, sub, entry.Name()))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, sub, entry.Name()), data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func wanted(name string) bool {
+func isSource(name string) bool {
 	switch filepath.Ext(name) {
 	case ".css", ".go", ".html", ".js", ".lua", ".md", ".mod", ".sum", ".svg", ".txtar":
 		return true

@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -32,42 +33,49 @@ type Patch struct {
 // Apply patches the sources of the repository at root and writes what came of it below dir. Nothing
 // is written on failure.
 func (m Mutant) Apply(root, dir string) error {
-	if len(m.Patches) == 0 {
-		return fmt.Errorf("mutant %s: changes nothing", m.Name)
+	patched, err := m.patch(root)
+	if err != nil {
+		return fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
-	patched := make(map[string]string)
+	for file, text := range patched {
+		to := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patch returns the patched files.
+func (m Mutant) patch(root string) (patched map[string]string, err error) {
+	if len(m.Patches) == 0 {
+		return nil, errors.New("changes nothing")
+	}
+	patched = map[string]string{}
 	for _, p := range m.Patches {
 		text, ok := patched[p.File]
 		if !ok {
 			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.File)))
 			if err != nil {
-				return fmt.Errorf("mutant %s: %w", m.Name, err)
+				return nil, err
 			}
 			text = string(data)
 		}
 		if p.Old == p.New {
-			return fmt.Errorf("mutant %s: a patch of %s changes nothing", m.Name, p.File)
+			return nil, fmt.Errorf("a patch of %s changes nothing", p.File)
 		}
 		if n := strings.Count(text, p.Old); n != 1 {
-			return fmt.Errorf("mutant %s: the text to replace is %d times in %s, not once:\n%s", m.Name, n, p.File, p.Old)
+			return nil, fmt.Errorf("the text to replace is %d times in %s, not once:\n%s", n, p.File, p.Old)
 		}
 		patched[p.File] = strings.Replace(text, p.Old, p.New, 1)
 	}
 	for file, text := range patched {
-		if err := compiles(file, text); err != nil {
-			return fmt.Errorf("mutant %s: %w", m.Name, err)
-		}
+		err = errors.Join(err, compiles(file, text))
 	}
-	for file, text := range patched {
-		to := filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return fmt.Errorf("mutant %s: %w", m.Name, err)
-		}
-		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("mutant %s: %w", m.Name, err)
-		}
-	}
-	return nil
+	return patched, err
 }
 
 // compiles reads a patched file as its language. A script that the server cannot compile would fail
@@ -102,29 +110,24 @@ func (v Verdict) Caught() bool { return v.Runs > 0 && v.Failed == v.Runs }
 
 // Try copies the repository at root into the empty directory dir, breaks the copy, and runs the
 // check in it, as many times as runs says. An error says that the mutant could not be tried.
-func (m Mutant) Try(ctx context.Context, root, dir string, runs int) (Verdict, error) {
-	if err := Copy(root, dir); err != nil {
-		return Verdict{}, err
-	}
-	if err := m.Apply(root, dir); err != nil {
-		return Verdict{}, err
+func (m Mutant) Try(ctx context.Context, root, dir string, runs int) (v Verdict, err error) {
+	if err := errors.Join(Copy(root, dir), m.Apply(root, dir)); err != nil {
+		return v, err
 	}
 	if m.scripts() {
 		if out, err := goTest(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-count=1", "-trimpath", "-vet=off",
-			"-run=^TestDigests$",
-			"./internal/native", "./internal/quorum"); err != nil {
-			return Verdict{}, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
+			"-run=^TestDigests$", "./internal/native", "./internal/quorum"); err != nil {
+			return v, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
 		}
 	}
 	began := time.Now()
 	if err := m.Caught.build(ctx, dir); err != nil {
-		return Verdict{}, fmt.Errorf("mutant %s: %w", m.Name, err)
+		return v, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
-	var v Verdict
 	for range runs {
 		came, output, err := m.Caught.run(ctx, dir, enough)
 		if err != nil {
-			return Verdict{}, fmt.Errorf("mutant %s: run %d: %w\n%s", m.Name, v.Runs+1, err, output)
+			return v, fmt.Errorf("mutant %s: run %d: %w\n%s", m.Name, v.Runs+1, err, output)
 		}
 		if v.Runs == 0 || came != failed && v.Failed == v.Runs {
 			v.Output = output

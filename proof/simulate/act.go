@@ -12,7 +12,12 @@ import (
 )
 
 // runOp is one operation, from its call to its release.
-func (w *world) runOp(c *client, op *Op) {
+func (w *world) runOp(op *Op) {
+	if op.Kind == Latch {
+		w.useLatch(op)
+		return
+	}
+	c := w.client(op.Client)
 	ctx, cancel := context.WithTimeout(c.ctx, op.Limit)
 	defer cancel()
 	if op.Cancel {
@@ -45,9 +50,7 @@ func (w *world) runOp(c *client, op *Op) {
 	w.release(h)
 	if op.Twice {
 		if err := lease.Release(); err == nil {
-			w.mu.Lock()
-			w.addViolation(judge.Release, "%v was given back twice", h)
-			w.mu.Unlock()
+			w.report(judge.Release, "%v was given back twice", h)
 		}
 	}
 }
@@ -55,23 +58,20 @@ func (w *world) runOp(c *client, op *Op) {
 // options returns those of an operation.
 func (op *Op) options() []holdfast.Option {
 	options := []holdfast.Option{holdfast.WithTTL(op.TTL)}
-	if op.Fixed {
-		options = append(options, holdfast.WithoutRenewal())
-	}
-	if op.MinHold > 0 {
-		options = append(options, holdfast.WithMinHold(op.MinHold))
-	}
-	if op.MaxHold > 0 {
-		options = append(options, holdfast.WithMaxHold(op.MaxHold))
-	}
-	if op.Strict {
-		options = append(options, holdfast.WithStrictOrder())
-	}
-	if op.Owner != "" {
-		options = append(options, holdfast.WithOwner(op.Owner))
-	}
-	if op.Poll {
-		options = append(options, holdfast.WithPolling(200*time.Millisecond, 50))
+	for _, o := range []struct {
+		wanted bool
+		option holdfast.Option
+	}{
+		{op.Fixed, holdfast.WithoutRenewal()},
+		{op.MinHold > 0, holdfast.WithMinHold(op.MinHold)},
+		{op.MaxHold > 0, holdfast.WithMaxHold(op.MaxHold)},
+		{op.Strict, holdfast.WithStrictOrder()},
+		{op.Owner != "", holdfast.WithOwner(op.Owner)},
+		{op.Poll, holdfast.WithPolling(200*time.Millisecond, 50)},
+	} {
+		if o.wanted {
+			options = append(options, o.option)
+		}
 	}
 	return options
 }
@@ -135,11 +135,9 @@ func (w *world) useLease(h *holding) {
 			failed("reentry", err)
 			return
 		}
-		w.mu.Lock()
 		if lease.Token() != h.lease.Token() && h.lease.Err() == nil {
-			w.addViolation(judge.Token, "reentry into %v got token %d", h, lease.Token())
+			w.report(judge.Token, "reentry into %v got token %d", h, lease.Token())
 		}
-		w.mu.Unlock()
 		sleep(time.Millisecond)
 		_ = lease.Release()
 	}

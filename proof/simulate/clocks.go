@@ -84,6 +84,11 @@ func (p *Plan) drawClock(d dice) {
 		f.Delay = max(f.Delay, earliest.Sub(now))
 		shows = shows.Add(f.Delay)
 	}
+	p.addFaults(more...)
+}
+
+// addFaults adds faults, in the order of time.
+func (p *Plan) addFaults(more ...Fault) {
 	p.Faults = append(p.Faults, more...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 }
@@ -130,8 +135,7 @@ func (p *Plan) drawClocks(d dice) {
 		}
 		shows[f.Server] = shows[f.Server].Add(f.Delay)
 	}
-	p.Faults = append(p.Faults, more...)
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	p.addFaults(more...)
 }
 
 // set steps the server's clock. As on a real server what expires does so at a time: miniredis

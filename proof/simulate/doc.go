@@ -60,19 +60,8 @@
 // otherwise. A step forward is to forget, and at least 2 minutes long, so that a client that knows
 // the clock sees it. After a leap back, nothing else is forgotten until the clock is set right.
 //
-// The ledger excuses what no client can prevent then:
-//
-//   - overlapExcuse: after a step, as after every fault that lets another in beside a holder,
-//     overlaps are not counted for the longest TTL and a second: until the holder has renewed, or
-//     its trust has ended. Over a quorum there is no such time;
-//   - excuseAfterLeap: while the clock is set back, the places of dead waiters do not end. Each
-//     hand-over to such a place may keep the next waiter for one claim longer;
-//   - hasOldHold: a hold from before the leap back that is not given back keeps others out until
-//     the clock is set right. Then no waiter is stuck, however long it waits;
-//   - uninformed: a master whose clock was set forward has ended its holds early. A client that was
-//     not answered by it since its memory began cannot see that, and may be let in by it, until a
-//     client that can see it was answered, and 5 s more. Such a hold may overlap earlier ones, and
-//     begin before the end of a min hold.
+// The ledger excuses what no client can prevent then: see overlapExcuse, excuseAfterLeap, hasOldHold
+// and mayNotSeeStep.
 //
 // # What a seed repeats
 //

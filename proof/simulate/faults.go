@@ -72,7 +72,7 @@ func (p *Plan) drawFaults(d dice) {
 			p.Faults = append(p.Faults, p.drawFault(d, at, end-at))
 		}
 	}
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	p.addFaults()
 }
 
 func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,15 +15,15 @@ import (
 // before waits.
 func (w *world) useLatch(op *Op) {
 	w.mu.Lock()
-	clients := append([]*client(nil), w.clients...)
-	began := time.Now()
+	clients, began := slices.Clone(w.clients), time.Now()
 	w.mu.Unlock()
-	at := func(i int) *client { return clients[(op.Client+i)%len(clients)] }
-	latchOf := func(c *client) *holdfast.Latch {
-		return c.Latch(fmt.Sprintf("latch-%d", op.ID), holdfast.WithTTL(op.TTL))
+	at := func(i int) (*client, *holdfast.Latch) {
+		c := clients[(op.Client+i)%len(clients)]
+		return c, c.Latch(fmt.Sprintf("latch-%d", op.ID), holdfast.WithTTL(op.TTL))
 	}
-	if err := latchOf(at(0)).Set(at(0).ctx, int(op.Weight)); err != nil {
-		w.noteLatchFailure(at(0), op, "set", err)
+	setter, latch := at(0)
+	if err := latch.Set(setter.ctx, int(op.Weight)); err != nil {
+		w.noteLatchFailure(setter, op, "set", err)
 		return
 	}
 	var (
@@ -36,8 +37,9 @@ func (w *world) useLatch(op *Op) {
 			w.mu.Lock()
 			counted++
 			w.mu.Unlock()
-			if err := latchOf(at(i + 1)).CountDown(at(i + 1).ctx); err != nil {
-				w.noteLatchFailure(at(i+1), op, "count down", err)
+			c, latch := at(i + 1)
+			if err := latch.CountDown(c.ctx); err != nil {
+				w.noteLatchFailure(c, op, "count down", err)
 				return
 			}
 			w.mu.Lock()
@@ -45,13 +47,12 @@ func (w *world) useLatch(op *Op) {
 			last = time.Now()
 		})
 	}
-	waiter := at(len(clients) - 1)
+	waiter, latch := at(len(clients) - 1)
 	ctx, cancel := context.WithTimeout(waiter.ctx, op.Limit)
 	defer cancel()
-	err := latchOf(waiter).Wait(ctx)
+	err := latch.Wait(ctx)
 	w.mu.Lock()
-	missing := int(op.Weight) - counted
-	late := time.Duration(0)
+	missing, late := int(op.Weight)-counted, time.Duration(0)
 	if !last.IsZero() { // else it opened before any count was answered
 		late = time.Since(last)
 	}
@@ -59,21 +60,18 @@ func (w *world) useLatch(op *Op) {
 	works.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
+	switch recovered := began.After(w.recoveredAt); {
 	case err != nil:
+		w.addEvent(waiter, op.ID, "latch", "shut")
+		if recovered && w.faulty == 0 {
+			w.addViolation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
+		}
 	case missing > 0:
 		w.addViolation(judge.Latch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
-	case late > maxIdle && began.After(w.recoveredAt):
+	case late > maxIdle && recovered:
 		w.addViolation(judge.Latch, "latch of op %d was told %v late", op.ID, late)
 	default:
 		w.addEvent(waiter, op.ID, "latch", "open")
-		return
-	}
-	if err != nil {
-		w.addEvent(waiter, op.ID, "latch", "shut")
-		if began.After(w.recoveredAt) && w.faulty == 0 {
-			w.addViolation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
-		}
 	}
 }
 

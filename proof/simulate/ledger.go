@@ -143,6 +143,13 @@ func (l *ledger) addViolation(rule, format string, args ...any) {
 	l.found = append(l.found, Violation{rule, time.Since(l.zero), fmt.Sprintf(format, args...)})
 }
 
+// report adds a violation; it takes mu.
+func (l *ledger) report(rule, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addViolation(rule, format, args...)
+}
+
 func (w *wait) String() string {
 	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Kind, w.op.Names, w.client.name)
 }

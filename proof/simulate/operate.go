@@ -53,18 +53,12 @@ func (p *Plan) drawOperators(d dice) {
 	}
 }
 
-// operate does what the operators do, at their times.
-func (w *world) operate() {
-	for _, o := range w.plan.Operators {
-		w.sleepUntil(o.At)
-		w.mu.Lock()
-		c := w.clients[o.Client]
-		w.mu.Unlock()
-		if o.Evict {
-			w.works.Go(func() { w.evict(c, &o) })
-		} else {
-			w.works.Go(func() { w.breakOneHold(c, &o) })
-		}
+// operate does what an operator does.
+func (w *world) operate(o *Operation) {
+	if c := w.client(o.Client); o.Evict {
+		w.evict(c, o)
+	} else {
+		w.breakOneHold(c, o)
 	}
 }
 

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/network"
@@ -59,7 +58,7 @@ func (p *Plan) drawQuorumFaults(d dice) {
 			p.Faults = append(p.Faults, f)
 		}
 	}
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	p.addFaults()
 }
 
 // drawPartitions keeps some clients from one master each for longer, so that what they hold is at
@@ -70,8 +69,7 @@ func (p *Plan) drawPartitions(d dice, at, end time.Duration) {
 		for client := range p.Latency {
 			if d.Percent(40) {
 				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)),
-					Kind: Silence,
-					Way:  network.Way(d.IntN(2)), Both: d.Percent(50)})
+					Kind: Silence, Way: network.Way(d.IntN(2)), Both: d.Percent(50)})
 			}
 		}
 		at += long
@@ -89,8 +87,7 @@ func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duratio
 		}
 		last = at
 		p.Faults = append(p.Faults, Fault{At: at, For: d.Short(time.Millisecond, 3*time.Second),
-			Server: d.IntN(len(p.Servers)),
-			Kind:   []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
+			Server: d.IntN(len(p.Servers)), Kind: []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
 	}
 	return last
 }

@@ -3,10 +3,8 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,34 +123,34 @@ func (w *world) connectAll(latency time.Duration) (wires []*wire) {
 	return wires
 }
 
-// schedule starts operations and faults at their times.
+// schedule starts operations and faults at their times, and waits for the end.
 func (w *world) schedule() {
-	ops, faults := w.plan.Ops, w.plan.Faults
-	w.works.Go(w.operate)
-	for len(ops)+len(faults) > 0 {
-		if len(faults) == 0 || len(ops) > 0 && ops[0].At <= faults[0].At {
-			op := &ops[0]
-			ops = ops[1:]
-			w.sleepUntil(op.At)
-			w.mu.Lock()
-			c := w.clients[op.Client]
-			w.mu.Unlock()
-			if op.Kind == Latch {
-				w.works.Go(func() { w.useLatch(op) })
-			} else {
-				w.works.Go(func() { w.runOp(c, op) })
-			}
-			continue
-		}
-		f := &faults[0]
-		faults = faults[1:]
-		w.sleepUntil(f.At)
-		w.works.Go(func() { w.strike(f) })
+	start := func(at time.Duration, work func()) {
+		w.works.Go(func() { w.sleepUntil(at); work() })
+	}
+	for i := range w.plan.Ops {
+		op := &w.plan.Ops[i]
+		start(op.At, func() { w.runOp(op) })
+	}
+	for i := range w.plan.Faults {
+		f := &w.plan.Faults[i]
+		start(f.At, func() { w.strike(f) })
+	}
+	for i := range w.plan.Operators {
+		o := &w.plan.Operators[i]
+		start(o.At, func() { w.operate(o) })
 	}
 	w.sleepUntil(w.plan.Length)
 }
 
 func (w *world) sleepUntil(at time.Duration) { sleep(time.Until(w.zero.Add(at))) }
+
+// client returns the client of now with a number.
+func (w *world) client(i int) *client {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients[i]
+}
 
 // closeAll closes all clients and looks at what they left.
 func (w *world) closeAll() error {
@@ -208,16 +206,6 @@ func bubbleGoroutines() (left []string) {
 		}
 	}
 	return left
-}
-
-// String returns one line.
-func (r Result) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, %d operations, hash %016x:", r.Seed, r.Mode, r.Ops, r.Hash)
-	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
-		fmt.Fprintf(&b, " %s %d", what, r.Counts[what])
-	}
-	return b.String()
 }
 
 // History returns what happened, in the order of time.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -76,7 +77,8 @@ func TestQuorum(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	harness.Long(t)
 	if one, two := Run(t, Draw(151)), Run(t, Draw(151)); one.Mode != Calm || one.Hash != two.Hash {
-		t.Errorf("seed 151 came to %v, then to %v", one, two)
+		t.Errorf("seed 151 came to %s, %x, %v, then to %s, %x, %v", one.Mode, one.Hash, one.Counts, two.Mode, two.Hash,
+			two.Counts)
 	}
 }
 
@@ -115,7 +117,11 @@ func TestSimulate(t *testing.T) {
 		}
 		for seed := range uint64(runs) {
 			r := Run(t, draw(from+seed))
-			fmt.Printf("ran %v\n", r)
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Printf("ran %s\n", text)
 			checkResult(t, r)
 			if os.Getenv("HOLDFAST_HISTORY") == "1" {
 				fmt.Print(r.History())
@@ -124,35 +130,37 @@ func TestSimulate(t *testing.T) {
 		return
 	}
 	// Portions are short, so that what a run leaves in memory does not add up.
-	const portion = 50
+	portion := min(50, (runs+1)/2)
+	portions := make(chan int, runs)
+	for first := 0; first < runs; first += portion {
+		portions <- first
+	}
+	close(portions)
 	var (
 		works sync.WaitGroup
 		mu    sync.Mutex
 		done  int
 		sum   = map[string]int{}
-		next  = from
 		began = time.Now()
 	)
 	for range runtime.NumCPU() {
 		works.Go(func() {
-			for {
-				mu.Lock()
-				first, n := next, min(portion, (runs+1)/2, int(from+uint64(runs)-next))
-				next += uint64(n)
-				mu.Unlock()
-				if n == 0 {
-					return
-				}
-				lines, err := runChild(t, first, n)
+			for first := range portions {
+				n := min(portion, runs-first)
+				lines, err := runChild(t, from+uint64(first), n)
 				mu.Lock()
 				for _, line := range lines {
-					if what, ran := strings.CutPrefix(line, "ran "); ran {
+					var r Result
+					if text, ran := strings.CutPrefix(line, "ran "); ran && json.Unmarshal([]byte(text), &r) == nil {
 						done++
-						addCounts(sum, what)
+						sum["operations"] += r.Ops
+						for what, n := range r.Counts {
+							sum[what] += n
+						}
 					}
 				}
 				if err != nil {
-					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(failureLines(lines), "\n"))
+					t.Errorf("runs from SEED=%d on: %v\n%s", from+uint64(first), err, strings.Join(failureLines(lines), "\n"))
 				} else if done/100 > (done-n)/100 {
 					t.Logf("%d runs in %v", done, time.Since(began).Round(time.Second))
 				}
@@ -169,25 +177,6 @@ func TestSimulate(t *testing.T) {
 		sum["break"]+sum["break of a hand-over"], sum["break of a hand-over"])
 	if done != runs {
 		t.Errorf("%d runs of %d came to their end", done, runs)
-	}
-}
-
-// addCounts adds the counts of a Result's line: of its operations, and what it ends with: names, of
-// a word or more, each with a number.
-func addCounts(sum map[string]int, line string) {
-	head, counts, _ := strings.Cut(line, ": ")
-	if fields := strings.Split(head, ", "); len(fields) == 4 {
-		ops, _ := strconv.Atoi(strings.TrimSuffix(fields[2], " operations"))
-		sum["operations"] += ops
-	}
-	var name []string
-	for _, word := range strings.Fields(counts) {
-		if n, err := strconv.Atoi(word); err == nil {
-			sum[strings.Join(name, " ")] += n
-			name = nil
-		} else {
-			name = append(name, word)
-		}
 	}
 }
 

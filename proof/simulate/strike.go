@@ -11,11 +11,8 @@ import (
 
 // strike lets a fault happen, and ends it.
 func (w *world) strike(f *Fault) {
-	w.mu.Lock()
-	c := w.clients[f.Client]
-	w.mu.Unlock()
 	w.beginFault(f)
-	undo := w.startFault(f, c)
+	undo := w.startFault(f)
 	if f.For > 0 && undo != nil {
 		sleep(f.For)
 		undo()
@@ -28,8 +25,8 @@ func (w *world) strike(f *Fault) {
 }
 
 // startFault starts a fault; nil: it needs no end.
-func (w *world) startFault(f *Fault, c *client) (undo func()) {
-	path := c.wires[f.Server]
+func (w *world) startFault(f *Fault) (undo func()) {
+	path := w.client(f.Client).wires[f.Server]
 	switch f.Kind {
 	case Silence, Slow, Lose, Duplicate, Deafen:
 		return path.disturb(f)
@@ -112,9 +109,7 @@ func (w *world) revive(i int) {
 		return
 	}
 	if err := w.start(i); err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.addViolation(judge.Failed, "%v", err)
+		w.report(judge.Failed, "%v", err)
 	}
 }
 
@@ -140,8 +135,6 @@ func (w *world) restart(server int) (up func()) {
 func (w *world) flushScripts(server int) {
 	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil &&
 		!strings.Contains(err.Error(), "refused") {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.addViolation(judge.Failed, "script flush: %v", err)
+		w.report(judge.Failed, "script flush: %v", err)
 	}
 }

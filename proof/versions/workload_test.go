@@ -19,11 +19,8 @@ import (
 func TestVersionsInOneWorkload(t *testing.T) {
 	now, earlier := buildBoth(t, true)
 	report := runTogether(t, now, earlier, 20*time.Second)
-	for _, violation := range report.Violations {
-		t.Errorf("violation %v", violation)
-	}
-	for _, text := range append(report.Rest.Leaked, report.Rest.Forever...) {
-		t.Errorf("violation left: %s", text)
+	for _, text := range report.Broken() {
+		t.Error(text)
 	}
 	if report.Holds < 100 {
 		t.Errorf("%d holds, want at least 100: a run in which little happened shows nothing", report.Holds)

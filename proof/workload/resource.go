@@ -16,9 +16,10 @@ type Resource struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
+	mute func(slot int, long time.Duration)
+
 	mu     sync.Mutex
 	stored judge.Storage
-	mute   func(slot int, long time.Duration)
 }
 
 type access struct {
@@ -35,13 +36,13 @@ type access struct {
 	Mute time.Duration // not an access, but a wish: that the network of this slot fall silent, now that a lease is held
 }
 
-// NewResource starts one on the loopback interface.
-func NewResource() (*Resource, error) {
+// NewResource starts one on the loopback interface. It calls mute when a worker wishes to be muted.
+func NewResource(mute func(slot int, long time.Duration)) (*Resource, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("workload: resource: %w", err)
 	}
-	r := &Resource{listener: listener}
+	r := &Resource{listener: listener, mute: mute}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -88,21 +89,12 @@ func (r *Resource) serve(conn net.Conn) {
 	}
 }
 
-// setMute says what to do when a worker wishes to be muted.
-func (r *Resource) setMute(mute func(slot int, long time.Duration)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mute = mute
-}
-
 func (r *Resource) answer(a *access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case a.Mute > 0:
-		if r.mute != nil {
-			r.mute(a.Slot, a.Mute)
-		}
+		r.mute(a.Slot, a.Mute)
 	case a.Write:
 		a.Taken, a.Lost = r.stored.Write(a.Name, a.Token, a.Base, a.Value)
 	default:

@@ -10,7 +10,8 @@ import (
 
 // Workers reach the storage, whose rules judge.Storage has, and ask for silence, by a connection.
 func TestResource(t *testing.T) {
-	r, err := NewResource()
+	var slot int
+	r, err := NewResource(func(s int, _ time.Duration) { slot = s })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +39,6 @@ func TestResource(t *testing.T) {
 	if got, want := r.Count(), (judge.Accesses{Writes: 3, Reads: 1, Late: 1, Spoiled: 0, Lost: 1}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
-	if err := s.askSilence(1, time.Second); err != nil {
-		t.Errorf("nobody to mute: %v", err)
-	}
-	var slot int
-	r.setMute(func(s int, _ time.Duration) { slot = s })
 	if err := s.askSilence(3, time.Second); err != nil || slot != 3 {
 		t.Errorf("muted slot %d, error %v", slot, err)
 	}

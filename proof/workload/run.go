@@ -59,30 +59,23 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	if r.parent, err = history.Create(r.Dir, "parent"); err != nil {
 		return Report{}, err
 	}
-	if r.resource, err = NewResource(); err != nil {
-		_ = r.parent.Close()
-		return Report{}, err
-	}
-	r.Resource = r.resource.Addr()
 	end := time.Now().Add(r.For)
 	slots, err := r.makeSlots(end)
 	if err != nil {
-		return Report{}, errors.Join(err, r.parent.Close(), r.resource.Close())
+		return Report{}, errors.Join(err, r.parent.Close())
 	}
-	if r.Faults {
-		r.resource.setMute(func(slot int, long time.Duration) {
-			if time.Until(end) > quiet+long {
-				slots[slot].silence(long)
-			}
-		})
+	r.resource, err = NewResource(func(slot int, long time.Duration) {
+		if r.Faults && time.Until(end) > quiet+long {
+			slots[slot].silence(long)
+		}
+	})
+	if err != nil {
+		return Report{}, errors.Join(err, r.parent.Close())
 	}
+	r.Resource = r.resource.Addr()
 	var wg sync.WaitGroup
 	for _, s := range slots {
-		wg.Go(func() {
-			if err := s.keepAlive(ctx); err != nil {
-				r.fail(err)
-			}
-		})
+		wg.Go(func() { r.fail(s.keepAlive(ctx)) })
 	}
 	if r.Server != nil {
 		wg.Go(func() { r.troubleServer(ctx, end) })
@@ -90,28 +83,15 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		forever, looks, err := watchExpiries(watching, r.Plan)
-		if err != nil {
-			r.fail(err)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.forever, r.looks = forever, looks
+		var err error
+		r.forever, r.looks, err = watchExpiries(watching, r.Plan)
+		r.fail(err)
 	})
-	watcher.Go(func() {
-		if err := r.recordServerStalls(watching); err != nil {
-			r.fail(err)
-		}
-	})
+	watcher.Go(func() { r.fail(r.recordServerStalls(watching)) })
 	wg.Wait()
 	stop()
 	watcher.Wait()
-	if err := r.parent.Close(); err != nil {
-		r.fail(err)
-	}
-	if err := r.resource.Close(); err != nil {
-		r.fail(err)
-	}
+	r.fail(errors.Join(r.parent.Close(), r.resource.Close()))
 	if len(r.failed) > 0 {
 		// The history may tell more than the first error, so both are reported.
 		err = fmt.Errorf("workload: %d failures, the first: %w", len(r.failed), r.failed[0])
@@ -150,16 +130,39 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	return report, failure
 }
 
+// fail notes an error, if it is one.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed = append(r.failed, err)
+	if err != nil {
+		r.failed = append(r.failed, err)
+	}
 }
 
 func (r *Run) addCounts(add func(*Counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	add(&r.counts)
+}
+
+// Broken returns what a run must not show: some twenty violations, but one of each rule at least,
+// and what was left.
+func (r Report) Broken() (texts []string) {
+	const most = 20
+	told := map[string]bool{}
+	for i, v := range r.Violations {
+		if i < most || !told[v.Rule] {
+			texts = append(texts, fmt.Sprintf("violation %v", v))
+		}
+		told[v.Rule] = true
+	}
+	if more := len(r.Violations) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d violations more", more))
+	}
+	for _, text := range append(r.Rest.Leaked, r.Rest.Forever...) {
+		texts = append(texts, "violation left: "+text)
+	}
+	return texts
 }
 
 // String returns the report in a few lines, without the violations.
