@@ -60,8 +60,8 @@
 // otherwise. A step forward is to forget, and at least 2 minutes long, so that a client that knows
 // the clock sees it. After a leap back, nothing else is forgotten until the clock is set right.
 //
-// The ledger excuses what no client can prevent then: see overlapExcuse, excuseAfterLeap, hasOldHold
-// and mayNotSeeStep.
+// The ledger excuses what no client can prevent then: see overlapExcuse, excuseAfterLeap,
+// hasOldHold and mayNotSeeStep.
 //
 // # What a seed repeats
 //

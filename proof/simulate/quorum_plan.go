@@ -87,7 +87,8 @@ func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duratio
 		}
 		last = at
 		p.Faults = append(p.Faults, Fault{At: at, For: d.Short(time.Millisecond, 3*time.Second),
-			Server: d.IntN(len(p.Servers)), Kind: []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
+			Server: d.IntN(len(p.Servers)),
+			Kind:   []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
 	}
 	return last
 }

@@ -145,9 +145,9 @@ func TestSimulate(t *testing.T) {
 	)
 	for range runtime.NumCPU() {
 		works.Go(func() {
-			for first := range portions {
-				n := min(portion, runs-first)
-				lines, err := runChild(t, from+uint64(first), n)
+			for begun := range portions {
+				first, n := from+uint64(begun), min(portion, runs-begun)
+				lines, err := runChild(t, first, n)
 				mu.Lock()
 				for _, line := range lines {
 					var r Result
@@ -160,7 +160,7 @@ func TestSimulate(t *testing.T) {
 					}
 				}
 				if err != nil {
-					t.Errorf("runs from SEED=%d on: %v\n%s", from+uint64(first), err, strings.Join(failureLines(lines), "\n"))
+					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(failureLines(lines), "\n"))
 				} else if done/100 > (done-n)/100 {
 					t.Logf("%d runs in %v", done, time.Since(began).Round(time.Second))
 				}
