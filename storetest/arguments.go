@@ -153,11 +153,20 @@ func (e *env) listCall(c *holdfast.Client, options holdfast.ListOptions) func(co
 	return lastError(e, func(ctx context.Context) iter.Seq2[lockinfo.Info, error] { return c.List(ctx, options) })
 }
 
+// ticketCall is the call of a method that keeps a place for so long.
+func ticketCall(take func(context.Context, time.Duration) (holdfast.Ticket, error), keep time.Duration) (
+	call func(context.Context) error) {
+	return func(ctx context.Context) error { _, err := take(ctx, keep); return err }
+}
+
 func leaseCalls(l *holdfast.Lease) calls { return calls{l.Check, l.Extend, l.Downgrade} }
 
 // allCalls are those of every kind.
 func (e *env) allCalls(c *holdfast.Client) (all calls) {
-	all = slices.Concat(e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
+	if !e.backend.NoQueue {
+		all = calls{ticketCall(c.Mutex(name).Ticket, 0)}
+	}
+	all = slices.Concat(all, e.mutexCalls(c.Mutex(name)), e.rwmutexCalls(c.RWMutex(name)),
 		e.groupCalls(c.All([]string{"a"})), e.electionCalls(c.Election(name)),
 		e.operatorCalls(c, name), e.clientCalls(c))
 	if !e.backend.NoSemaphores {
@@ -214,6 +223,11 @@ func badKinds(e *env) {
 		{e.electionCalls(c.Election("")), []string{"name"}},
 		{e.operatorCalls(c.Client, ""), []string{"name"}},
 		{e.operatorCalls(c.Client, long), []string{"name"}},
+		{calls{ticketCall(c.Mutex("").Ticket, 0), ticketCall(c.RWMutex("").RTicket, 0)}, []string{"name"}},
+		{calls{ticketCall(c.Mutex(name, holdfast.WithoutRenewal()).Ticket, 0),
+			ticketCall(c.Mutex(name, holdfast.WithMinHold(time.Second)).Ticket, 0),
+			ticketCall(c.Mutex(name, holdfast.WithMaxHold(time.Second)).Ticket, 0),
+			ticketCall(c.Mutex(name, holdfast.WithPolling(time.Second, 1)).Ticket, 0)}, []string{"lock"}},
 		{calls{e.listCall(c.Client, holdfast.ListOptions{Pattern: long})}, []string{"ListOptions.Pattern"}},
 		{calls{e.listCall(c.Client, holdfast.ListOptions{Label: long})}, []string{"ListOptions.Label"}},
 		{calls{e.listCall(c.Client, holdfast.ListOptions{OlderThan: -1})}, []string{"ListOptions.OlderThan"}},
@@ -239,6 +253,13 @@ func badKinds(e *env) {
 	if math.MaxInt > math.MaxInt32 {
 		e.checkRefused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
 	}
+	for _, keep := range []time.Duration{-1, time.Millisecond, 10*time.Minute + time.Millisecond, time.Second + 1} {
+		e.checkRefused(ticketCall(c.Mutex(name).Ticket, keep)(e.ctx()), "keep")
+		e.checkRefused(ticketCall(c.RWMutex(name).RTicket, keep)(e.ctx()), "keep")
+	}
+	_, err := c.Semaphore(name, 3).Ticket(e.ctx(), 4, 0)
+	e.checkRefused(err, "n")
+	e.checkRefused(errorOf(c.Attach(e.ctx(), "no ticket")), "ticket")
 	for _, token := range []int64{0, -1} {
 		e.checkRefused(c.Break(e.ctx(), name, token), "token")
 		e.checkRefused(c.ForceBreak(e.ctx(), name, token), "token")
@@ -276,7 +297,8 @@ func zeroHandles(e *env) {
 		calls calls
 		what  string
 	}{
-		{e.mutexCalls(mutex), "Mutex"}, {e.mutexCalls(new(holdfast.Mutex)), "Mutex"},
+		{e.mutexCalls(mutex), "Mutex"}, {calls{ticketCall(mutex.Ticket, 0)}, "Mutex"},
+		{e.mutexCalls(new(holdfast.Mutex)), "Mutex"},
 		{e.rwmutexCalls(rwmutex), "RWMutex"}, {e.rwmutexCalls(new(holdfast.RWMutex)), "RWMutex"},
 		{e.semaphoreCalls(semaphore, 1), "Semaphore"}, {e.semaphoreCalls(new(holdfast.Semaphore), 1), "Semaphore"},
 		{e.groupCalls(group), "Group"}, {e.groupCalls(new(holdfast.Group)), "Group"},

@@ -15,7 +15,6 @@ func bind() []test {
 		{"ends with cancel", bindCancel, 0},
 		{"ends with the lease", bindLease, 0},
 		{"of a lease that has ended", bindEnded, 0},
-		{"of a group", bindGroup, 0},
 		{"enters what outer leases hold", bindEntersOuter, 0},
 		{"bad arguments", bindArguments, 0},
 	}
@@ -84,44 +83,23 @@ func bindLease(e *env) {
 
 func bindEnded(e *env) {
 	c := e.client()
-	lease := e.lock(c.Mutex(name))
-	e.release(lease)
-	bound, unbind := lease.Bind(e.ctx())
-	defer unbind()
-	if bound.Err() == nil {
-		e.Error("it goes on")
-	}
-	e.checkIs(context.Cause(bound), context.Canceled)
+	released := e.lock(c.Mutex(name))
+	e.release(released)
 	lost := e.takeFixed(c, name, ttl)
-	_ = e.awaitEnd(leased.Context(lost))
-	bound, unbindLost := lost.Bind(e.ctx())
-	defer unbindLost()
-	if bound.Err() == nil {
-		e.Error("it goes on")
-	}
-	e.checkLost(context.Cause(bound), holdfast.LossExpired)
-}
-
-func bindGroup(e *env) {
-	c := e.client()
-	lease, request := e.take(c.All([]string{"a", "b"}).Lock), e.lock(c.Mutex("c"))
-	bound, unbind := lease.Bind(leased.Context(request))
-	defer unbind()
-	inner := e.take(inContext(bound, c.All([]string{"a", "b", "c", "d"}).TryLock))
-	for _, n := range []string{"a", "b"} {
-		if inner.Tokens()[n] != lease.Tokens()[n] {
-			e.Errorf("%s was not entered", n)
+	e.awaitLoss(lost, holdfast.LossExpired)
+	for lease, cause := range map[*holdfast.Lease]error{released: context.Canceled, lost: holdfast.ErrLost} {
+		bound, unbind := lease.Bind(e.ctx())
+		if bound.Err() == nil {
+			e.Error("it goes on")
 		}
+		e.checkIs(context.Cause(bound), cause)
+		unbind()
 	}
-	e.release(inner)
-	e.release(lease)
-	e.checkIs(e.awaitEnd(bound), context.Canceled)
-	e.release(request)
 }
 
 func bindEntersOuter(e *env) {
 	c := e.client()
-	outer := e.lock(c.Mutex("outer"))
+	outer := e.take(c.All([]string{"outer", "beside"}).Lock)
 	inner, request := e.lockUnder(leased.Context(outer), c.Mutex("inner")), e.lock(c.Mutex("request"))
 	below := e.lockUnder(leased.Context(request), c.Mutex("below"))
 	bound, unbind := inner.Bind(leased.Context(below))
@@ -129,7 +107,7 @@ func bindEntersOuter(e *env) {
 	further := e.lockUnder(bound, c.Mutex("further")) // and bound once more
 	again, unbindAgain := further.Bind(bound)
 	defer unbindAgain()
-	for n, of := range map[string]*holdfast.Lease{"outer": outer, "inner": inner, "request": request, "below": below,
+	for n, of := range map[string]*holdfast.Lease{"inner": inner, "request": request, "below": below,
 		"further": further} {
 		lease := e.lockUnder(again, c.Mutex(n))
 		if lease.Owner() != of.Owner() {
@@ -137,7 +115,13 @@ func bindEntersOuter(e *env) {
 		}
 		e.release(lease)
 	}
-	e.release(further, below, request, inner, outer)
+	group := e.take(inContext(again, c.All([]string{"outer", "beside", "free"}).TryLock))
+	for n, token := range outer.Tokens() {
+		if group.Tokens()[n] != token {
+			e.Errorf("%s was not entered", n)
+		}
+	}
+	e.release(group, further, below, request, inner, outer)
 }
 
 func bindArguments(e *env) {

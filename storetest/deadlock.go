@@ -13,7 +13,6 @@ import (
 func deadlocks() []test {
 	return []test{
 		{"a cycle of two ends one call", deadlockOfTwo, queue},
-		{"a chain is no cycle", deadlockOfNone, queue},
 		{"what others are told of a caller that waits under leases", deadlockEvidence, queue},
 		{"where the check is refused", deadlockRefused, 0},
 	}
@@ -86,34 +85,6 @@ func deadlockOfTwo(e *env) {
 	e.release(ofB)
 	e.release(first.await())
 	e.release(ofA)
-}
-
-func deadlockOfNone(e *env) {
-	if !e.judgesTimes() {
-		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
-	}
-	const n = 4
-	var held []*holdfast.Lease
-	var waiters []*waiter
-	clients := make([]*client, n)
-	for i := range clients {
-		clients[i] = e.client()
-		held = append(held, e.lock(checkedMutex(clients[i], fmt.Sprint(i))))
-	}
-	for i := range n - 1 {
-		waiters = append(waiters, e.startWaitUnder(held[i], clients[i], checkedMutex(clients[i], fmt.Sprint(i+1)).Lock))
-	}
-	<-time.After(20 * time.Second)
-	for i, w := range waiters {
-		if w.hasReturned() {
-			e.Errorf("call %d ended: %v", i, w.err)
-		}
-	}
-	for i := n - 1; i > 0; i-- {
-		e.release(held[i])
-		e.release(waiters[i-1].await())
-	}
-	e.release(held[0])
 }
 
 func deadlockEvidence(e *env) {

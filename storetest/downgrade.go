@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -172,17 +171,8 @@ func downgradeRefused(e *env) {
 	inner := e.takeUnder(writer, m.RLock)
 	e.checkRefused(inner.Downgrade(e.ctx()), "lease")
 	e.release(inner)
-	var nothing context.Context
-	e.checkRefused(writer.Downgrade(nothing), "ctx")
 	e.downgrade(writer)
 	e.checkRefused(writer.Downgrade(e.ctx()), "lease")
 	e.release(writer)
 	e.checkIs(writer.Downgrade(e.ctx()), holdfast.ErrNotHeld)
-	var none *holdfast.Lease
-	e.checkIs(none.Downgrade(e.ctx()), holdfast.ErrNotHeld)
-	e.checkIs(new(holdfast.Lease).Downgrade(e.ctx()), holdfast.ErrNotHeld)
-	closed := e.client()
-	lease := e.take(closed.RWMutex("closed").Lock)
-	e.close(closed)
-	e.checkIs(lease.Downgrade(e.ctx()), holdfast.ErrClosed)
 }

@@ -22,7 +22,6 @@ func election() []test {
 		{"run campaigns again after a loss", electionRunLost, 0},
 		{"observe every leader", electionObserve, 0},
 		{"observe slowly", electionObserveSlow, 0},
-		{"observe until it ends", electionObserveEnds, 0},
 		{"check", electionCheck, 0},
 	}
 }
@@ -256,25 +255,6 @@ func electionObserveSlow(e *env) {
 		}
 		break
 	}
-	e.release(lease)
-}
-
-func electionObserveEnds(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.Election(name).Campaign)
-	for range a.Election(name).Observe(e.ctx()) {
-		break
-	}
-	closed := e.beginCall(func() error {
-		var last error
-		for _, err := range b.Election(name).Observe(e.ctx()) {
-			last = err
-		}
-		return last
-	})
-	b.await(holdfast.EventWatching, 1)
-	e.close(b)
-	e.checkIs(closed.awaitError(), holdfast.ErrClosed)
 	e.release(lease)
 }
 

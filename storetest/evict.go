@@ -13,7 +13,6 @@ func evicting() []test {
 		{"ends the wait, and the others keep their places", evictEnds, queue},
 		{"of a pool takes its leader, and the next joins at the end", evictPool, queue},
 		{"of a writer lets readers in", evictWriter, queue},
-		{"of a waiter for permits leaves no number of permits", evictPermits, queue},
 		{"leaves the name to any kind", evictKinds, queue},
 		{"takes a kept place", evictPlace, queue | leaves},
 		{"of one who does not wait", evictNobody, queue},
@@ -104,37 +103,23 @@ func evictWriter(e *env) {
 	e.release(one)
 }
 
-func evictPermits(e *env) {
-	if e.backend.NoSemaphores {
-		e.Skip("no semaphores")
-	}
-	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
-	permits := func(c *client, n int64) locks {
-		return func(ctx context.Context) (*holdfast.Lease, error) { return c.Semaphore(name, n).Acquire(ctx, n) }
-	}
-	lease := e.take(permits(a, 2))
-	out := e.startWait(e.ctx(), b, permits(b, 2))
-	e.evict(op, "B")
-	out.awaitEviction()
-	e.release(lease)
-	e.release(e.take(permits(a, 3)))
-}
-
 func evictKinds(e *env) {
 	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
-	for _, one := range e.uses() {
-		lease := e.lock(a.Mutex(name))
-		out := e.startLock(e.ctx(), b, b.Mutex(name))
+	uses := e.uses()
+	for i, use := range uses {
+		lease := e.take(use.try(a, name))
+		out := e.startWait(e.ctx(), b, use.rival(b, name))
 		e.evict(op, "B")
+		out.awaitEviction()
 		e.release(lease)
-		other := e.take(one.try(a, name))
-		if info := e.inspect(op, name); string(info.Kind) != one.kind {
-			e.Errorf("a %s is told as %q", one.kind, info.Kind)
+		next := uses[(i+1)%len(uses)]
+		other := e.take(next.try(a, name))
+		if info := e.inspect(op, name); string(info.Kind) != next.kind {
+			e.Errorf("a %s is told as %q", next.kind, info.Kind)
 		}
-		_, _ = out.awaitResult()
 		e.release(other)
 		if info := e.inspect(op, name); info.State() != lockinfo.StateFree || info.Kind != "" {
-			e.Errorf("after a %s: %+v", one.kind, info)
+			e.Errorf("after a %s: %+v", next.kind, info)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -117,42 +116,31 @@ func groupWaits(e *env) {
 
 // Rule 1 holds for each name, and every round ends.
 func groupOrder(e *env) {
-	const clients, goroutines, rounds = 3, 3, 6
 	names := []string{"a", "b", "c", "d", "e"}
 	inside := make(map[string]*atomic.Int64)
 	for _, n := range names {
 		inside[n] = new(atomic.Int64)
 	}
-	var all sync.WaitGroup
-	for range clients {
-		c := e.client()
-		for range goroutines {
-			all.Go(func() {
-				for range rounds {
-					mine := make([]string, 2+rand.IntN(2))
-					for i, at := range rand.Perm(len(names))[:len(mine)] {
-						mine[i] = names[at]
-					}
-					err := c.All(mine).Do(e.ctx(), func(context.Context) error {
-						for _, n := range mine {
-							if inside[n].Add(1) != 1 {
-								e.Errorf("two hold %q", n)
-							}
-						}
-						for _, n := range mine {
-							inside[n].Add(-1)
-						}
-						return nil
-					})
-					if err != nil {
-						e.Errorf("%v: %v", mine, err)
-						return
-					}
-				}
-			})
+	e.contend(3, 3, 6, func(c *client, _, _ int) {
+		mine := make([]string, 2+rand.IntN(2))
+		for i, at := range rand.Perm(len(names))[:len(mine)] {
+			mine[i] = names[at]
 		}
-	}
-	all.Wait()
+		err := c.All(mine).Do(e.ctx(), func(context.Context) error {
+			for _, n := range mine {
+				if inside[n].Add(1) != 1 {
+					e.Errorf("two hold %q", n)
+				}
+			}
+			for _, n := range mine {
+				inside[n].Add(-1)
+			}
+			return nil
+		})
+		if err != nil {
+			e.Errorf("%v: %v", mine, err)
+		}
+	})
 }
 
 // Trap 20: names that were taken before the wait for the others are free at once.

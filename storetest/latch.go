@@ -3,7 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -13,7 +13,6 @@ func latch() []test {
 	return []test{
 		{"from set to open", latchOpens, leaves},
 		{"states and what each allows", latchMatrix, leaves},
-		{"of none is open at once", latchNone, leaves},
 		{"many wait, before it is set", latchMany, leaves},
 		{"many count down", latchCounted, leaves},
 		{"set by many at once", latchSetOnce, leaves},
@@ -95,6 +94,10 @@ func latchMatrix(e *env) {
 			}
 		}
 	}
+	none := c.Latch("none")
+	e.must(none.Set(e.ctx(), 0))
+	e.must(none.Wait(e.ctx()))
+	e.checkCount(none, 0)
 	var held *holdfast.HeldError
 	l := c.Latch("told")
 	e.must(l.Set(e.ctx(), 3))
@@ -106,16 +109,6 @@ func latchMatrix(e *env) {
 	for _, other := range e.uses() { // the name has the kind of a latch
 		e.checkForeign(e.lockError(other.try(c, "told")))
 	}
-}
-
-func latchNone(e *env) {
-	c := e.client()
-	l := c.Latch(name)
-	e.must(l.Set(e.ctx(), 0))
-	e.must(l.Wait(e.ctx()))
-	e.checkCount(l, 0)
-	e.must(l.Set(e.ctx(), 1)) // the latch had opened
-	e.checkCount(l, 1)
 }
 
 func latchMany(e *env) {
@@ -135,45 +128,27 @@ func latchMany(e *env) {
 }
 
 func latchCounted(e *env) {
-	const clients, each = 3, 5
 	a := e.client()
-	e.must(a.Latch(name).Set(e.ctx(), clients*each+1))
-	var all sync.WaitGroup
-	for range clients {
-		c := e.client()
-		for range each {
-			all.Go(func() {
-				if err := c.Latch(name).CountDown(e.ctx()); err != nil {
-					e.Errorf("CountDown: %v", err)
-				}
-			})
+	e.must(a.Latch(name).Set(e.ctx(), 3*5+1))
+	e.contend(3, 5, 1, func(c *client, _, _ int) {
+		if err := c.Latch(name).CountDown(e.ctx()); err != nil {
+			e.Errorf("CountDown: %v", err)
 		}
-	}
-	all.Wait()
+	})
 	e.checkCount(a.Latch(name), 1)
 }
 
 func latchSetOnce(e *env) {
-	const clients = 4
-	won := make(chan bool, clients)
-	for i := range clients {
-		c := e.client()
-		go func() {
-			err := c.Latch(name).Set(e.ctx(), i+1)
-			if err != nil && !errors.Is(err, holdfast.ErrHeld) {
-				e.Errorf("Set: %v", err)
-			}
-			won <- err == nil
-		}()
-	}
-	winners := 0
-	for range clients {
-		if <-won {
-			winners++
+	var winners atomic.Int64
+	e.contend(4, 1, 1, func(c *client, _, _ int) {
+		if err := c.Latch(name).Set(e.ctx(), 1); err == nil {
+			winners.Add(1)
+		} else if !errors.Is(err, holdfast.ErrHeld) {
+			e.Errorf("Set: %v", err)
 		}
-	}
-	if winners != 1 {
-		e.Errorf("%d have set it", winners)
+	})
+	if n := winners.Load(); n != 1 {
+		e.Errorf("%d have set it", n)
 	}
 }
 
@@ -181,19 +156,9 @@ func latchGivenUp(e *env) {
 	c := e.client()
 	l := c.Latch(name)
 	e.must(l.Set(e.ctx(), 1))
-	ctx, cancel := context.WithCancel(context.Background())
-	w := e.startWaitCall(c, func() error { return l.Wait(ctx) })
-	cancel()
-	err := w.awaitError()
-	var ended *holdfast.WaitError
-	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) ||
-		ended.Name != name {
-		e.Errorf("got %v", err)
-	}
-	for what, err := range map[string]error{"Set": l.Set(ctx, 1), "CountDown": l.CountDown(ctx), "Wait": l.Wait(ctx)} {
-		if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) {
-			e.Errorf("%s with a context that is over: %v", what, err)
-		}
+	ended := e.giveUp(c, func(ctx context.Context) (*holdfast.Lease, error) { return nil, l.Wait(ctx) })
+	if ended.Name != name || errors.Is(ended, holdfast.ErrUnavailable) {
+		e.Errorf("got %v", ended)
 	}
 	e.checkCount(l, 1) // nothing was done
 }
@@ -227,12 +192,6 @@ func latchAbandoned(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(ttl))
 	e.must(l.Set(e.ctx(), 1))
-	if !eventually(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
-		e.Error("it stays set")
-	}
-	l = c.Latch(name, holdfast.WithTTL(roomy))
-	e.must(l.Set(e.ctx(), 2))
-	e.checkCount(l, 2)
 	if !eventually(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
 		e.Error("it stays set")
 	}

@@ -18,7 +18,6 @@ func lists() []test {
 		{"by a pattern", listPattern, 0},
 		{"by what a holder is", listHolders, 0},
 		{"of what is waited for", listContended, queue},
-		{"of a queue that nobody holds before", listQueueAlone, queue},
 		{"of more names than are inspected at a time, and its end", listMany, 0},
 		{"beside names that come and go", listVanishing, 0},
 		{"of another prefix", listPrefixes, 0},
@@ -140,19 +139,6 @@ func listContended(e *env) {
 	e.release(lease)
 	e.release(other)
 	e.release(w.await())
-}
-
-func listQueueAlone(e *env) {
-	a, b := e.client(), e.client(label("B"))
-	lease := e.lock(a.Mutex(name))
-	ticket := e.ticket(b.Mutex(name))
-	e.release(lease)
-	infos := e.list(a, holdfast.ListOptions{})
-	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 ||
-		info.Queue[0].Label != "B" {
-		e.Errorf("got %+v", infos)
-	}
-	e.release(e.attachPlace(b, ticket))
 }
 
 func listMany(e *env) {

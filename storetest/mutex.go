@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,36 +23,26 @@ func mutex() []test {
 // Rule 1: clients, handles and goroutines contend, some in the queue, some trying, some in strict
 // order. Never two are inside, and tokens grow.
 func oneAtATime(e *env) {
-	const clients, goroutines, rounds = 3, 3, 8
 	var inside, last atomic.Int64
-	var all sync.WaitGroup
-	for range clients {
-		c := e.client()
-		for i := range goroutines {
-			m := c.Mutex(name)
-			if i == 0 {
-				m = c.Mutex(name, holdfast.WithStrictOrder())
-			}
-			all.Go(func() {
-				for range rounds {
-					lease, err := m.Lock(e.ctx())
-					if err != nil {
-						e.Errorf("Lock: %v", err)
-						return
-					}
-					if n := inside.Add(1); n != 1 {
-						e.Errorf("%d hold at once", n)
-					}
-					if token := lease.Token(); last.Swap(token) >= token && !e.backend.NoTokens {
-						e.Errorf("the token %d does not grow", token)
-					}
-					inside.Add(-1)
-					e.release(lease)
-				}
-			})
+	e.contend(3, 3, 8, func(c *client, i, _ int) {
+		m := c.Mutex(name)
+		if i == 0 {
+			m = c.Mutex(name, holdfast.WithStrictOrder())
 		}
-	}
-	all.Wait()
+		lease, err := m.Lock(e.ctx())
+		if err != nil {
+			e.Errorf("Lock: %v", err)
+			return
+		}
+		if n := inside.Add(1); n != 1 {
+			e.Errorf("%d hold at once", n)
+		}
+		if token := lease.Token(); last.Swap(token) >= token && !e.backend.NoTokens {
+			e.Errorf("the token %d does not grow", token)
+		}
+		inside.Add(-1)
+		e.release(lease)
+	})
 }
 
 // Trap 32.

@@ -233,6 +233,11 @@ func inspectPlace(e *env) {
 	}
 	e.release(lease)
 	e.release(w.await())
+	infos := e.list(a, holdfast.ListOptions{}) // nobody holds, and a place is kept
+	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 ||
+		info.Queue[0].Label != "B" {
+		e.Errorf("got %+v", infos)
+	}
 	e.release(e.attachPlace(b, ticket))
 }
 

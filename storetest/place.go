@@ -16,13 +16,10 @@ func place() []test {
 		{"a lease from it leaves the process", placeDetached, 0},
 		{"is given back", placeDiscarded, 0},
 		{"its ticket is of no use any more", placeGone, 0},
-		{"bad arguments", placeArguments, 0},
 	}
 }
 
-func noPlaces() []test {
-	return []test{{"is refused", placeRefused, 0}, {"bad arguments", placeArguments, 0}}
-}
+func noPlaces() []test { return []test{{"is refused", placeRefused, 0}} }
 
 // ticket joins the queue. An attempt without an answer is taken back.
 func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
@@ -136,8 +133,7 @@ func placeDetached(e *env) {
 func placeGone(e *env) {
 	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
 	ticket := e.ticket(a.Mutex(name))
-	_, err := b.Attach(e.ctx(), ticket)
-	e.checkTicketError(err, holdfast.TicketPrefix)
+	e.checkTicketError(errorOf(b.Attach(e.ctx(), ticket)), holdfast.TicketPrefix)
 	e.release(e.attachPlace(a, ticket))
 	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
 	e.checkFree(a.Mutex(name))
@@ -146,42 +142,6 @@ func placeGone(e *env) {
 	e.checkHolds(lease)
 	e.checkRefused(a.CheckTicket(e.ctx(), ticket), "ticket")
 	e.release(lease)
-}
-
-func placeArguments(e *env) {
-	c := e.client()
-	for _, keep := range []time.Duration{-1, time.Millisecond, 10*time.Minute + time.Millisecond, time.Second + 1} {
-		_, err := c.Mutex(name).Ticket(e.ctx(), keep)
-		e.checkRefused(err, "keep")
-		_, err = c.RWMutex(name).RTicket(e.ctx(), keep)
-		e.checkRefused(err, "keep")
-	}
-	_, err := c.Mutex("").Ticket(e.ctx(), 0)
-	e.checkRefused(err, "name")
-	_, err = c.Mutex(name).Ticket(nil, 0) //nolint:staticcheck // nil is what is tried
-	e.checkRefused(err, "ctx")
-	_, err = c.Attach(e.ctx(), "no ticket")
-	e.checkRefused(err, "ticket")
-	if !e.backend.NoSemaphores {
-		_, err = c.Semaphore(name, 3).Ticket(e.ctx(), 4, 0)
-		e.checkRefused(err, "n")
-	}
-	if !e.backend.NoQueue {
-		for _, option := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMinHold(time.Second),
-			holdfast.WithMaxHold(time.Second),
-			holdfast.WithPolling(time.Second, 1)} {
-			_, err := c.Mutex(name, option).Ticket(e.ctx(), 0)
-			e.checkRefused(err, "lock")
-		}
-	}
-	for _, m := range []*holdfast.Mutex{nil, {}} {
-		_, err := m.Ticket(e.ctx(), 0)
-		e.checkRefused(err, "Mutex")
-	}
-	for _, client := range []*holdfast.Client{nil, {}} {
-		_, err := client.Attach(e.ctx(), "")
-		e.checkRefused(err, "Client")
-	}
 }
 
 func placeRefused(e *env) {
@@ -201,17 +161,12 @@ func placeDiscarded(e *env) {
 	}
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(a.Mutex(name))
-	if err := discard(ticket); err != nil {
-		e.Errorf("a place: %v", err)
-	}
+	e.must(discard(ticket))
 	e.checkTicketError(discard(ticket), holdfast.TicketGone)
-	_, err := e.lockUntilAnswered(attachFunc(b, ticket))
-	e.checkTicketError(err, holdfast.TicketGone)
+	e.checkTicketError(e.lockError(attachFunc(b, ticket)), holdfast.TicketGone)
 	e.release(lease)
 	// Of a free name, the ticket holds.
 	ticket = e.ticket(a.Mutex(name + "/2"))
-	if err := discard(ticket); err != nil {
-		e.Errorf("a hold: %v", err)
-	}
+	e.must(discard(ticket))
 	e.release(e.lock(b.Mutex(name + "/2")))
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -10,26 +9,9 @@ import (
 
 func polling() []test {
 	return []test{
-		{"attempts that ran out", pollingRanOut, 0},
 		{"stands in no line", pollingInNoLine, 0},
 		{"options keep no state", optionsKeepNoState, 0},
 	}
-}
-
-func pollingRanOut(e *env) {
-	a, b := e.client(label("A")), e.client()
-	lease := e.lock(a.Mutex(name))
-	err := e.lockError(b.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock)
-	var held *holdfast.HeldError
-	if !errors.As(err, &held) || held.Holder != "A" || held.Name != name {
-		e.Errorf("got %v", err)
-	}
-	var ended *holdfast.WaitError
-	if e.checkIs(err, holdfast.ErrHeld); errors.As(err, &ended) {
-		e.Errorf("%v is a WaitError, although the context did not end", err)
-	}
-	e.checkIs(e.lockError(b.Mutex(name, holdfast.WithPolling(time.Hour, 1)).Lock), holdfast.ErrHeld)
-	e.release(lease)
 }
 
 func pollingInNoLine(e *env) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-go/holdfast"
@@ -41,33 +40,24 @@ func (e *env) resize(s *holdfast.Semaphore, n int64) error {
 
 // Rule 1 holds by weight, for clients and goroutines, some trying.
 func neverMore(e *env) {
-	const permits, rounds = 5, 10
+	const permits = 5
 	var taken atomic.Int64
-	var all sync.WaitGroup
-	for i := range 3 {
-		c := e.client()
-		for j := range 4 {
-			all.Go(func() {
-				for k := range rounds {
-					n := int64(i+j+k)%permits + 1
-					lease, err := acquire(c.Semaphore(name, permits), n, j == 0)(e.ctx())
-					if j == 0 && (errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable)) {
-						continue
-					}
-					if err != nil {
-						e.Errorf("Acquire: %v", err)
-						return
-					}
-					if now := taken.Add(n); now > permits {
-						e.Errorf("%d of %d are taken", now, permits)
-					}
-					taken.Add(-n)
-					e.release(lease)
-				}
-			})
+	e.contend(3, 4, 10, func(c *client, i, round int) {
+		n := int64(i+round)%permits + 1
+		lease, err := acquire(c.Semaphore(name, permits), n, i == 0)(e.ctx())
+		if i == 0 && (errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable)) {
+			return
 		}
-	}
-	all.Wait()
+		if err != nil {
+			e.Errorf("Acquire: %v", err)
+			return
+		}
+		if now := taken.Add(n); now > permits {
+			e.Errorf("%d of %d are taken", now, permits)
+		}
+		taken.Add(-n)
+		e.release(lease)
+	})
 }
 
 // A Resize of what is not in use changes nothing: the first caller decides, up to the most there

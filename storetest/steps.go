@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -183,6 +184,22 @@ func (e *env) awaitEnd(ctx context.Context) error {
 func (e *env) awaitLoss(lease *holdfast.Lease, reason holdfast.Reason) {
 	e.Helper()
 	e.checkLost(e.awaitEnd(leased.Context(lease)), reason)
+}
+
+// contend runs rounds in several goroutines of each of several clients, and waits for all of them.
+func (e *env) contend(clients, goroutines, rounds int, round func(c *client, goroutine, n int)) {
+	var all sync.WaitGroup
+	for range clients {
+		c := e.client()
+		for i := range goroutines {
+			all.Go(func() {
+				for n := range rounds {
+					round(c, i, n)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 // A waiter is a goroutine in Lock.

@@ -24,7 +24,6 @@ func tickets() []test {
 		{"used twice", ticketTwice, 0},
 		{"of what was released", ticketReleased, 0},
 		{"of what has expired", ticketExpired, 0},
-		{"of another prefix", ticketPrefix, 0},
 	}
 }
 
@@ -53,17 +52,6 @@ func (e *env) attach(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 		e.Fatalf("Attach: %v", err)
 	}
 	return lease
-}
-
-// checkUnattachable tries a ticket that is of no use.
-func (e *env) checkUnattachable(c *client, ticket holdfast.Ticket, reason holdfast.Reason) *holdfast.TicketError {
-	e.Helper()
-	lease, err := e.lockUntilAnswered(attachFunc(c, ticket))
-	var refused *holdfast.TicketError
-	if lease != nil || !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {
-		e.Fatalf("Attach: %v, %v, want the reason %q", lease, err, reason)
-	}
-	return refused
 }
 
 // moveLease lets a lease leave one client for another, whose renewals keep it from then on.
@@ -242,12 +230,8 @@ func ticketReleased(e *env) {
 	ticket := e.detach(e.lock(a.Mutex(name)))
 	e.release(e.attach(b, ticket))
 	next := e.lock(a.Mutex(name))
-	if refused := e.checkUnattachable(b, ticket, holdfast.TicketGone); refused.Name != name {
-		e.Errorf("got %+v", refused)
-	}
-	if err := e.check(next); err != nil {
-		e.Errorf("the next holder: %v", err)
-	}
+	e.checkTicketError(e.lockError(attachFunc(b, ticket)), holdfast.TicketGone)
+	e.checkHolds(next)
 	e.release(next)
 }
 
@@ -255,42 +239,27 @@ func ticketExpired(e *env) {
 	a := e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(200*time.Millisecond))))
 	e.release(e.lock(e.client().Mutex(name))) // nobody renews it
-	e.checkUnattachable(a, ticket, holdfast.TicketGone)
-}
-
-func ticketPrefix(e *env) {
-	a := e.client()
-	other := e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
-	ticket := e.detach(e.lock(a.Mutex(name)))
-	e.checkUnattachable(other, ticket, holdfast.TicketPrefix)
-	e.release(e.attach(a, ticket))
+	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
 }
 
 // ticketPermits is a case of its own, as not every backend has semaphores.
 func ticketPermits(e *env) {
 	a, b := e.client(), e.client()
-	s := a.Semaphore(name, 3)
-	two := e.moveLease(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 2) }), b)
-	one := func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 1) }
+	two, one := e.moveLease(e.take(permits(2, true)(a, name)), b), permits(1, true)(a, name)
 	beside := e.take(one)
-	e.checkIs(e.lockError(one), holdfast.ErrHeld)
-	if err := e.resize(s, 4); err != nil {
-		e.Errorf("Resize: %v", err)
-	}
+	e.heldError(one)
+	e.must(e.resize(a.Semaphore(name, 3), 4))
 	again := e.moveLease(two, a) // its payload has the old number
 	e.release(beside)
 	e.release(again)
-	s = a.Semaphore(name, 3)
-	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 3) }))
+	e.release(e.take(permits(3, true)(a, name)))
 }
 
 func ticketChecked(e *env) {
 	a, b := e.client(), e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(time.Second))))
 	check := func() error { return e.askUntilAnswered(func() error { return b.CheckTicket(e.ctx(), ticket) }) }
-	if err := check(); err != nil {
-		e.Errorf("held: %v", err)
-	}
+	e.must(check())
 	// It ends as if nobody had asked.
 	if !eventually(func() bool { return check() != nil }) {
 		e.Errorf("it is prolonged by asking")
@@ -299,8 +268,5 @@ func ticketChecked(e *env) {
 	again := e.detach(e.lock(a.Mutex(name)))
 	e.release(e.attach(b, again))
 	e.checkTicketError(e.askUntilAnswered(func() error { return b.CheckTicket(e.ctx(), again) }), holdfast.TicketGone)
-	var bad *holdfast.ArgumentError
-	if err := b.CheckTicket(e.ctx(), "no ticket"); !errors.As(err, &bad) {
-		e.Errorf("no ticket: %v", err)
-	}
+	e.checkRefused(b.CheckTicket(e.ctx(), "no ticket"), "ticket")
 }
