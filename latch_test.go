@@ -92,20 +92,3 @@ func TestWatcherCostsALookEveryFiveSeconds(t *testing.T) {
 		}
 	})
 }
-
-// Traps 10 and 11: a call counts once, however often its answer is lost.
-func TestLatchAnswersLostCountOnce(t *testing.T) {
-	for _, lost := range []int64{1, 3} {
-		inWorld(t, func(t *testing.T, w world) {
-			client, sent := w.client()
-			other, _ := w.client()
-			sent.on("set", loseFirst(lost, true, newFailure(protocol.NoAnswer, errNoAnswer)))
-			sent.on("count down", loseFirst(lost, true, newFailure(protocol.NoAnswer, errNoAnswer)))
-			must(t, client.Latch("l").Set(t.Context(), 3))
-			must(t, client.Latch("l").CountDown(t.Context()))
-			if n, err := other.Latch("l").Count(t.Context()); n != 2 || err != nil {
-				t.Errorf("%d lost answers: %d are left, %v", lost, n, err)
-			}
-		})
-	}
-}

@@ -23,6 +23,16 @@ const (
 	thousand = 1000
 )
 
+// forEachLoss runs a test of answers that are lost, where requests are carried out, and of requests
+// that are lost.
+func forEachLoss(t *testing.T, run func(t *testing.T, w world, apply bool)) {
+	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) { run(t, w, apply) })
+		})
+	}
+}
+
 // Readers that come at once cost what one reader costs.
 func TestRWMutexReadersCostWhatOneDoes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
@@ -178,84 +188,72 @@ func TestDowngradeWithoutAnswerIsSentAgain(t *testing.T) {
 // The caller of a downgrade goes away before an answer. The error says so, and the downgrade goes
 // on. Trust does not go on beyond what was confirmed.
 func TestDowngradeUncertainGoesOn(t *testing.T) {
-	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				client, sent := w.client()
-				other, _ := w.client()
-				sent.on("downgrade", loseFirst(8, apply, errUnknown))
-				lease := w.must(client.RWMutex("n").Lock(t.Context()))
-				until := lease.Until()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
-					t.Fatalf("got %v", err)
-				}
-				if lease.Err() != nil || lease.Until() != until {
-					t.Errorf("%v, trusted for %v more", lease.Err(), lease.Until().Sub(until))
-				}
-				var bad *holdfast.ArgumentError
-				if _, err := client.RWMutex("n").TryLock(leased.Context(lease)); !errors.As(err, &bad) {
-					t.Errorf("it writes: %v", err)
-				}
-				reader := w.must(other.RWMutex("n").RLock(t.Context()))
-				<-time.After(time.Minute)
-				if err := errors.Join(lease.Err(), lease.Check(t.Context())); err != nil {
-					t.Error(err)
-				}
-				w.release(lease)
-				w.release(reader)
-				w.nothingLeft()
-			})
-		})
-	}
+	forEachLoss(t, func(t *testing.T, w world, apply bool) {
+		client, sent := w.client()
+		other, _ := w.client()
+		sent.on("downgrade", loseFirst(8, apply, errUnknown))
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		until := lease.Until()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
+			t.Fatalf("got %v", err)
+		}
+		if lease.Err() != nil || lease.Until() != until {
+			t.Errorf("%v, trusted for %v more", lease.Err(), lease.Until().Sub(until))
+		}
+		var bad *holdfast.ArgumentError
+		if _, err := client.RWMutex("n").TryLock(leased.Context(lease)); !errors.As(err, &bad) {
+			t.Errorf("it writes: %v", err)
+		}
+		reader := w.must(other.RWMutex("n").RLock(t.Context()))
+		<-time.After(time.Minute)
+		if err := errors.Join(lease.Err(), lease.Check(t.Context())); err != nil {
+			t.Error(err)
+		}
+		w.release(lease)
+		w.release(reader)
+		w.nothingLeft()
+	})
 }
 
 // If no answer ever comes, the lease is lost when trust ends, and not later.
 func TestDowngradeNeverAnsweredLosesLease(t *testing.T) {
-	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				client, sent := w.client()
-				sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
-				lease := w.must(client.RWMutex("n").Lock(t.Context()))
-				until := lease.Until()
-				var lost *holdfast.LostError
-				if err := lease.Downgrade(t.Context()); !errors.As(err, &lost) || lost.Reason != holdfast.LossExpired {
-					t.Errorf("got %v", err)
-				}
-				if late := time.Since(until); late < 0 || late > 2*time.Second {
-					t.Errorf("told %v after trust ended", late)
-				}
-				if ended := context.Cause(leased.Context(lease)); !errors.Is(ended, holdfast.ErrLost) {
-					t.Errorf("its context ended with %v", ended)
-				}
-				_ = lease.Release()
-				synctest.Wait()
-				w.nothingLeft()
-			})
-		})
-	}
+	forEachLoss(t, func(t *testing.T, w world, apply bool) {
+		client, sent := w.client()
+		sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		until := lease.Until()
+		var lost *holdfast.LostError
+		if err := lease.Downgrade(t.Context()); !errors.As(err, &lost) || lost.Reason != holdfast.LossExpired {
+			t.Errorf("got %v", err)
+		}
+		if late := time.Since(until); late < 0 || late > 2*time.Second {
+			t.Errorf("told %v after trust ended", late)
+		}
+		if ended := context.Cause(leased.Context(lease)); !errors.Is(ended, holdfast.ErrLost) {
+			t.Errorf("its context ended with %v", ended)
+		}
+		_ = lease.Release()
+		synctest.Wait()
+		w.nothingLeft()
+	})
 }
 
 // A release that crosses a downgrade frees the hold in either form: exclusive or shared.
 func TestDowngradeCrossedByReleaseLeavesNothing(t *testing.T) {
-	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				client, sent := w.client()
-				sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
-				lease := w.must(client.RWMutex("n").Lock(t.Context()))
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
-					t.Fatalf("got %v", err)
-				}
-				w.release(lease)
-				w.nothingLeft()
-			})
-		})
-	}
+	forEachLoss(t, func(t *testing.T, w world, apply bool) {
+		client, sent := w.client()
+		sent.on("downgrade", loseFirst(1<<60, apply, errUnknown))
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
+			t.Fatalf("got %v", err)
+		}
+		w.release(lease)
+		w.nothingLeft()
+	})
 }
 
 // After a refusal the lease writes as before, is renewed, and can be downgraded later.

@@ -14,8 +14,6 @@ func reentry() []test {
 		{"under a lease's context", reenter, 0},
 		{"the outer entry may go first", reenterOuterFirst, 0},
 		{"after the release is a new contender", reenterReleased, 0},
-		{"after the release of its own entry is a new contender", reenterReleasedEntry, 0},
-		{"after the hold went to another goroutine is a new contender", reenterPassed, 0},
 		{"without the context is a new contender", reenterWithout, 0},
 		{"does not wait for those in the queue", reenterPastLine, 0},
 		{"ends with the hold", reenterLost, 0},
@@ -75,44 +73,32 @@ func reenterOuterFirst(e *env) {
 	e.checkFree(b.Mutex(name))
 }
 
-// A context does not keep an entry that was given back. Goroutines may still have that context.
+// A context does not keep an entry that was given back: neither if another holds, nor if the hold
+// goes on with another entry, nor if it went to another goroutine. Goroutines may still have that
+// context.
 func reenterReleased(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
+	m := a.Mutex(name)
+	lease := e.lock(m)
 	ctx := context.WithoutCancel(leased.Context(lease))
+	contend := inContext(ctx, m.TryLock)
+	inner := e.take(contend)
 	e.release(lease)
+	e.heldError(contend)
+	e.release(inner)
 	next := e.lock(b.Mutex(name))
-	e.checkIs(e.lockError(inContext(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld)
+	e.heldError(contend)
 	e.release(next)
-	again := e.lockUnder(ctx, a.Mutex(name))
+	again := e.take(contend)
 	if again.Token() <= lease.Token() && !e.backend.NoTokens {
 		e.Errorf("token %d after %d", again.Token(), lease.Token())
 	}
+	contend = inContext(context.WithoutCancel(leased.Context(again)), m.TryLock)
+	w := e.startLock(e.ctx(), a, m)
 	e.release(again)
-}
-
-// The hold goes on, but the entry of that context is over.
-func reenterReleasedEntry(e *env) {
-	c := e.client()
-	outer := e.lock(c.Mutex(name))
-	ctx := context.WithoutCancel(leased.Context(outer))
-	inner := e.lockUnder(ctx, c.Mutex(name))
-	e.release(outer)
-	e.checkIs(e.lockError(inContext(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
-	e.release(inner)
-}
-
-// Inside a process one hold may serve several goroutines in turn. The last goroutine must not join
-// the next.
-func reenterPassed(e *env) {
-	c := e.client()
-	first := e.lock(c.Mutex(name))
-	ctx := context.WithoutCancel(leased.Context(first))
-	w := e.startLock(e.ctx(), c, c.Mutex(name))
-	e.release(first)
-	second := w.await()
-	e.checkIs(e.lockError(inContext(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
-	e.release(second)
+	passed := w.await()
+	e.heldError(contend)
+	e.release(passed)
 }
 
 func reenterPastLine(e *env) {

@@ -78,6 +78,16 @@ func (s *seam) open() (st store.Store, nodes []string) {
 	return st, append(known.Addresses, "")
 }
 
+// openBehindProxy makes a store whose one server is behind a proxy.
+func (s *seam) openBehindProxy() (store.Store, *fault.Proxy) {
+	s.Helper()
+	if s.backend.At == nil {
+		s.Skip("no proxy between")
+	}
+	p := fault.Start(s.T, s.backend.Address)
+	return s.backend.At(s.T, p.Addr()), p
+}
+
 // must returns the value that a node answers.
 func (s *seam) must(st store.Store, node string, args ...any) any {
 	s.Helper()
@@ -162,11 +172,7 @@ func seamInOrder(s *seam) {
 
 // The commands of one Do are written together: in one trip of the network, if they are few.
 func seamOneFlush(s *seam) {
-	if s.backend.At == nil {
-		s.Skip("no proxy between")
-	}
-	p := fault.Start(s.T, s.backend.Address)
-	st := s.backend.At(s.T, p.Addr())
+	st, p := s.openBehindProxy()
 	s.must(st, "", "PING")
 	p.Record()
 	st.Do(s.ctx(), "", slices.Repeat([]store.Command{{"ECHO", "seam"}}, 50))
@@ -258,15 +264,12 @@ func seamBounded(s *seam) {
 
 // A command whose answer is lost is not sent again, alone and among others.
 func seamOnce(s *seam) {
-	if s.backend.At == nil {
-		s.Skip("no proxy between")
-	}
 	direct, _ := s.open()
 	for n := 1; n <= 3; n += 2 {
+		st, p := s.openBehindProxy()
 		s.must(direct, "", "DEL", "seam:n")
-		p := fault.Start(s.T, s.backend.Address)
 		lost := p.DropAnswer("INCR")
-		replies := s.backend.At(s.T, p.Addr()).Do(s.ctx(), "", slices.Repeat([]store.Command{{"INCR", "seam:n"}}, n))
+		replies := st.Do(s.ctx(), "", slices.Repeat([]store.Command{{"INCR", "seam:n"}}, n))
 		<-lost
 		for _, r := range replies {
 			if r.Err == nil || r.Unsent || r.Refused != "" {
@@ -282,11 +285,7 @@ func seamOnce(s *seam) {
 
 // A command that found no server is unsent.
 func seamUnsent(s *seam) {
-	if s.backend.At == nil {
-		s.Skip("no proxy between")
-	}
-	p := fault.Start(s.T, s.backend.Address)
-	st := s.backend.At(s.T, p.Addr())
+	st, p := s.openBehindProxy()
 	s.must(st, "", "PING")
 	p.Close()
 	gone := holdsWithin(patience, func() bool { // a connection that the client still has is written to
@@ -318,8 +317,7 @@ func seamRenewed(s *seam) {
 		s.Errorf("a command has connection %d, of %d", id, old)
 	}
 	l, e := s.listen(st, node, false)
-	s.noError(l.Subscribe(s.ctx(), "seam:renewed"))
-	e.waitFor("+seam:renewed", 1)
+	e.subscribe(l, "seam:renewed")
 	left := func() []int64 {
 		return slices.DeleteFunc(slices.Clone(old), func(id int64) bool {
 			list, _ := s.must(st, node, "CLIENT", "LIST", "ID", id).(string)
@@ -357,11 +355,7 @@ func (s *seam) useConnections(st store.Store, node string, n int) []int64 {
 
 // After Renew, connections that fell silent are used no more. New ones work.
 func seamRenewedSilent(s *seam) {
-	if s.backend.At == nil {
-		s.Skip("no proxy between")
-	}
-	p := fault.Start(s.T, s.backend.Address)
-	st := s.backend.At(s.T, p.Addr())
+	st, p := s.openBehindProxy()
 	old := s.useConnections(st, "", 5)
 	p.Strand()
 	began := time.Now()
@@ -373,6 +367,5 @@ func seamRenewedSilent(s *seam) {
 		s.Errorf("a command has connection %d, of %d", id, old)
 	}
 	l, e := s.listen(st, "", false)
-	s.noError(l.Subscribe(s.ctx(), "seam:renewed"))
-	e.waitFor("+seam:renewed", 1)
+	e.subscribe(l, "seam:renewed")
 }

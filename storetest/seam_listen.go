@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -77,6 +76,14 @@ func (e *seamEvents) waitFor(what string, times int) {
 	}
 }
 
+// subscribe subscribes, and waits until that is confirmed once more.
+func (e *seamEvents) subscribe(l store.Listener, channel string) {
+	e.s.Helper()
+	before := e.count("+" + channel)
+	e.s.noError(l.Subscribe(e.s.ctx(), channel))
+	e.waitFor("+"+channel, before+1)
+}
+
 // listen opens a connection for messages, which the end of the test closes.
 func (s *seam) listen(st store.Store, node string, sharded bool) (store.Listener, *seamEvents) {
 	s.Helper()
@@ -110,8 +117,7 @@ func seamChannels(s *seam) {
 		s.noError(l.Subscribe(s.ctx(), a, b))
 		e.waitFor("+"+a, 1)
 		e.waitFor("+"+b, 1)
-		s.noError(l.Subscribe(s.ctx(), a)) // the sign of life
-		e.waitFor("+"+a, 2)
+		e.subscribe(l, a)
 		s.must(st, node, "PUBLISH", a, "x\x00\r\n")
 		s.must(st, node, "PUBLISH", b, "y")
 		e.waitFor(a+"=x\x00\r\n", 1)
@@ -122,8 +128,7 @@ func seamChannels(s *seam) {
 		s.must(st, node, "PUBLISH", a, "z")
 		s.must(st, node, "PUBLISH", b, "z")
 		e.waitFor(b+"=z", 1)
-		s.noError(l.Subscribe(s.ctx(), a))
-		e.waitFor("+"+a, 3)
+		e.subscribe(l, a)
 		if e.count(a+"=z") > 0 || e.count("+"+b) != 1 || e.count("closed") > 0 {
 			s.Errorf("heard %q", e.notes)
 		}
@@ -162,8 +167,7 @@ func seamRefused(s *seam) {
 		e.waitFor(want, 1)
 	}
 	e.waitFor("!seam:no1 NOPERM", 2)
-	s.noError(l.Subscribe(s.ctx(), "seam:ok1"))
-	e.waitFor("+seam:ok1", 2)
+	e.subscribe(l, "seam:ok1")
 	s.noError(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
 	if !eventually(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
 		s.Errorf("no answer: %q", e.notes)
@@ -180,8 +184,7 @@ func seamRefused(s *seam) {
 func seamEnds(s *seam) {
 	st, nodes := s.open()
 	l, e := s.listen(st, nodes[0], false)
-	s.noError(l.Subscribe(s.ctx(), "seam:a"))
-	e.waitFor("+seam:a", 1)
+	e.subscribe(l, "seam:a")
 	s.must(st, nodes[0], "CLIENT", "KILL", "TYPE", "pubsub")
 	e.waitFor("closed", 1)
 	if e.why == nil {
@@ -192,8 +195,7 @@ func seamEnds(s *seam) {
 	}
 	l.Close()
 	second, e2 := s.listen(st, nodes[0], false)
-	s.noError(second.Subscribe(s.ctx(), "seam:a"))
-	e2.waitFor("+seam:a", 1)
+	e2.subscribe(second, "seam:a")
 	e2.expectNoClosed()
 	second.Close()
 	listens := func() bool {
@@ -216,13 +218,9 @@ func seamEnds(s *seam) {
 // A server that is silent shows as a question without an answer. Neither the question nor Close
 // waits for it longer than the context says.
 func seamSilent(s *seam) {
-	if s.backend.At == nil {
-		s.Skip("no proxy between")
-	}
-	p := fault.Start(s.T, s.backend.Address)
-	l, e := s.listen(s.backend.At(s.T, p.Addr()), "", false)
-	s.noError(l.Subscribe(s.ctx(), "seam:a"))
-	e.waitFor("+seam:a", 1)
+	st, p := s.openBehindProxy()
+	l, e := s.listen(st, "", false)
+	e.subscribe(l, "seam:a")
 	p.Silence()
 	defer p.Speak()
 	began := time.Now()
@@ -272,8 +270,7 @@ func seamMoves(s *seam) {
 	s.noError(wrong.Subscribe(s.ctx(), channel))
 	refused.waitFor("!"+channel+" MOVED", 1)
 	l, e := s.listen(st, owner, true)
-	s.noError(l.Subscribe(s.ctx(), channel))
-	e.waitFor("+"+channel, 1)
+	e.subscribe(l, channel)
 	s.must(st, owner, "SPUBLISH", channel, "x")
 	e.waitFor(channel+"=x", 1)
 	move := func(to string) {

@@ -131,22 +131,29 @@ func givenUp(e *env) {
 // Trap 20: whichever side wins that race, the lock goes on to the next waiter.
 func givenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
+	e.giveUpAtGrant(20, claim, func(int) locks { return a.Mutex(name).Lock }, b, b.Mutex(name).Lock,
+		c, c.Mutex(name).Lock)
+}
+
+// giveUpAtGrant has one give up at the moment at which it is let in, and another wait behind it. A
+// round takes less than most.
+func (e *env) giveUpAtGrant(rounds int, most time.Duration, hold func(round int) locks, one *client, leaves locks,
+	other *client, stays locks) {
+	e.Helper()
 	began := time.Now()
-	const rounds = 20
-	for range rounds {
-		lease := e.lock(a.Mutex(name))
+	for round := range rounds {
+		lease := e.take(hold(round))
 		ctx, cancel := context.WithCancel(context.Background())
-		first := e.startLock(ctx, b, b.Mutex(name))
-		second := e.startLock(e.ctx(), c, c.Mutex(name))
+		leaving, staying := e.startWait(ctx, one, leaves), e.startWait(e.ctx(), other, stays)
 		go cancel()
 		e.release(lease)
-		if lease, err := first.awaitResult(); err == nil {
+		if lease, err := leaving.awaitResult(); err == nil {
 			e.release(lease)
 		}
-		e.release(second.await())
+		e.release(staying.await())
 	}
 	// If each waiter went on only after the claim of the former one, that alone would take so long.
-	if took := time.Since(began); e.judgesTimes() && took > rounds*claim {
+	if took := time.Since(began); e.judgesTimes() && took > time.Duration(rounds)*most {
 		e.Errorf("%d rounds took %v", rounds, took)
 	}
 }
