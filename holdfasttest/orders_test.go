@@ -51,10 +51,7 @@ func under(t *testing.T, c *holdfast.Client, names ...string) {
 	t.Helper()
 	ctx := t.Context()
 	for _, name := range names {
-		lease, err := c.Mutex(name).Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := mustLock(ctx, t, c.Mutex(name).Lock)
 		defer release(t, lease)
 		ctx = leased.Context(lease)
 	}
@@ -67,56 +64,62 @@ func release(t *testing.T, lease *holdfast.Lease) {
 	}
 }
 
+// mustLock returns the lease of a method that must not fail.
+func mustLock(ctx context.Context, t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *holdfast.Lease {
+	t.Helper()
+	lease, err := lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// A do is a method that runs a function while a lock is held.
+type do func(context.Context, func(context.Context) error) error
+
 // places are the places in a failure, by the names that they are about.
 var places = regexp.MustCompile(`"(\S+)" was locked under "(\S+)" at \S+/(\w+\.go:\d+)`)
 
 // An inversion is told with both places, although the test does not deadlock, by whatever methods
 // the names were locked.
 func TestOrdersInversion(t *testing.T) {
-	fn := func(context.Context) error { return nil }
-	for name, lock := range map[string]func(ctx context.Context, c *holdfast.Client, name string,
-		fn func(context.Context) error) error{
-		"Do": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.Mutex(name).Do(ctx, fn)
+	for name, lock := range map[string]func(c *holdfast.Client, name string) do{
+		"Do":      func(c *holdfast.Client, name string) do { return c.Mutex(name).Do },
+		"writers": func(c *holdfast.Client, name string) do { return c.RWMutex(name).Do },
+		"readers": func(c *holdfast.Client, name string) do { return c.RWMutex(name).RDo },
+		"strict": func(c *holdfast.Client, name string) do {
+			return c.Mutex(name, holdfast.WithStrictOrder()).Do
 		},
-		"writers": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.RWMutex(name).Do(ctx, fn)
+		"polling": func(c *holdfast.Client, name string) do {
+			return c.Mutex(name, holdfast.WithPolling(time.Second, 0)).Do
 		},
-		"readers": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.RWMutex(name).RDo(ctx, fn)
-		},
-		"strict": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.Mutex(name, holdfast.WithStrictOrder()).Do(ctx, fn)
-		},
-		"polling": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.Mutex(name, holdfast.WithPolling(time.Second, 0)).Do(ctx, fn)
-		},
-		"permits": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.Semaphore(name, 2).Do(ctx, 1, fn)
-		},
-		"groups": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			return c.All([]string{name}).Do(ctx, fn)
-		},
-		"Bind": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			lease, err := c.Mutex(name).Lock(ctx)
-			if err != nil {
-				return err
+		"permits": func(c *holdfast.Client, name string) do {
+			return func(ctx context.Context, fn func(context.Context) error) error {
+				return c.Semaphore(name, 2).Do(ctx, 1, fn)
 			}
-			bound, cancel := lease.Bind(ctx)
-			defer cancel()
-			return errors.Join(fn(bound), lease.Release())
 		},
-		"Locker": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
-			if name == "a" {
-				return c.Mutex(name).Do(ctx, fn) // code under a Locker has no context of the lease
+		"groups": func(c *holdfast.Client, name string) do { return c.All([]string{name}).Do },
+		"Bind": func(c *holdfast.Client, name string) do {
+			return func(ctx context.Context, fn func(context.Context) error) error {
+				lease, err := c.Mutex(name).Lock(ctx)
+				if err != nil {
+					return err
+				}
+				bound, cancel := lease.Bind(ctx)
+				defer cancel()
+				return errors.Join(fn(bound), lease.Release())
 			}
-			if _, inner := holdfast.LeaseFrom(ctx); !inner {
-				return c.Mutex(name).Do(ctx, fn)
+		},
+		"Locker": func(c *holdfast.Client, name string) do {
+			return func(ctx context.Context, fn func(context.Context) error) error {
+				if _, inner := holdfast.LeaseFrom(ctx); name == "a" || !inner {
+					return c.Mutex(name).Do(ctx, fn) // code under a Locker has no context of the lease
+				}
+				l := c.Mutex(name).Locker(ctx, nil)
+				l.Lock()
+				defer l.Unlock()
+				return fn(ctx)
 			}
-			l := c.Mutex(name).Locker(ctx, nil)
-			l.Lock()
-			defer l.Unlock()
-			return fn(ctx)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +128,8 @@ func TestOrdersInversion(t *testing.T) {
 					if n := len(w.failures()); n > 0 && names[0] == "b" && n != 1 {
 						w.T.Errorf("told %d times", n)
 					}
-					err := lock(w.Context(), c, names[0], func(ctx context.Context) error {
-						return lock(ctx, c, names[1], fn)
+					err := lock(c, names[0])(w.Context(), func(ctx context.Context) error {
+						return lock(c, names[1])(ctx, func(context.Context) error { return nil })
 					})
 					if err != nil {
 						w.T.Fatal(err)
@@ -155,14 +158,8 @@ func TestOrdersInversion(t *testing.T) {
 func TestOrdersWaiting(t *testing.T) {
 	ordered(t, nil, func(w *judged, c *holdfast.Client) {
 		under(w.T, c, "a", "b")
-		a, err := c.Mutex("a").Lock(w.Context())
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		b, err := c.Mutex("b").Lock(w.Context())
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		a := mustLock(w.Context(), w.T, c.Mutex("a").Lock)
+		b := mustLock(w.Context(), w.T, c.Mutex("b").Lock)
 		ctx, cancel := context.WithTimeout(leased.Context(b), time.Second)
 		defer cancel()
 		if _, err := c.Mutex("a").Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -180,10 +177,7 @@ func TestOrdersWaiting(t *testing.T) {
 func TestOrdersPassed(t *testing.T) {
 	ordered(t, nil, func(w *judged, c *holdfast.Client) {
 		under(w.T, c, "b", "a")
-		b, err := c.Mutex("b").Lock(w.Context())
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		b := mustLock(w.Context(), w.T, c.Mutex("b").Lock)
 		done := make(chan struct{})
 		go func() { under(w.T, c, "a", "b"); close(done) }()
 		synctest.Wait()
@@ -243,10 +237,7 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 				lease := lock(t, c.Mutex(names[0]))
 				ctx := context.WithoutCancel(leased.Context(lease))
 				release(t, lease)
-				next, err := c.Mutex(names[1]).Lock(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				next := mustLock(ctx, t, c.Mutex(names[1]).Lock)
 				release(t, next)
 			}
 		},
@@ -259,14 +250,8 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 		},
 		"groups": func(t *testing.T, c *holdfast.Client) {
 			for _, names := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}} {
-				lease, err := c.All(names).Lock(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				inner, err := c.All(names).Lock(leased.Context(lease)) // enters
-				if err != nil {
-					t.Fatal(err)
-				}
+				lease := mustLock(t.Context(), t, c.All(names).Lock)
+				inner := mustLock(leased.Context(lease), t, c.All(names).Lock) // enters
 				release(t, inner)
 				release(t, lease)
 			}
@@ -274,10 +259,7 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 		"tries": func(t *testing.T, c *holdfast.Client) {
 			under(t, c, "a", "b")
 			lease := lock(t, c.Mutex("b"))
-			tried, err := c.Mutex("a").TryLock(leased.Context(lease))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tried := mustLock(leased.Context(lease), t, c.Mutex("a").TryLock)
 			release(t, tried)
 			release(t, lease)
 		},
@@ -308,10 +290,7 @@ func TestOrdersMorePermits(t *testing.T) {
 			if got := w.failures(); len(got) > 0 {
 				w.T.Errorf("failures: %q", got)
 			}
-			lease, err := take(ctx)
-			if err != nil {
-				w.T.Fatal(err)
-			}
+			lease := mustLock(ctx, w.T, take)
 			defer release(w.T, lease)
 			ctx = leased.Context(lease)
 		}
@@ -324,14 +303,8 @@ func TestOrdersMorePermits(t *testing.T) {
 // A name that a group holds comes before what is locked under the group.
 func TestOrdersUnderAGroup(t *testing.T) {
 	ordered(t, nil, func(w *judged, c *holdfast.Client) {
-		group, err := c.All([]string{"a", "b"}).Lock(w.Context())
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		lease, err := c.Mutex("c").Lock(leased.Context(group))
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		group := mustLock(w.Context(), w.T, c.All([]string{"a", "b"}).Lock)
+		lease := mustLock(leased.Context(group), w.T, c.Mutex("c").Lock)
 		release(w.T, lease)
 		release(w.T, group)
 		under(w.T, c, "c", "b")
