@@ -228,7 +228,7 @@ func ownerUpgrades(e *env) {
 	e.release(e.take(other.RWMutex(name).TryRLock)) // no waiter was put in the queue
 	e.release(e.take(b.RWMutex(name, owner).TryRLock))
 	e.release(reader)
-	// Trap 24 too: the writer would wait for the end of its own hold, behind the min hold of another.
+	// Trap 24 too: the writer would wait for its own hold to end, behind the min hold of another.
 	writer := e.take(a.RWMutex(name, owner, holdfast.WithMinHold(time.Minute)).TryLock)
 	reader = e.take(b.RWMutex(name, owner).TryRLock)
 	e.release(writer)
