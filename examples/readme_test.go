@@ -117,14 +117,38 @@ func works(d time.Duration, cut *bool) biller {
 
 func saved(context.Context, int, int64) error { return nil }
 
-// The time for waiting does not cut the work.
-func TestReadmeWorkIsNotCutWhenTheTimeToWaitIsOver(t *testing.T) {
-	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
-		cut := false
-		if err := run(t.Context(), server.Client(nil), works(time.Hour, &cut), saved); err != nil || cut {
-			t.Errorf("an hour of work was cut: %v, %v", cut, err)
-		}
-	})
+// The work ends with its request and with its lease, and the error says so. The time for waiting
+// does not cut it.
+func TestReadmeWorkIsCutByItsRequestAndItsLeaseAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		during func(server *holdfasttest.Server, lease *holdfast.Lease, cancel func())
+		work   time.Duration
+		want   error
+	}{
+		"nothing happens": {func(*holdfasttest.Server, *holdfast.Lease, func()) {}, time.Hour, nil},
+		"the customer goes away": {func(_ *holdfasttest.Server, _ *holdfast.Lease, cancel func()) { cancel() },
+			time.Minute, context.Canceled},
+		"the lease is lost": {func(server *holdfasttest.Server, lease *holdfast.Lease, _ func()) { server.Lose(lease) },
+			time.Minute, holdfast.ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				cut, began := false, time.Time{}
+				err := run(ctx, server.Client(nil), func(ctx context.Context, order int) error {
+					lease, _ := holdfast.LeaseFrom(ctx)
+					test.during(server, lease, cancel)
+					began = time.Now()
+					return works(test.work, &cut)(ctx, order)
+				}, saved)
+				took, atOnce := time.Since(began), test.want != nil
+				if !errors.Is(err, test.want) || cut != atOnce || (took == 0) != atOnce {
+					t.Errorf("cut: %v, after %v: %v", cut, took, err)
+				}
+			})
+		})
+	}
 }
 
 // Waiting is over after its time, and the request goes on.
@@ -140,62 +164,6 @@ func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
 		if waited := time.Since(began); !errors.Is(err, holdfast.ErrWaitOver) || waited != 10*time.Second ||
 			ctx.Err() != nil {
 			t.Errorf("after %v: %v", waited, err)
-		}
-	})
-}
-
-// The work ends with its request.
-func TestReadmeWorkEndsWithTheRequest(t *testing.T) {
-	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		cut, began := false, time.Time{}
-		err := run(ctx, server.Client(nil), func(ctx context.Context, order int) error {
-			began = time.Now()
-			cancel() // the customer goes away
-			return works(time.Minute, &cut)(ctx, order)
-		}, saved)
-		if took := time.Since(began); !cut || took != 0 || !errors.Is(err, context.Canceled) {
-			t.Errorf("cut: %v, after %v: %v", cut, took, err)
-		}
-	})
-}
-
-// The work ends, too, when its lease is lost, and the error says so.
-func TestReadmeWorkEndsWithTheLease(t *testing.T) {
-	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
-		cut := false
-		err := run(t.Context(), server.Client(nil), func(ctx context.Context, order int) error {
-			lease, _ := holdfast.LeaseFrom(ctx)
-			server.Lose(lease)
-			return works(time.Minute, &cut)(ctx, order)
-		}, saved)
-		if !cut || !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("cut: %v, %v", cut, err)
-		}
-	})
-}
-
-// Storage that remembers the largest token refuses a holder that is late.
-func TestReadmeLateHolderIsRefused(t *testing.T) {
-	late := errors.New("late")
-	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
-		largest := int64(0)
-		save := func(_ context.Context, _ int, token int64) error {
-			if token < largest {
-				return late
-			}
-			largest = token
-			return nil
-		}
-		client, other := server.Client(nil), server.Client(nil)
-		err := run(t.Context(), client, func(ctx context.Context, _ int) error {
-			lease, _ := holdfast.LeaseFrom(ctx)
-			server.Lose(lease) // and this code does not look at its context
-			return run(t.Context(), other, func(context.Context, int) error { return nil }, save)
-		}, save)
-		if !errors.Is(err, late) || largest == 0 {
-			t.Errorf("the largest token is %d: %v", largest, err)
 		}
 	})
 }

@@ -20,11 +20,11 @@ import (
 // patience bounds what must happen, on a machine that has much else to do.
 const patience = time.Minute
 
-// A library is an old one, on a server. Its functions are those of the page.
+// A library is an old one, on a server.
 type library struct {
-	keys []string // of its lock
-	only func(ctx context.Context, bill func(context.Context) error) error
+	Library
 	both func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error
+	keys []string // of its lock
 }
 
 // isHeld checks whether the lock is held: by a key, or by most of its keys. rueidislock begins work
@@ -49,28 +49,14 @@ func (l library) isHeld(t *testing.T, server *redisserver.Server, want bool) {
 var libraries = map[string]func(t *testing.T, addr string) library{
 	"redsync": func(t *testing.T, addr string) library {
 		old := redsync.New(goredis.NewPool(open(t, addr)))
-		return library{
-			keys: []string{"order:42"},
-			only: func(ctx context.Context,
-				bill func(context.Context) error) error {
-				return OnlyRedsync(ctx, old, bill)
-			},
-			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
-				return BothRedsync(ctx, client, old, bill)
-			},
+		both := func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
+			return BothRedsync(ctx, client, old, bill)
 		}
+		return library{Redsync(old, 8*time.Second), both, []string{"order:42"}}
 	},
 	"redislock": func(t *testing.T, addr string) library {
-		old := redislock.New(open(t, addr))
-		return library{
-			keys: []string{"order:42"},
-			only: func(ctx context.Context, bill func(context.Context) error) error {
-				return OnlyRedislock(ctx, old, bill)
-			},
-			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
-				return BothRedislock(ctx, client, old, bill)
-			},
-		}
+		old := Redislock(redislock.New(open(t, addr)), 8*time.Second)
+		return library{old, old.Both, []string{"order:42"}}
 	},
 	"rueidislock": func(t *testing.T, addr string) library {
 		// With the default TryNextAfter of 20 ms, a busy machine fails to lock.
@@ -81,15 +67,8 @@ var libraries = map[string]func(t *testing.T, addr string) library{
 			t.Fatal(err)
 		}
 		t.Cleanup(old.Close)
-		return library{
-			keys: []string{"rueidislock:0:order:42", "rueidislock:1:order:42", "rueidislock:2:order:42"},
-			only: func(ctx context.Context, bill func(context.Context) error) error {
-				return OnlyRueidislock(ctx, old, bill)
-			},
-			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
-				return BothRueidislock(ctx, client, old, bill)
-			},
-		}
+		return library{Rueidislock(old), Rueidislock(old).Both,
+			[]string{"rueidislock:0:order:42", "rueidislock:1:order:42", "rueidislock:2:order:42"}}
 	},
 }
 
@@ -178,7 +157,7 @@ func isHeld(t *testing.T, client *holdfast.Client) {
 // keeps out afterwards, and so it does with one of the last release.
 func TestBothExcludesTheReleasesBesideIt(t *testing.T) {
 	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
-		before := start(func(bill func(context.Context) error) error { return old.only(t.Context(), bill) })
+		before := start(func(bill func(context.Context) error) error { return old.Only(t.Context(), bill) })
 		before.hasBegun(t)
 		between := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
 		isHeld(t, client)
@@ -246,7 +225,7 @@ func TestBothEndsWithTheLease(t *testing.T) {
 // A request that is cancelled while it waits for the old lock leaves nothing behind.
 func TestBothIsCancelledBetweenTheLocks(t *testing.T) {
 	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
-		before := start(func(bill func(context.Context) error) error { return old.only(t.Context(), bill) })
+		before := start(func(bill func(context.Context) error) error { return old.Only(t.Context(), bill) })
 		before.hasBegun(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		between := start(func(bill func(context.Context) error) error { return old.both(ctx, client, bill) })

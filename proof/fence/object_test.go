@@ -204,35 +204,3 @@ func TestObjectTokenMustBeInTheContent(t *testing.T) {
 		t.Errorf("the late holder was refused, %d: the page says that it is not", status)
 	}
 }
-
-// Many holders at once: no write comes after one of a larger token.
-func TestObjectManyHolders(t *testing.T) {
-	url := startBucket(t) + "/order/42"
-	var all sync.WaitGroup
-	for token := int64(1); token <= 20; token++ {
-		all.Go(func() {
-			err := update(t.Context(), url, "order:42", token, func(state string) string {
-				return fmt.Sprint(state, " ", token)
-			})
-			if err != nil && !errors.Is(err, fence.ErrLate) {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	is, _, err := get(t.Context(), url)
-	if err != nil || is.Token != 20 {
-		t.Fatalf("%+v: %v", is, err)
-	}
-	last := int64(0)
-	for reader := bytes.NewBufferString(is.State); ; {
-		var token int64
-		if _, err := fmt.Fscan(reader, &token); err != nil {
-			break
-		}
-		if token <= last {
-			t.Errorf("%d after %d: %s", token, last, is.State)
-		}
-		last = token
-	}
-}

@@ -139,17 +139,13 @@ func (c tally) String() string {
 // what the new holder has read: from then on, the new one alone may write.
 func playRound(t *testing.T, db *database, how way, level sql.IsolationLevel, round int, rng *rand.Rand, sum *tally) {
 	t.Helper()
-	for id := range thingsOfRound {
-		db.exec(t, fmt.Sprintf("INSERT INTO things VALUES (%d, %d, 0, 0)", round, id))
-	}
+	older, newer := together(t, db, how, level, round)
 	some := func() (ids []int64) {
 		for _, id := range rng.Perm(thingsOfRound)[:1+rng.IntN(thingsOfRound)] {
 			ids = append(ids, int64(id))
 		}
 		return ids
 	}
-	older := &holder{db: db, way: how, level: level, round: round, token: 17}
-	newer := &holder{db: db, way: how, level: level, round: round, token: 18}
 	oldWrites, newWrites := [][]int64{some(), some()}, some()
 	var oldErr, newErr error
 	var read state

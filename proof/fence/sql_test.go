@@ -38,34 +38,43 @@ func (db *database) largest(t *testing.T, name string) (token int64) {
 	return token
 }
 
+const micros = 1_795_000_000_000_000 // a token of holdfast, more than 32 bits have
+
+// sentTokens are tokens in the order in which they come, and the largest that the storage has then.
+var sentTokens = []struct {
+	what           string
+	token, largest int64
+}{
+	{"the first", micros + 17, micros + 17},
+	{"an equal one", micros + 17, micros + 17},
+	{"a larger one", micros + 19, micros + 19},
+	{"a late one", micros + 18, micros + 19},
+	{"a late one again", micros + 17, micros + 19},
+	{"one that is much too small", 1, micros + 19},
+	{"an equal one after late ones", micros + 19, micros + 19},
+	{"the largest that there is", 1<<53 - 1, 1<<53 - 1},
+	{"one that is smaller by one", 1<<53 - 2, 1<<53 - 1},
+}
+
+// checkOutcome compares the error of a token with what it must be.
+func checkOutcome(t *testing.T, what string, err error, token, largest int64) {
+	t.Helper()
+	var late *fence.LateError
+	switch {
+	case token == largest && err != nil:
+		t.Errorf("%s, %d: %v", what, token, err)
+	case token < largest && (!errors.As(err, &late) || !errors.Is(err, fence.ErrLate)):
+		t.Errorf("%s, %d: %v, want a LateError", what, token, err)
+	case late != nil && *late != fence.LateError{Name: "order:42", Token: token, Largest: largest}:
+		t.Errorf("%s: %+v", what, late)
+	}
+}
+
 func TestSQLRefusesSmallerTokensAlone(t *testing.T) {
-	const micros = 1_795_000_000_000_000 // a token of holdfast, more than 32 bits have
 	everywhere(t, func(t *testing.T, db *database) {
-		for _, test := range []struct {
-			what    string
-			token   int64
-			largest int64
-		}{
-			{"the first", micros + 17, micros + 17},
-			{"an equal one", micros + 17, micros + 17},
-			{"a larger one", micros + 19, micros + 19},
-			{"a late one", micros + 18, micros + 19},
-			{"a late one again", micros + 17, micros + 19},
-			{"one that is much too small", 1, micros + 19},
-			{"an equal one after late ones", micros + 19, micros + 19},
-			{"the largest that there is", 1<<53 - 1, 1<<53 - 1},
-			{"one that is smaller by one", 1<<53 - 2, 1<<53 - 1},
-		} {
+		for _, test := range sentTokens {
 			err := db.raise(t, "order:42", test.token)
-			var late *fence.LateError
-			switch {
-			case test.token == test.largest && err != nil:
-				t.Errorf("%s, %d: %v", test.what, test.token, err)
-			case test.token < test.largest && (!errors.As(err, &late) || !errors.Is(err, fence.ErrLate)):
-				t.Errorf("%s, %d: %v, want a LateError", test.what, test.token, err)
-			case late != nil && *late != fence.LateError{Name: "order:42", Token: test.token, Largest: test.largest}:
-				t.Errorf("%s: %+v", test.what, late)
-			}
+			checkOutcome(t, test.what, err, test.token, test.largest)
 			if has := db.largest(t, "order:42"); has != test.largest {
 				t.Errorf("%s, %d: the fence is at %d, want %d", test.what, test.token, has, test.largest)
 			}

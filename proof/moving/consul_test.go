@@ -4,6 +4,7 @@ package moving
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,77 +13,55 @@ import (
 	"time"
 )
 
-// buildConsul builds consul, which Debian does not have, and returns the program. Later versions
-// are under another license.
-func buildConsul(t *testing.T) string {
+// gatherConsul makes a fleet of commands that move from consul lock, as the page says. It builds
+// consul, which Debian does not have; later versions are under another license. It runs an agent
+// that is a server until the test is over.
+func gatherConsul(t *testing.T) *fleet {
 	t.Helper()
-	cmd := exec.Command("go", "-C", "consul", "tool", "-n", "consul")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	out, err := cmd.Output()
+	build := exec.Command("go", "-C", "consul", "tool", "-n", "consul")
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := build.Output()
 	if err != nil {
 		t.Fatalf("consul is not built: %v", err)
 	}
-	return strings.TrimSpace(string(out))
-}
-
-// startConsul runs an agent that is a server, until the test is over, and returns its address.
-func startConsul(t *testing.T, program string) (addr string) {
-	t.Helper()
-	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
-	addr = freeAddr(t)
-	cmd := exec.Command(program, "agent", "-dev", "-bind", "127.0.0.1", "-log-level", "err",
-		"-http-port", port(addr), "-server-port", port(freeAddr(t)), "-serf-lan-port", port(freeAddr(t)),
-		"-serf-wan-port", port(freeAddr(t)), "-dns-port", "-1", "-grpc-port", "-1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	program, port := strings.TrimSpace(string(out)), freePort(t)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/kv/none?consistent",
-			http.NoBody)
+	answers := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://127.0.0.1:"+port+"/v1/kv/none?consistent", http.NoBody)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		answer, err := client.Do(request)
-		if err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusNotFound { // there is a leader, and no such key
-				return addr
-			}
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("consul does not answer on %s: %v", addr, err)
-		case <-time.After(50 * time.Millisecond):
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusNotFound { // a leader says that there is no such key
+			return errors.New(answer.Status)
 		}
+		return nil
 	}
-}
-
-// consulShop has commands that move from consul lock, as the page says.
-func consulShop(t *testing.T) *shop {
-	t.Helper()
-	program := buildConsul(t)
-	addr := startConsul(t, program)
-	s := openShop(t)
+	startServer(t, answers, program, "agent", "-dev", "-bind", "127.0.0.1", "-log-level", "err", "-http-port", port,
+		"-server-port", freePort(t), "-serf-lan-port", freePort(t), "-serf-wan-port", freePort(t),
+		"-dns-port", "-1", "-grpc-port", "-1")
+	f := gatherCommands(t)
 	lock := func(work []string) []string {
-		return append([]string{program, "lock", "-http-addr", addr, "-shell=false", "-child-exit-code", "order/42"},
-			work...)
+		return append([]string{program, "lock", "-http-addr", "127.0.0.1:" + port, "-shell=false",
+			"-child-exit-code", "order/42"}, work...)
 	}
-	s.often = 1
-	s.command = func(p plan, work []string) []string {
+	f.often = 1
+	f.command = func(p plan, work []string) []string {
 		switch p.Release {
 		case before:
 			return lock(work)
 		case between:
-			return lock(s.under(work))
+			return lock(f.under(work))
 		default:
-			return s.under(work)
+			return f.under(work)
 		}
 	}
-	return s
+	return f
 }
 
 // Commands under consul lock are replaced one by one, as the page says, and back again. A consul
@@ -91,8 +70,8 @@ func consulShop(t *testing.T) *shop {
 func TestConsulRolling(t *testing.T) {
 	long(t)
 	t.Parallel()
-	s := consulShop(t)
-	s.roll(2, s.loop)
+	f := gatherConsul(t)
+	f.roll(2, f.loop)
 }
 
 // The consul lock of a command of release N is killed while it works. Its child is holdfast run,
@@ -100,19 +79,15 @@ func TestConsulRolling(t *testing.T) {
 func TestConsulLockKilledAlone(t *testing.T) {
 	long(t)
 	t.Parallel()
-	s := consulShop(t)
-	reached := s.trap("1", bothHeld)
-	victim, _ := s.once(between)
-	s.reaches("the victim works", reached)
-	s.end(victim, true) // consul lock; its child is left
-	next, other := s.loop(after), s.loop(between)
+	f := gatherConsul(t)
+	f.trap("1", bothHeld)
+	victim, _ := f.once(between)
+	f.await("the victim works", f.isTrapped)
+	f.end(victim, true) // consul lock; its child is left
+	next, other := f.loop(after), f.loop(between)
 	<-time.After(2 * newTTL)
-	if s.visitsOf(next)+s.visitsOf(other) > 0 {
-		t.Error("others were inside meanwhile")
-	}
-	s.let("1")
-	s.goesOn()
-	s.isExclusive(t)
-	t.Logf("consul lock was killed alone: the others were inside after its work had ended; overlaps: %d",
-		s.overlapped())
+	f.staysOut(next, other)
+	f.release()
+	f.goesOn()
+	f.isExclusive(t)
 }

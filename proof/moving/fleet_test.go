@@ -1,10 +1,14 @@
 package moving
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -43,6 +47,10 @@ type fleet struct {
 	count int
 	often int // each must be inside to go on
 	live  []*member
+
+	// command is what a release runs that has commands, with its work at the end.
+	command  func(p plan, work []string) []string
+	holdfast string // the program
 }
 
 // A member is a process, seen from the test, or a loop that runs a command again and again.
@@ -67,33 +75,22 @@ func gather(t *testing.T, library string) *fleet {
 	return f
 }
 
-// start starts a process of a release.
-func (f *fleet) start(release string) *member {
-	f.Helper()
-	p := f.next(release)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), p.environ())
-	return f.serve(p, cmd)
+// gatherCommands makes a fleet whose members run commands, and builds the command holdfast.
+func gatherCommands(t *testing.T) *fleet {
+	t.Helper()
+	holdfast := filepath.Join(t.TempDir(), "holdfast") // removed when the members have ended
+	build := exec.Command("go", "-C", "../../cmd/holdfast", "build", "-o", holdfast, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f := gather(t, "")
+	f.holdfast, f.plan.Once = holdfast, true
+	return f
 }
 
-// serve starts a process that ends when its input does.
-func (f *fleet) serve(p plan, cmd *exec.Cmd) *member {
-	f.Helper()
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		f.Fatal(err)
-	}
-	return f.join(p, func(kill bool) error {
-		if kill {
-			_ = cmd.Process.Kill()
-		}
-		in.Close()
-		return cmd.Wait()
-	})
+// under returns work under the lock of holdfast.
+func (f *fleet) under(work []string) []string {
+	return append([]string{f.holdfast, "run", "-q", "--ttl", newTTL.String(), "order:42", "--"}, work...)
 }
 
 // next returns the plan of another member.
@@ -110,29 +107,117 @@ func (f *fleet) join(p plan, end func(kill bool) error) *member {
 	return m
 }
 
-func (p plan) environ() string {
+// process returns a program with the plan of a member.
+func (f *fleet) process(p plan, argv ...string) *exec.Cmd {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err)
+		panic(err) // it may not be the goroutine of the test
 	}
-	return workerEnv + "=" + string(text)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), workerEnv+"="+string(text), "REDIS_URL=redis://"+f.plan.Redis)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// start starts a worker of a release.
+func (f *fleet) start(release string) *member {
+	f.Helper()
+	return f.serve(f.next(release), os.Args[0])
+}
+
+// serve starts a process that ends when its input does.
+func (f *fleet) serve(p plan, argv ...string) *member {
+	f.Helper()
+	cmd := f.process(p, argv...)
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	return f.join(p, func(kill bool) error {
+		if kill {
+			_ = cmd.Process.Kill()
+		}
+		in.Close()
+		return cmd.Wait()
+	})
+}
+
+// run starts the command of a release once.
+func (f *fleet) run(p plan) *exec.Cmd {
+	cmd := f.process(p, f.command(p, []string{os.Args[0]})...)
+	if err := cmd.Start(); err != nil {
+		panic(err) // it may not be the goroutine of the test
+	}
+	return cmd
+}
+
+// loop returns a member that runs the command of a release again and again. If it is killed, its
+// command is killed.
+func (f *fleet) loop(release string) *member {
+	p := f.next(release)
+	over, done := make(chan bool, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			cmd, ended := f.run(p), make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			select {
+			case kill := <-over:
+				if kill {
+					_ = cmd.Process.Kill()
+				}
+				<-ended
+				return
+			case err := <-ended:
+				if err != nil {
+					f.Errorf("%s (%s): %v", p.Worker, p.Release, err)
+				}
+			}
+		}
+	}()
+	return f.join(p, func(kill bool) error {
+		over <- kill
+		<-done
+		return nil
+	})
+}
+
+// once returns a member that runs the command of a release once. If it is killed, the command that
+// it runs is killed, and nothing that this one has started.
+func (f *fleet) once(release string) (*member, *exec.Cmd) {
+	p := f.next(release)
+	cmd := f.run(p)
+	return f.join(p, func(kill bool) error {
+		if kill {
+			_ = cmd.Process.Kill()
+		}
+		return cmd.Wait()
+	}), cmd
 }
 
 // end lets a process end, or kills it with kill -9, and waits for it.
 func (f *fleet) end(m *member, kill bool) {
 	f.Helper()
-	for i, other := range f.live {
-		if other == m {
-			f.live = append(f.live[:i:i], f.live[i+1:]...)
-			break
-		}
-	}
+	f.live = slices.DeleteFunc(slices.Clone(f.live), func(other *member) bool { return other == m })
 	if err := m.end(kill); err != nil && !kill {
 		f.Errorf("%s (%s): %v", m.name, m.release, err)
 	}
 }
 
-func (f *fleet) visitsOf(m *member) int { return f.section.count(m.name) }
+// await waits until a condition holds.
+func (f *fleet) await(what string, holds func() bool) {
+	f.Helper()
+	for late := time.After(patience); !holds(); {
+		select {
+		case <-late:
+			f.Fatal("never: ", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
 
 // goesOn waits until each of the processes, or of all, has been inside often enough.
 func (f *fleet) goesOn(members ...*member) {
@@ -142,20 +227,97 @@ func (f *fleet) goesOn(members ...*member) {
 	}
 	wanted := map[*member]int{}
 	for _, m := range members {
-		wanted[m] = f.visitsOf(m) + f.often
+		wanted[m] = f.visitsOf(m.name) + f.often
 	}
-	for late := time.After(patience); len(wanted) > 0; {
-		for m, n := range wanted {
-			if f.visitsOf(m) >= n {
-				delete(wanted, m)
+	for m, n := range wanted {
+		f.await(fmt.Sprintf("%s (%s) gets in", m.name, m.release), func() bool { return f.visitsOf(m.name) >= n })
+	}
+}
+
+// staysOut fails the test if one of the members was inside.
+func (f *fleet) staysOut(members ...*member) {
+	f.Helper()
+	for _, m := range members {
+		if n := f.visitsOf(m.name); n > 0 {
+			f.Errorf("%s (%s) was inside %d times meanwhile", m.name, m.release, n)
+		}
+	}
+}
+
+// killed kills a member, and returns how long it took until all others were inside often enough.
+func (f *fleet) killed(victim *member) time.Duration {
+	f.Helper()
+	began := time.Now()
+	f.end(victim, true)
+	f.goesOn()
+	took := time.Since(began).Round(100 * time.Millisecond)
+	f.isExclusive(f.T)
+	f.Logf("killed: all others were inside %d times %v later; overlaps: %d", f.often, took, f.overlapped())
+	return took
+}
+
+// roll replaces n members of N-1 by N, these by N+1, and goes back again. Every other one is
+// killed.
+func (f *fleet) roll(n int, start func(release string) *member) {
+	f.Helper()
+	for range n {
+		start(before)
+	}
+	f.goesOn()
+	killed := 0
+	for step, release := range []string{between, after, between, before} {
+		for i, m := range f.live[:n:n] {
+			start(release)
+			f.goesOn() // beside all others
+			kill := (i+step)%2 == 0
+			if kill {
+				killed++
 			}
+			f.end(m, kill)
+		}
+		f.goesOn()
+	}
+	neighbours := [][2]string{{before, between}, {between, before}, {between, after}, {after, between}}
+	for _, next := range neighbours {
+		if f.passed[next] == 0 {
+			f.Errorf("none of %s was inside right after one of %s", next[1], next[0])
+		}
+		f.Logf("%s to %s: %d times", next[0], next[1], f.passed[next])
+	}
+	f.isExclusive(f.T)
+	f.Logf("%d visits of %d members, %d of them killed; overlaps: %d", f.total(), f.count, killed, f.overlapped())
+}
+
+// startServer runs a server until the test is over, and waits until it is ready.
+func startServer(t *testing.T, ready func(context.Context) error, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return
 		}
 		select {
-		case <-late:
-			for m := range wanted {
-				f.Fatalf("%s (%s) does not get in", m.name, m.release)
-			}
-		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer: %v", program, err)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// freePort returns a port of the loopback that is free now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -5,6 +5,7 @@ package moving
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,32 +14,33 @@ import (
 	"time"
 )
 
-// flockShop has commands that move from flock. Without exec, flock stays the parent of its command.
-func flockShop(t *testing.T, exec bool) *shop {
+// gatherFlock makes a fleet of commands that move from flock. Without exec, flock stays the parent
+// of its command.
+func gatherFlock(t *testing.T, exec bool) *fleet {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "order-42.lock")
-	s := openShop(t)
-	s.command = func(p plan, work []string) []string {
+	flock := []string{"flock", filepath.Join(t.TempDir(), "order-42.lock")}
+	f := gatherCommands(t)
+	f.command = func(p plan, work []string) []string {
 		switch {
 		case p.Release == before:
-			return append([]string{"flock", file}, work...)
+			return append(flock[:2:2], work...)
 		case p.Release == between && exec:
-			return s.under(append([]string{"flock", "-F", file}, work...))
+			return f.under(append([]string{"flock", "-F", flock[1]}, work...))
 		case p.Release == between:
-			return s.under(append([]string{"flock", file}, work...))
+			return f.under(append(flock[:2:2], work...))
 		default:
-			return s.under(work)
+			return f.under(work)
 		}
 	}
-	return s
+	return f
 }
 
 // Commands under flock are replaced one by one, as the page says, and back again.
 func TestFlockRolling(t *testing.T) {
 	long(t)
 	t.Parallel()
-	s := flockShop(t, true)
-	s.roll(3, s.loop)
+	f := gatherFlock(t, true)
+	f.roll(3, f.loop)
 }
 
 // A command of release N is killed while it waits for flock, and while it works, for longer than
@@ -48,45 +50,32 @@ func TestFlockKilledBetweenTheLocks(t *testing.T) {
 	for _, beside := range []string{before, after} {
 		t.Run("works, beside "+beside, func(t *testing.T) {
 			t.Parallel()
-			s := flockShop(t, true)
-			reached := s.trap("1", bothHeld)
-			victim, _ := s.once(between)
-			s.reaches("the victim works", reached)
-			rival, next := s.loop(beside), s.loop(between)
+			f := gatherFlock(t, true)
+			f.trap("1", bothHeld)
+			victim, _ := f.once(between)
+			f.await("the victim works", f.isTrapped)
+			rival, next := f.loop(beside), f.loop(between)
 			<-time.After(2 * newTTL)
-			if s.visitsOf(rival)+s.visitsOf(next) > 0 {
-				t.Error("others were inside meanwhile")
-			}
-			killed := time.Now()
-			s.end(victim, true)
-			s.goesOn()
-			s.isExclusive(t)
-			t.Logf("killed while it worked: all others were inside three times %v later; overlaps: %d",
-				time.Since(killed).Round(100*time.Millisecond), s.overlapped())
+			f.staysOut(rival, next)
+			f.killed(victim)
 		})
 	}
 	t.Run("waits for flock", func(t *testing.T) {
 		t.Parallel()
-		s := flockShop(t, true)
-		reached := s.trap("1", bothHeld)
-		holder, _ := s.once(before)
-		s.reaches("a command of N-1 works", reached)
-		victim, cmd := s.once(between)
-		s.reaches("the victim waits for flock",
-			until(func() bool { return named(childrenOf(cmd.Process.Pid), "flock") != 0 }))
-		killed := time.Now()
-		s.end(victim, true)
-		next := s.loop(between)
+		f := gatherFlock(t, true)
+		f.trap("1", bothHeld)
+		holder, _ := f.once(before)
+		f.await("a command of N-1 works", f.isTrapped)
+		victim, cmd := f.once(between)
+		f.await("the victim waits for flock", func() bool { return flockOf(cmd) != 0 })
+		f.end(victim, true)
+		next := f.loop(between)
 		<-time.After(2 * newTTL)
-		if s.visitsOf(victim)+s.visitsOf(next) > 0 {
-			t.Error("N was inside beside N-1")
-		}
-		s.end(holder, true) // flock: its command keeps the file, and is let go
-		s.let("1")
-		s.goesOn(next)
-		s.isExclusive(t)
-		t.Logf("killed while it waited: the next was inside three times %v later; overlaps: %d",
-			time.Since(killed).Round(100*time.Millisecond), s.overlapped())
+		f.staysOut(victim, next)
+		f.end(holder, true) // flock: its command keeps the file, and is let go
+		f.release()
+		f.goesOn(next)
+		f.isExclusive(t)
 	})
 }
 
@@ -95,55 +84,29 @@ func TestFlockKilledBetweenTheLocks(t *testing.T) {
 func TestFlockWithoutExecIsSeen(t *testing.T) {
 	long(t)
 	t.Parallel()
-	s := flockShop(t, false)
-	reached := s.trap("1", bothHeld)
-	victim, cmd := s.once(between)
-	s.reaches("the victim works", reached)
-	s.loop(after)
-	if err := syscall.Kill(named(childrenOf(cmd.Process.Pid), "flock"), syscall.SIGKILL); err != nil {
+	f := gatherFlock(t, false)
+	f.trap("1", bothHeld)
+	victim, cmd := f.once(between)
+	f.await("the victim works", f.isTrapped)
+	f.loop(after)
+	if err := syscall.Kill(flockOf(cmd), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	s.reaches("two are inside", until(func() bool { return s.overlapped() > 0 }))
-	s.let("1")
-	s.end(victim, true)
-	t.Logf("two inside after flock was killed alone: %s", s.first())
+	f.await("two are inside", func() bool { return f.overlapped() > 0 })
+	f.release()
+	f.end(victim, true)
 }
 
-// until returns closed when a condition holds.
-func until(holds func() bool) <-chan struct{} {
-	reached := make(chan struct{})
-	go func() {
-		for late := time.After(patience); !holds(); {
-			select {
-			case <-late:
-				return
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-		close(reached)
-	}()
-	return reached
-}
-
-// childrenOf returns the processes that a process has started.
-func childrenOf(pid int) (pids []int) {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+// flockOf returns the flock that a process has started, or 0.
+func flockOf(cmd *exec.Cmd) int {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", cmd.Process.Pid))
 	for _, file := range tasks {
 		text, _ := os.ReadFile(file)
 		for _, word := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(word); err == nil {
-				pids = append(pids, child)
+			if comm, _ := os.ReadFile("/proc/" + word + "/comm"); string(comm) == "flock\n" {
+				pid, _ := strconv.Atoi(word)
+				return pid
 			}
-		}
-	}
-	return pids
-}
-
-// named returns the one of processes that runs a program, or 0.
-func named(pids []int, program string) int {
-	for _, pid := range pids {
-		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) == program {
-			return pid
 		}
 	}
 	return 0

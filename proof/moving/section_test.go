@@ -30,8 +30,8 @@ type section struct {
 	overlaps []string
 	smaller  []string // tokens that did not grow
 	largest  int64
-	traps    map[string]chan struct{} // by worker and mark
-	trapped  map[string]net.Conn      // by worker
+	trapped  string   // the worker and the mark to be kept
+	kept     net.Conn // of the worker that is kept
 }
 
 // A visit is a process inside.
@@ -47,7 +47,7 @@ func openSection(t *testing.T) *section {
 		t.Fatal(err)
 	}
 	s := &section{Listener: listener, inside: map[net.Conn]visit{}, visits: map[string]int{},
-		passed: map[[2]string]int{}, traps: map[string]chan struct{}{}, trapped: map[string]net.Conn{}}
+		passed: map[[2]string]int{}}
 	s.handlers.Go(func() {
 		for {
 			conn, err := s.Accept()
@@ -90,10 +90,8 @@ func (s *section) hear(conn net.Conn, words []string) bool {
 		token, _ := strconv.ParseInt(words[3], 10, 64)
 		s.enter(conn, visit{words[1], words[2], token})
 	case words[0] == "at" && len(words) == 3:
-		if reached := s.traps[words[1]+" "+words[2]]; reached != nil {
-			delete(s.traps, words[1]+" "+words[2])
-			s.trapped[words[1]] = conn
-			close(reached)
+		if s.trapped == words[1]+" "+words[2] {
+			s.trapped, s.kept = "", conn
 			return false
 		}
 	default:
@@ -117,23 +115,28 @@ func (s *section) enter(conn net.Conn, v visit) {
 	s.last = v
 }
 
-// trap keeps a worker at a mark, the next time that it gets there, and closes reached then.
-func (s *section) trap(worker, mark string) (reached <-chan struct{}) {
+// trap keeps a worker at a mark, the next time that it gets there.
+func (s *section) trap(worker, mark string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	trap := make(chan struct{})
-	s.traps[worker+" "+mark] = trap
-	return trap
+	s.trapped = worker + " " + mark
 }
 
-// let lets a worker go on from its mark.
-func (s *section) let(worker string) {
+// isTrapped reports whether the worker is kept.
+func (s *section) isTrapped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = io.WriteString(s.trapped[worker], "ok\n")
+	return s.kept != nil
 }
 
-func (s *section) count(worker string) int {
+// release lets the worker go on from its mark.
+func (s *section) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.kept, "ok\n")
+}
+
+func (s *section) visitsOf(worker string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.visits[worker]
@@ -152,13 +155,6 @@ func (s *section) overlapped() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.overlaps)
-}
-
-// first returns the first overlap.
-func (s *section) first() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.overlaps[0]
 }
 
 // isExclusive fails the test for each two that were inside together, and each token that did not
@@ -220,7 +216,7 @@ func TestSectionSeesOverlaps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(s.overlaps) != 1 || len(s.smaller) != 1 || s.count("a") != 2 {
+	if len(s.overlaps) != 1 || len(s.smaller) != 1 || s.visitsOf("a") != 2 {
 		t.Errorf("overlaps: %v; smaller tokens: %v; visits: %v", s.overlaps, s.smaller, s.visits)
 	}
 }

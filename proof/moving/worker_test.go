@@ -56,63 +56,49 @@ const (
 	oldTTL = 4 * time.Second
 )
 
-// An old is an old library: how release N-1 locks with it, and how release N does.
-type old struct {
-	only, under func(ctx context.Context, work func(context.Context) error) error
-}
-
-func (p plan) old(ctx context.Context, rdb *redis.Client) (old, error) {
-	type work = func(context.Context) error
+// library returns the old library of a worker.
+func (p plan) library(ctx context.Context, rdb *redis.Client) (moving.Library, error) {
 	switch p.Library {
 	case "redsync":
-		lib := redsync.New(goredis.NewPool(rdb))
-		return old{
-			func(ctx context.Context, w work) error { return moving.OnlyRedsync(ctx, lib, w) },
-			func(ctx context.Context, w work) error { return moving.UnderRedsync(ctx, lib, "order:42", oldTTL, w) },
-		}, nil
+		return moving.Redsync(redsync.New(goredis.NewPool(rdb)), oldTTL), nil
 	case "redislock":
-		lib := redislock.New(rdb)
-		return old{
-			func(ctx context.Context, w work) error { return moving.OnlyRedislock(ctx, lib, w) },
-			func(ctx context.Context, w work) error {
-				return moving.UnderRedislock(ctx, lib, "order:42", oldTTL, w)
-			},
-		}, nil
+		return moving.Redislock(redislock.New(rdb), oldTTL), nil
 	case "rueidislock":
-		lib, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		old, err := rueidislock.NewLocker(rueidislock.LockerOption{
 			ClientOption: rueidis.ClientOption{InitAddress: []string{p.Redis}}, KeyValidity: oldTTL,
 			TryNextAfter: time.Second,
 		})
-		return old{
-			func(ctx context.Context, w work) error { return impatient(ctx, lib, w) },
-			func(ctx context.Context, w work) error { return moving.UnderRueidislock(ctx, lib, "order:42", w) },
-		}, err
+		library := moving.Rueidislock(old)
+		library.Only = impatient(library.Only)
+		return library, err
 	default:
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.Etcd}, DialTimeout: 30 * time.Second})
 		if err != nil {
-			return old{}, err
+			return moving.Library{}, err
 		}
 		session, err := concurrency.NewSession(client, concurrency.WithTTL(int(oldTTL/time.Second)),
 			concurrency.WithContext(ctx))
-		return old{
-			func(ctx context.Context, w work) error { return moving.OnlyEtcd(ctx, session, w) },
-			func(ctx context.Context, w work) error { return moving.UnderEtcd(ctx, session, "/order/42", w) },
-		}, err
+		return moving.Etcd(session), err
 	}
 }
 
-// impatient returns release N-1 with rueidislock. It gives up where WithContext would wait for
-// ever. A deadline of ctx would shorten the lock too.
-func impatient(ctx context.Context, lib rueidislock.Locker, work func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := time.AfterFunc(2*time.Second, cancel)
-	return moving.OnlyRueidislock(ctx, lib, func(ctx context.Context) error {
-		if !timer.Stop() {
-			return ctx.Err()
-		}
-		return work(ctx)
-	})
+// An acquisition runs work under a lock.
+type acquisition = func(ctx context.Context, work func(context.Context) error) error
+
+// impatient gives up where rueidislock's WithContext would wait for ever. A deadline of ctx would
+// shorten the lock too.
+func impatient(only acquisition) acquisition {
+	return func(ctx context.Context, work func(context.Context) error) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		timer := time.AfterFunc(2*time.Second, cancel)
+		return only(ctx, func(ctx context.Context) error {
+			if !timer.Stop() {
+				return ctx.Err()
+			}
+			return work(ctx)
+		})
+	}
 }
 
 // worker runs as a process of a release.
@@ -135,7 +121,7 @@ func worker() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lib, err := p.old(context.Background(), rdb)
+	library, err := p.library(context.Background(), rdb)
 	if err != nil {
 		return err
 	}
@@ -144,7 +130,7 @@ func worker() error {
 		cancel()
 	}()
 	for ctx.Err() == nil {
-		err := p.once(ctx, client, lib, at)
+		err := p.once(ctx, client, library, at)
 		if err != nil && os.Getenv("HOLDFAST_VERBOSE") != "" {
 			println(p.Worker, p.Release, err.Error())
 		}
@@ -154,31 +140,31 @@ func worker() error {
 }
 
 // once locks and works once. An error is no failure: the lock was held, or the process is to end.
-func (p plan) once(ctx context.Context, client *holdfast.Client, lib old, at *desk) error {
+func (p plan) once(ctx context.Context, client *holdfast.Client, library moving.Library, at *desk) error {
 	work := func(ctx context.Context) error { return visited(ctx, at) }
 	mutex := client.Mutex("order:42")
 	switch p.Release {
 	case before:
-		return lib.only(ctx, work)
+		return library.Only(ctx, work)
 	case between:
 		return mutex.Do(ctx, func(ctx context.Context) error {
 			if err := at.at(holdfastHeld); err != nil {
 				return err
 			}
-			err := lib.under(ctx, work)
+			err := library.Under(ctx, work)
 			return errors.Join(err, at.at(oldReleased))
 		})
 	case after:
 		return mutex.Do(ctx, work)
 	case oldEarly:
 		return mutex.Do(ctx, func(ctx context.Context) error {
-			if err := lib.under(ctx, func(context.Context) error { return nil }); err != nil {
+			if err := library.Under(ctx, func(context.Context) error { return nil }); err != nil {
 				return err
 			}
 			return work(ctx)
 		})
 	case withoutNew:
-		return lib.under(ctx, work)
+		return library.Under(ctx, work)
 	}
 	return errors.New("unknown release " + p.Release)
 }
