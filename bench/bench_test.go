@@ -76,19 +76,6 @@ func TestBoardIsShared(t *testing.T) {
 	}
 }
 
-// TestTwoAtOnce shows that the referee sees a lock that lets everybody in.
-func TestTwoAtOnce(t *testing.T) {
-	on := new(board)
-	on.ready.Store(2)
-	on.enter(0)
-	on.enter(1)
-	on.leave(0)
-	on.leave(1)
-	if n := on.violations.Load(); n < 2 {
-		t.Errorf("%d violations", n)
-	}
-}
-
 func TestInTurn(t *testing.T) {
 	const n = 8
 	on := new(board)

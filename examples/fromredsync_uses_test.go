@@ -35,7 +35,8 @@ func TestFromRedsyncJobIsSkippedWhileHeld(t *testing.T) {
 		if err != nil || done != 1 {
 			t.Errorf("done %d times: %v", done, err)
 		}
-		if text := logged.String(); !strings.Contains(text, `held by "host 1" since `) {
+		if text := logged.String(); !strings.Contains(text, `held by "host 1" since `) ||
+			!strings.Contains(text, " left unless renewed") {
 			t.Errorf("logged: %s", text)
 		}
 		if err := cleanUpOnce(t.Context(), other, func(context.Context) error { done++; return nil }); err != nil ||

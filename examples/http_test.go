@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
 )
 
 // oneAtATime lets a customer have one request at a time, on all hosts together. A second request
@@ -79,29 +81,20 @@ func Example_middleware() {
 }
 
 func TestMiddlewareEndsContextWithLease(t *testing.T) {
-	clients, end := hosts("host 1")
-	defer end()
-	var cause error
-	work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		lease, ok := holdfast.LeaseFrom(r.Context())
-		if !ok {
-			t.Error("the context has no lease")
-			return
-		}
-		if err := clients[0].Break(r.Context(), "customer:42", lease.Token()); err != nil {
-			t.Error(err)
-			return
-		}
-		select {
-		case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		var cause error
+		work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			lease, _ := holdfast.LeaseFrom(r.Context())
+			server.Lose(lease)
+			<-r.Context().Done()
 			cause = context.Cause(r.Context())
-		case <-time.After(time.Minute):
+		})
+		customer := func(*http.Request) string { return "42" }
+		oneAtATime(server.Client(nil), time.Minute, customer, work).ServeHTTP(httptest.NewRecorder(),
+			httptest.NewRequest("POST", "/", nil))
+		if !errors.Is(cause, holdfast.ErrLost) {
+			t.Errorf("the context of a request whose lease is lost ended with %v", cause)
 		}
 	})
-	customer := func(*http.Request) string { return "42" }
-	oneAtATime(clients[0], time.Minute, customer, work).ServeHTTP(httptest.NewRecorder(),
-		httptest.NewRequest("POST", "/", nil))
-	if !errors.Is(cause, holdfast.ErrLost) {
-		t.Errorf("the context of a request whose hold is broken ended with %v", cause)
-	}
 }

@@ -168,32 +168,6 @@ func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
 	})
 }
 
-// "13s left unless renewed" is not "free in 13s": the holder renews its lease.
-func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := holdfasttest.Start(t)
-		client := server.Client(nil)
-		if _, err := server.Client(nil).Mutex("clean up").Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var held *holdfast.HeldError
-		for range 3 {
-			if _, err := client.Mutex("clean up").TryLock(t.Context()); !errors.As(err, &held) || held.Remaining <= 0 {
-				t.Fatalf("got %v", err)
-			}
-			<-time.After(held.Remaining + time.Second)
-		}
-		logged := logs(t)
-		if err := cleanUpOnce(t.Context(), client,
-			func(context.Context) error { t.Error("it ran"); return nil }); err != nil {
-			t.Error(err)
-		}
-		if !strings.Contains(logged.String(), " left unless renewed") {
-			t.Errorf("logged: %s", logged)
-		}
-	})
-}
-
 // The error that the README shows has the words of the library, with other values.
 func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 	page, err := os.ReadFile("../README.md")

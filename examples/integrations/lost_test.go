@@ -18,17 +18,17 @@ import (
 // patience is how long a call waits for what is free.
 const patience = time.Minute
 
-// works run one call, task or job of a customer under the lock of an integration.
-var works = map[string]func(client *holdfast.Client, customer string, wait time.Duration,
-	work func(context.Context) error) error{
-	"asynq": func(client *holdfast.Client, customer string, wait time.Duration,
-		work func(context.Context) error) error {
+// An integration runs one call, task or job of a customer under its lock.
+type integration func(client *holdfast.Client, customer string, wait time.Duration,
+	work func(context.Context) error) error
+
+var integrations = map[string]integration{
+	"asynq": func(client *holdfast.Client, customer string, _ time.Duration, work func(context.Context) error) error {
 		next := asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error { return work(ctx) })
-		return oneTaskAtATime(client)(next).ProcessTask(context.Background(),
-			asynq.NewTask("invoice", []byte(customer)))
+		task := asynq.NewTask("invoice", []byte(customer))
+		return oneTaskAtATime(client)(next).ProcessTask(context.Background(), task)
 	},
-	"river": func(client *holdfast.Client, customer string, wait time.Duration,
-		work func(context.Context) error) error {
+	"river": func(client *holdfast.Client, customer string, _ time.Duration, work func(context.Context) error) error {
 		worker := &invoiceWorker{locks: client, make: work}
 		return worker.Work(context.Background(), &river.Job[invoice]{Args: invoice{Customer: customer}})
 	},
@@ -46,7 +46,7 @@ func TestContextEndsWithLease(t *testing.T) {
 	defer end()
 	var all sync.WaitGroup
 	defer all.Wait()
-	for name, run := range works {
+	for name, run := range integrations {
 		all.Go(func() {
 			err := run(client, name, patience, func(ctx context.Context) error { return breakOwn(ctx, client, name) })
 			if !errors.Is(err, holdfast.ErrLost) {
@@ -86,7 +86,7 @@ func TestHeldIsNoFailure(t *testing.T) {
 		"river": func(err error) bool { return errors.As(err, new(*river.JobSnoozeError)) },
 		"gRPC":  func(err error) bool { return status.Code(err) == codes.ResourceExhausted },
 	}
-	for name, run := range works {
+	for name, run := range integrations {
 		lease, err := client.Mutex("customer:" + name).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)

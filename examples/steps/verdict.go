@@ -26,38 +26,22 @@ func tenures(processes ...*process) (list []tenure) {
 	return list
 }
 
-// An overlap is the time during which two processes were inside together.
-type overlap struct {
-	a, b string
-	time time.Duration
-}
-
-// longest returns the longest overlap of two different processes, and false if there is none.
-func longest(list []tenure) (most overlap, found bool) {
+// together is the verdict on a naive lock that lets two processes in at once. It tells of the
+// longest time during which two were inside.
+func together(list []tenure) verdict {
+	longest, text := time.Duration(0), "no two processes were inside together"
 	for i, a := range list {
-		for _, b := range list[i+1:] {
-			from, to := a.From, a.To
-			if b.From.After(from) {
-				from = b.From
-			}
+		for _, b := range list[i+1:] { // which entered later
+			to := a.To
 			if b.To.Before(to) {
 				to = b.To
 			}
-			if d := to.Sub(from); a.Name != b.Name && d > most.time {
-				most, found = overlap{a.Name, b.Name, d}, true
+			if d := to.Sub(b.From); a.Name != b.Name && d > longest {
+				longest, text = d, fmt.Sprintf("%s and %s were inside together for %s", a.Name, b.Name, formatTime(d))
 			}
 		}
 	}
-	return most, found
-}
-
-// together is the verdict on a naive lock that lets two processes in at once.
-func together(list []tenure) verdict {
-	o, found := longest(list)
-	if !found {
-		return verdictf(false, "no two processes were inside together")
-	}
-	return verdictf(true, "%s and %s were inside together for %s", o.a, o.b, formatTime(o.time))
+	return verdict{longest > 0, text}
 }
 
 // apart is the verdict on a lock that lets these processes in, one after the other.

@@ -33,12 +33,12 @@ func interleave(rng *rand.Rand, functions ...func(step func())) (waited int) {
 	running := len(functions)
 	fresh := running // of the running ones, those that may not wait for another
 	for running > 0 || len(parked) > 0 {
-		var late <-chan time.Time // nil, and never, if there is nothing else to do
+		var late <-chan time.Time // never, if there is nothing else to do
 		switch {
 		case len(parked) > 0 && fresh > 0:
 			late = time.After(patience)
 		case len(parked) > 0:
-			late = passed
+			late = time.After(0)
 		}
 		select {
 		case e := <-events:
@@ -61,10 +61,3 @@ func interleave(rng *rand.Rand, functions ...func(step func())) (waited int) {
 	}
 	return waited
 }
-
-// passed is a time that is over.
-var passed = func() <-chan time.Time {
-	c := make(chan time.Time)
-	close(c)
-	return c
-}()
