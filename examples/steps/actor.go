@@ -105,7 +105,7 @@ func (a *actor) obey(ctx context.Context, order string) {
 // startWork begins the work inside the lock. It goes on until the lock says no, stopWork is called,
 // or ctx ends.
 func (a *actor) startWork(ctx context.Context) {
-	entry := report{Kind: reportEnter, At: time.Now(), Token: a.lock.token()}
+	entry := report{Kind: reportEnter, At: time.Now()}
 	a.report(entry)
 	a.stop, a.stopped = make(chan struct{}), make(chan struct{})
 	go func() {

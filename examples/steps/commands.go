@@ -100,15 +100,8 @@ func formatAnswer(cmd redis.Cmder) string {
 
 // formatReply is the reply of a server for people.
 func formatReply(value any) string {
-	switch value := value.(type) {
-	case nil:
+	if value == nil {
 		return "nil"
-	case []any:
-		parts := make([]string, len(value))
-		for i, part := range value {
-			parts[i] = formatReply(part)
-		}
-		return "[" + strings.Join(parts, " ") + "]"
 	}
 	return fmt.Sprint(value)
 }

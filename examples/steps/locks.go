@@ -20,7 +20,6 @@ type lock struct {
 	wait  func(context.Context) error
 	leave func(context.Context) error
 	write func(context.Context) error // to the storage that the lock protects, without another look at the lock
-	token func() int64                // of the hold; 0: there is none
 	err   func() error                // why the holder must not work on; nil: it may, as far as it knows
 }
 
@@ -78,7 +77,6 @@ func (a *actor) naiveLock(naiveLock tryLocker) (*lock, error) {
 		wait:  func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
 		leave: naiveLock.Unlock,
 		write: func(ctx context.Context) error { return storage.Set(ctx, storageName, a.role.Name, 0).Err() },
-		token: func() int64 { return 0 },
 		err:   func() error { return nil },
 	}
 	if waiter, ok := naiveLock.(interface{ Lock(context.Context) error }); ok {
@@ -158,7 +156,6 @@ func holdfastLock(open func(*holdfast.Client) locker) func(*actor) (*lock, error
 				return storage.Eval(ctx, fencedWrite, []string{storageName}, fmt.Sprint(lease.Token()),
 					a.role.Name).Err()
 			},
-			token: func() int64 { return lease.Token() },
 			err: func() error {
 				if err := lease.Err(); err != nil {
 					return errors.New(leaseOutcome(err))

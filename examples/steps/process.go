@@ -38,7 +38,6 @@ type report struct {
 	At    time.Time
 	Text  string // for the time line
 	In    bool   // of an answer: the process is inside
-	Token int64  // of an entry; 0: the lock has none
 	Error string // the process cannot go on
 }
 
@@ -54,7 +53,6 @@ const (
 type tenure struct {
 	Name     string
 	From, To time.Time // To is zero while it is inside
-	Token    int64
 }
 
 // A process is a child process, as a play sees it.
@@ -136,7 +134,7 @@ func (p *process) take(r report) {
 	}
 	switch r.Kind {
 	case reportEnter:
-		p.tenures = append(p.tenures, tenure{Name: p.name, From: r.At, Token: r.Token})
+		p.tenures = append(p.tenures, tenure{Name: p.name, From: r.At})
 	case reportStop:
 		p.endTenure(r.At)
 	case reportDone:
@@ -189,8 +187,10 @@ func (p *process) kill() {
 	p.endTenure(time.Now())
 }
 
-// signal pauses the process, or resumes it.
-func (p *process) signal(s os.Signal) { p.scene.must(p.cmd.Process.Signal(s)) }
+// signal pauses the process with STOP, or resumes it with CONT. Windows has neither.
+func (p *process) signal(name string) {
+	p.scene.must(exec.Command("kill", "-"+name, fmt.Sprint(p.cmd.Process.Pid)).Run())
+}
 
 // end lets the process end, and kills it if it does not.
 func (p *process) end() {

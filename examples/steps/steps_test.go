@@ -98,7 +98,7 @@ func TestSteps(t *testing.T) {
 	page, sections := readPage(t)
 	for n := len(steps); n >= 1; n-- { // from the end: a new quotation moves what is after it
 		t.Run(steps[n-1].title, func(t *testing.T) {
-			if stopSignal == os.Interrupt && n == len(steps) {
+			if runtime.GOOS == "windows" && n == len(steps) {
 				t.Skipf("%s cannot stop a process", runtime.GOOS)
 			}
 			var out bytes.Buffer

@@ -6,9 +6,9 @@ import (
 )
 
 // inside is a tenure in milliseconds.
-func inside(name string, from, to int, token int64) tenure {
+func inside(name string, from, to int) tenure {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	return tenure{Name: name, From: at(from), To: at(to), Token: token}
+	return tenure{Name: name, From: at(from), To: at(to)}
 }
 
 func TestVerdictOfTenures(t *testing.T) {
@@ -17,32 +17,32 @@ func TestVerdictOfTenures(t *testing.T) {
 		together, apart verdict
 	}{
 		"one after the other": {
-			[]tenure{inside("A", 0, 10, 1), inside("B", 12, 20, 2)},
+			[]tenure{inside("A", 0, 10), inside("B", 12, 20)},
 			verdict{false, "no two processes were inside together"},
 			verdict{true, "never two inside; B got in 2 ms after A stopped working"},
 		},
 		"two at once": {
-			[]tenure{inside("A", 0, 15, 1), inside("B", 12, 20, 2)},
+			[]tenure{inside("A", 0, 15), inside("B", 12, 20)},
 			verdict{true, "A and B were inside together for 3 ms"},
 			verdict{false, "A and B were inside together for 3 ms"},
 		},
 		"one within the other": {
-			[]tenure{inside("A", 0, 2000, 1), inside("B", 12, 1212, 2)},
+			[]tenure{inside("A", 0, 2000), inside("B", 12, 1212)},
 			verdict{true, "A and B were inside together for 1.20 s"},
 			verdict{false, "A and B were inside together for 1.20 s"},
 		},
 		"the longest counts": {
-			[]tenure{inside("A", 0, 15, 1), inside("B", 12, 40, 2), inside("C", 20, 40, 3)},
+			[]tenure{inside("A", 0, 15), inside("B", 12, 40), inside("C", 20, 40)},
 			verdict{true, "B and C were inside together for 20 ms"},
 			verdict{false, "B and C were inside together for 20 ms"},
 		},
 		"a process beside itself": {
-			[]tenure{inside("A", 0, 15, 0), inside("A", 12, 20, 0)},
+			[]tenure{inside("A", 0, 15), inside("A", 12, 20)},
 			verdict{false, "no two processes were inside together"},
 			verdict{false, "inside were A, A, and not A, B"},
 		},
 		"the second is missing": {
-			[]tenure{inside("A", 0, 10, 1)},
+			[]tenure{inside("A", 0, 10)},
 			verdict{false, "no two processes were inside together"},
 			verdict{false, "inside were A, and not A, B"},
 		},
@@ -50,11 +50,6 @@ func TestVerdictOfTenures(t *testing.T) {
 			nil,
 			verdict{false, "no two processes were inside together"},
 			verdict{false, "inside were none, and not A, B"},
-		},
-		"the token stands": {
-			[]tenure{inside("A", 0, 10, 5), inside("B", 12, 20, 5)},
-			verdict{false, "no two processes were inside together"},
-			verdict{false, "token 5 came after token 5"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
