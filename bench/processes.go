@@ -92,16 +92,24 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 	}
 	s.stuck = !late.Stop()
 	s.violations = on.violations.Load()
-	var times []time.Duration
+	times, terr := printed(out, s.stuck)
+	if err == nil {
+		err = terr
+	}
+	return s, times, err
+}
+
+// printed reads the times that processes printed. A process that was killed printed nothing.
+func printed(out []bytes.Buffer, killed bool) (times []time.Duration, err error) {
 	for i := range out {
-		if s.stuck && out[i].Len() == 0 {
-			continue // it was killed
+		if killed && out[i].Len() == 0 {
+			continue
 		}
 		var more []time.Duration
-		if jerr := json.Unmarshal(out[i].Bytes(), &more); jerr != nil && err == nil {
-			err = fmt.Errorf("what a process printed: %w", jerr)
+		if err := json.Unmarshal(out[i].Bytes(), &more); err != nil {
+			return nil, fmt.Errorf("what a process printed: %w", err)
 		}
 		times = append(times, more...)
 	}
-	return s, times, err
+	return times, nil
 }

@@ -4,8 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -17,9 +15,7 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // connect makes a client of holdfast on the server at addr.
 func connect(t *testing.T, addr string) *holdfast.Client {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { rdb.Close() })
-	client, err := holdfast.New(redisstore.New(rdb), nil)
+	client, err := holdfast.New(redisstore.New(open(t, addr)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
