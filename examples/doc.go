@@ -5,7 +5,7 @@
 //   - Example_cron: a cron job on many hosts runs on one of them;
 //   - Example_exports: at most n exports run at a time;
 //   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
-//   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
+//   - Example_leader: a leader schedules;
 //   - leader: a leader as a program, with the probes of Kubernetes;
 //   - Example_middleware: net/http serves one request a customer at a time;
 //   - Example_migration: all instances wait for a migration;

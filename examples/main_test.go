@@ -17,19 +17,13 @@ import (
 // TestMain fails when a goroutine is left behind.
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
-// serve runs a redis-server of its own for an example.
-func serve() *redisserver.Server {
+// hosts are clients on one server. Each stands for a process, on a host of its own, which would
+// begin as the example of package redisstore does.
+func hosts(labels ...string) (clients []*holdfast.Client, end func()) {
 	server, err := redisserver.Run(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	return server
-}
-
-// hosts are clients on one server. Each stands for a process, on a host of its own, which would
-// begin as the example of package redisstore does.
-func hosts(labels ...string) (clients []*holdfast.Client, end func()) {
-	server := serve()
 	var under []*redis.Client
 	for _, label := range labels {
 		rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
