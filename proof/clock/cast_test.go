@@ -34,8 +34,16 @@ func (s *scene) lock(a *actor, name string, options ...holdfast.Option) *holdfas
 	return s.acquire(a.Mutex(name, options...).Lock)
 }
 
-// acquire returns a lease that is there at once.
+// acquire returns a lease that is there at once, of one who is alone.
 func (s *scene) acquire(lock lockFunc) *holdfast.Lease {
+	s.t.Helper()
+	lease := s.take(lock)
+	s.checkAlone(lease)
+	return lease
+}
+
+// take returns a lease that is there at once, beside others.
+func (s *scene) take(lock lockFunc) *holdfast.Lease {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -43,7 +51,6 @@ func (s *scene) acquire(lock lockFunc) *holdfast.Lease {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.checkAlone(lease)
 	return lease
 }
 

@@ -117,10 +117,7 @@ func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 				a, b := s.actor("a"), s.actor("b")
 				s.clock.Show(time.UnixMicro(max(1, more-(ttl/2).Microseconds()-7)))
 				began := time.Now()
-				lease, err := test.take(a, append(test.options, holdfast.WithTTL(ttl))...)(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				lease := s.take(test.take(a, append(test.options, holdfast.WithTTL(ttl))...))
 				waiter := s.start(t.Context(), test.wait(b))
 				if test.freed {
 					s.release(lease)

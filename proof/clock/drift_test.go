@@ -12,16 +12,10 @@ func TestReaderRenewalsKeepOtherReader(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		const ttl = 10 * time.Second
-		long, err := a.RWMutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).RLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		long := s.take(readers(a, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
 		began := time.Now()
 		sleep(300 * time.Microsecond)
-		short, err := b.RWMutex("n", holdfast.WithTTL(100*time.Millisecond)).RLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := s.take(readers(b, holdfast.WithTTL(100*time.Millisecond)))
 		sleepUntil(began.Add(ttl - 300*time.Millisecond))
 
 		s.release(short)

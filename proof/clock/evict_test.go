@@ -14,7 +14,7 @@ func TestEvictedIsForgotten(t *testing.T) {
 		lease := s.lock(a, "n")
 		s.startLock(b, "n")
 		sleep(time.Second)
-		b.silence()
+		b.Pause()
 		info, err := c.Inspect(t.Context(), "n")
 		if err != nil || len(info.Queue) != 1 {
 			t.Fatalf("the queue is %+v, %v", info.Queue, err)

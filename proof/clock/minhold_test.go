@@ -66,19 +66,11 @@ func TestMinHoldNewFirstIsTold(t *testing.T) {
 						return a.Semaphore("n", test.permits, options...).Acquire(ctx, weight)
 					}
 				}
-				take := func(a *actor, options ...holdfast.Option) *holdfast.Lease {
-					t.Helper()
-					lease, err := permits(a, 1, options...)(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					return lease
-				}
-				kept := take(a, holdfast.WithMinHold(hold))
+				kept := s.take(permits(a, 1, holdfast.WithMinHold(hold)))
 				began := time.Now()
-				other := take(a, holdfast.WithTTL(time.Minute))
+				other := s.take(permits(a, 1, holdfast.WithTTL(time.Minute)))
 				for range test.others {
-					take(d, holdfast.WithTTL(3*time.Second))
+					s.take(permits(d, 1, holdfast.WithTTL(3*time.Second)))
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // Trap 35: an acquire that reaches the server after its sender gave up does nothing: it neither
@@ -32,8 +33,10 @@ func TestMutexLateAcquireDoesNothing(t *testing.T) {
 					s.lock(b, "n")
 				}
 				began := time.Now()
-				a.slow(there, s.script("ask"), 10, 1100*time.Millisecond)
-				a.lose(there, s.script("free"), 100) // its cleaning up does not help
+				a.Strike(network.Rule{Match: network.Contains(s.script("ask")), Times: 10, Do: network.Delay,
+					Late: 1100 * time.Millisecond})
+				// its cleaning up does not help
+				a.Strike(network.Rule{Match: network.Contains(s.script("free")), Times: 100})
 				ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
 				defer cancel()
 				if lease, err := test.lock(a.Mutex("n"), ctx); err == nil {

@@ -38,9 +38,9 @@ func liveTTLs(t *testing.T) (rows []liveTTL) {
 
 // breakdowns are the ways in which nobody answers for a while.
 var breakdowns = map[string]struct{ begin, end func(*actor) }{
-	"refused":                 {(*actor).kill, func(a *actor) { a.resume() }},
-	"silent":                  {func(a *actor) { a.silence() }, func(a *actor) { a.resume() }},
-	"silent, on to a new one": {func(a *actor) { a.silence() }, func(a *actor) { a.cut(); a.resume() }},
+	"refused":                 {(*actor).Kill, (*actor).Resume},
+	"silent":                  {(*actor).Pause, (*actor).Resume},
+	"silent, on to a new one": {(*actor).Pause, func(a *actor) { a.Disconnect(); a.Resume() }},
 }
 
 // outlive takes a lease with a TTL, lets nobody answer for a while that begins so long after the

@@ -3,6 +3,8 @@ package clock_test
 import (
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // Trap 18: a waiter that died is skipped. After three missed asks, 18 s, it has no place any more.
@@ -12,11 +14,11 @@ func TestQueueDeadWaiterIsSkipped(t *testing.T) {
 		after time.Duration // of its death: the release
 		max   time.Duration // until the next got in
 	}{
-		"silent, within its life":        {func(b *actor) { b.silence() }, 10 * time.Second, claimTime + slowAsk},
-		"requests lost, after its life":  {func(b *actor) { b.silence(there) }, 20 * time.Second, 0},
-		"killed, within its life":        {func(b *actor) { b.kill() }, time.Second, 0},
-		"killed, after its life":         {func(b *actor) { b.kill() }, 20 * time.Second, 0},
-		"silent, after ten times it all": {func(b *actor) { b.silence() }, 200 * time.Second, 0},
+		"silent, within its life":        {(*actor).Pause, 10 * time.Second, claimTime + slowAsk},
+		"requests lost, after its life":  {func(b *actor) { b.Silence(network.There) }, 20 * time.Second, 0},
+		"killed, within its life":        {(*actor).Kill, time.Second, 0},
+		"killed, after its life":         {(*actor).Kill, 20 * time.Second, 0},
+		"silent, after ten times it all": {(*actor).Pause, 200 * time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {

@@ -1,6 +1,9 @@
 package clock_test
 
 import (
+	"context"
+	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
@@ -37,10 +41,10 @@ type arrival struct {
 	args []string
 }
 
-// An actor is a client with a network of its own: a process on another host.
+// An actor is a client with a network of its own to the server: a process on another host.
 type actor struct {
 	*holdfast.Client
-	*cable
+	*network.Network
 	name string
 }
 
@@ -107,11 +111,7 @@ func (s *scene) commands(a *actor, since time.Time, ops ...string) (found []arri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.log {
-		match := len(ops) == 0
-		for _, op := range ops {
-			match = match || c.op == op
-		}
-		if match && c.from == a.name && !c.at.Before(since) {
+		if (len(ops) == 0 || slices.Contains(ops, c.op)) && c.from == a.name && !c.at.Before(since) {
 			found = append(found, c)
 		}
 	}
@@ -120,12 +120,14 @@ func (s *scene) commands(a *actor, since time.Time, ops ...string) (found []arri
 
 func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
-	a := &actor{cable: newCable(s.srv.Redis), name: name}
+	serve := func(conn net.Conn) error { s.srv.Redis.Server().ServeConn(conn); return nil }
+	a := &actor{Network: network.New(serve, network.Config{}), name: name}
 	rdb := s.srv.Client(func(o *redis.Options) {
-		o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return a.Dial(ctx) }
+		o.ClientName, o.DisableIdentity = name, true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	s.t.Cleanup(a.kill)
+	s.t.Cleanup(a.Kill)
 	config := &holdfast.Config{Label: name}
 	for _, f := range change {
 		f(config)

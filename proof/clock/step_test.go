@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // Trap 2 and 40: the server's clock steps back, or forward to where it was, while one holds and
@@ -132,7 +133,7 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 					waiter := s.startLock(b, "n")
 					sleep(3 * time.Second)
 					if silent {
-						b.silence(there)
+						b.Silence(network.There)
 					}
 					s.clock.Ahead(step)
 					released := time.Now()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -141,17 +140,9 @@ func TestInspectManyWaiters(t *testing.T) {
 
 // Where PUBSUB is not permitted, it is not known who listens, and all else is told.
 func TestInspectWhereTheServerCannotTell(t *testing.T) {
-	srv := redisserver.Start(t)
-	if _, err := srv.Do("ACL", "SETUSER", "few", "on", ">pw", "~*", "&*", "+@all", "-pubsub"); err != nil {
-		t.Fatal(err)
-	}
-	for name, open := range map[string]func(*testing.T) *keeper{
-		"a cluster without sharded channels": func(t *testing.T) *keeper {
-			return newKeeper(t, srv, "", func(s wire.Store) wire.Store { return clustered{s} })
-		},
-		"PUBSUB is refused": func(t *testing.T) *keeper { return newKeeper(t, srv, "few", same) },
-		"no messages":       func(t *testing.T) *keeper { return newKeeper(t, srv, "", same) },
-	} {
+	open := blindServers(t)
+	open["no messages"] = func(t *testing.T) *keeper { return newKeeper(t, redisserver.Start(t), "", same) }
+	for name, open := range open {
 		t.Run(name, func(t *testing.T) {
 			k := open(t)
 			waits := k.ticket(0)

@@ -117,19 +117,25 @@ func (k *keeper) awaitMessage(t protocol.Ticket, grant bool) {
 	}
 }
 
-// Where the server cannot tell who listens, the name is never handed to a kept place. A waiter
-// behind it gets the name. If there is none, the ticket is nudged, and gets in by asking.
-func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
+// blindServers open keepers of servers that cannot tell who listens.
+func blindServers(t *testing.T) map[string]func(*testing.T) *keeper {
+	t.Helper()
 	srv := redisserver.Start(t)
 	if _, err := srv.Do("ACL", "SETUSER", "few", "on", ">pw", "~*", "&*", "+@all", "-pubsub"); err != nil {
 		t.Fatal(err)
 	}
-	for name, open := range map[string]func(*testing.T) *keeper{
+	return map[string]func(*testing.T) *keeper{
 		"a cluster without sharded channels": func(t *testing.T) *keeper {
 			return newKeeper(t, srv, "", func(s wire.Store) wire.Store { return clustered{s} })
 		},
 		"PUBSUB is refused": func(t *testing.T) *keeper { return newKeeper(t, srv, "few", same) },
-	} {
+	}
+}
+
+// Where the server cannot tell who listens, the name is never handed to a kept place. A waiter
+// behind it gets the name. If there is none, the ticket is nudged, and gets in by asking.
+func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
+	for name, open := range blindServers(t) {
 		t.Run(name, func(t *testing.T) {
 			k := open(t)
 			holder, kept, other, behind := k.ticket(0), k.ticket(forever), k.ticket(forever), k.ticket(0)

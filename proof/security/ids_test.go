@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -27,10 +25,7 @@ func TestKeyReaderChangesNothing(t *testing.T) {
 	srv := redisserver.Start(t)
 	as := grant(t, srv, "reader", "holdfast", "@read")
 	held := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n"))
-	opt := &redis.Options{Addr: srv.Addr()}
-	as(opt)
-	rdb := redis.NewClient(opt)
-	defer rdb.Close()
+	rdb := harness.Client(t, srv.Addr(), as)
 	state := rdb.Get(t.Context(), harness.KeyOf("n")).Val()
 	if !strings.Contains(state, held.Owner()) || !strings.Contains(state, strconv.FormatInt(held.Token(), 10)) {
 		t.Fatalf("read %q, not the hold", state)
@@ -58,40 +53,36 @@ func TestKeyReaderChangesNothing(t *testing.T) {
 // can. The holder is told.
 func TestHoldIDReadActsAsHolder(t *testing.T) {
 	t.Parallel()
-	for op, attack := range map[string]func(*testing.T, *visitor){
-		"release": func(t *testing.T, v *visitor) {
-			if v.as("release"); harness.Must(t, v.srv, "EXISTS", harness.KeyOf("n")) != int64(0) {
-				t.Error("it is held")
-			}
-		},
-		"prolong": func(t *testing.T, v *visitor) {
-			v.as("renew")
-			if left := harness.Must(t, v.srv, "PTTL", harness.KeyOf("n")).(int64); left < time.Hour.Milliseconds()/2 {
-				t.Errorf("%d ms are left", left)
-			}
-		},
-	} {
-		t.Run(op, func(t *testing.T) {
-			t.Parallel()
-			v := visit(t)
-			var opts []holdfast.Option
-			if op == "prolong" {
-				// a renewal would set the end again
-				opts = append(opts, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
-			}
-			held := harness.Lock(t, harness.Locker(t, v.srv.Addr(), harness.Brief(9*time.Second)).Mutex("n", opts...))
-			v.state = harness.Must(t, v.srv, "GET", harness.KeyOf("n")).(string)
-			attack(t, v)
-			if op == "prolong" {
-				harness.Release(t, held) // as it was
-				return
-			}
-			var lost *holdfast.LostError
-			if err := harness.Checked(t, held); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
-				t.Errorf("lost by %v", err)
-			}
-		})
-	}
+	t.Run("release", func(t *testing.T) {
+		t.Parallel()
+		v := visit(t)
+		held := v.readHoldOf(harness.Brief(9 * time.Second))
+		if v.as("release"); harness.Must(t, v.srv, "EXISTS", harness.KeyOf("n")) != int64(0) {
+			t.Error("it is held")
+		}
+		var lost *holdfast.LostError
+		if err := harness.Checked(t, held); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
+			t.Errorf("lost by %v", err)
+		}
+	})
+	t.Run("prolong", func(t *testing.T) {
+		t.Parallel()
+		v := visit(t)
+		held := v.readHoldOf(harness.Brief(time.Minute), holdfast.WithoutRenewal()) // which would set the end again
+		v.as("renew")
+		if left := harness.Must(t, v.srv, "PTTL", harness.KeyOf("n")).(int64); left < time.Hour.Milliseconds()/2 {
+			t.Errorf("%d ms are left", left)
+		}
+		harness.Release(t, held) // as it was
+	})
+}
+
+// readHoldOf reads the hold of another.
+func (v *visitor) readHoldOf(config *holdfast.Config, options ...holdfast.Option) *holdfast.Lease {
+	v.t.Helper()
+	held := harness.Lock(v.t, harness.Locker(v.t, v.srv.Addr(), config).Mutex("n", options...))
+	v.state = harness.Must(v.t, v.srv, "GET", harness.KeyOf("n")).(string)
+	return held
 }
 
 // A visitor is a client of the smallest user that keeps what it sent, and sends it again with what
@@ -100,7 +91,6 @@ type visitor struct {
 	store.Store
 	t     *testing.T
 	srv   *redisserver.Server
-	own   *holdfast.Client
 	state string // of n, as it was read
 
 	mu   sync.Mutex
@@ -111,17 +101,13 @@ type visitor struct {
 func visit(t *testing.T) *visitor {
 	t.Helper()
 	srv := redisserver.Start(t)
-	opt := &redis.Options{Addr: srv.Addr()}
-	grant(t, srv, "visitor", "holdfast", permissions.Smallest(t, "refused without it")...)(opt)
-	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { rdb.Close() })
-	v := &visitor{Store: redisstore.New(rdb), t: t, srv: srv, sent: map[string][]any{}}
+	as := grant(t, srv, "visitor", "holdfast", permissions.Smallest(t, "refused without it")...)
+	v := &visitor{Store: redisstore.New(harness.Client(t, srv.Addr(), as)), t: t, srv: srv, sent: map[string][]any{}}
 	own, err := holdfast.New(v, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Close() })
-	v.own = own
 	lease := harness.Lock(t, own.Mutex("n"))
 	if err := harness.Checked(t, lease); err != nil {
 		t.Fatal(err)

@@ -1,24 +1,18 @@
 package security_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -85,10 +79,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 			}
 		}
 	}
-	opt := &redis.Options{Addr: srv.Addr()}
-	as["a"](opt)
-	rdb := redis.NewClient(opt)
-	defer rdb.Close()
+	rdb := harness.Client(t, srv.Addr(), as["a"])
 	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"},
 		{"ZRANGE", "ab:{n}:queue", 0, -1}, {"EXISTS", "ab:{n}"},
 		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"},
@@ -121,10 +112,7 @@ func TestTenantWithScanSeesKeysOfOthers(t *testing.T) {
 	with, without := grant(t, srv, "with", "with", append(tenants(t), "scan")...), grant(t, srv, "without", "without",
 		tenants(t)...)
 	theirs := harness.Lock(t, harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: "theirs"}).Mutex("n"))
-	opt := &redis.Options{Addr: srv.Addr()}
-	with(opt)
-	rdb := redis.NewClient(opt)
-	defer rdb.Close()
+	rdb := harness.Client(t, srv.Addr(), with)
 	if keys, _, err := rdb.Scan(t.Context(), 0, "theirs*", 1000).Result(); err != nil ||
 		!slices.Contains(keys, "theirs:{n}") {
 		t.Errorf("it sees %q, %v", keys, err)
@@ -185,28 +173,44 @@ func TestHoldIDsAreRandom(t *testing.T) {
 	}
 }
 
-// Over TLS, requests and messages alike, with certificates both ways.
-func TestTLSBothWays(t *testing.T) {
+// Over TLS, requests and messages alike. The command has certificates of clients, too.
+func TestTLSCarriesAll(t *testing.T) {
 	t.Parallel()
-	pair, cert, key := certify(t)
+	web := httptest.NewUnstartedServer(nil) // for its certificate
+	web.StartTLS()
+	web.Close()
+	pair := web.TLS.Certificates[0]
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	addr := l.Addr().String()
 	l.Close()
+	_, port, _ := net.SplitHostPort(addr)
 	srv, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key,
-		"--tls-ca-cert-file", cert)
+		"--tls-auth-clients", "no")
 	if err != nil {
 		t.Skipf("a server without TLS: %v", err)
 	}
 	t.Cleanup(func() { _ = srv.Close() })
-	roots := x509.NewCertPool()
-	roots.AddCert(pair.Leaf)
 	with := func(config *tls.Config) *holdfast.Client {
-		return harness.Locker(t, "127.0.0.1:"+port, nil, func(o *redis.Options) { o.TLSConfig = config })
+		return harness.Locker(t, addr, nil, func(o *redis.Options) { o.TLSConfig = config })
 	}
-	good := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	good := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	holder := harness.Lock(t, with(good).Mutex("n"))
 	next := harness.Claim(harness.Within(t, harness.Patience), with(good).Mutex("n"))
 	harness.Waiting(t, srv, "n", 1)
@@ -214,51 +218,12 @@ func TestTLSBothWays(t *testing.T) {
 	harness.Release(t, holder)
 	harness.HandBack(t, next.Got(t))
 	for name, config := range map[string]*tls.Config{
-		"unknown authority":   {Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-		"without certificate": {RootCAs: roots, MinVersion: tls.VersionTLS12},
-		"without TLS":         nil,
+		"unknown authority": {MinVersion: tls.VersionTLS12},
+		"without TLS":       nil,
 	} {
 		lease, err := with(config).Mutex("n").TryLock(harness.Within(t, harness.Patience))
 		if lease != nil || !errors.Is(err, holdfast.ErrUnavailable) && !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// certify makes a certificate that signs itself, for server and client, and writes it and its key
-// to files.
-func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed},
-		key: {Type: "EC PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
-		t.Fatal(err)
-	}
-	return pair, cert, key
 }

@@ -23,11 +23,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 		t.Helper()
 		for _, name := range names {
 			// asks again where two do not answer within a second
-			lease, err := majority.Mutex(name).Lock(harness.Within(t, harness.Patience))
-			if err != nil {
-				t.Fatalf("%q of the quorum: %v", name, err)
-			}
-			if err := lease.Release(); err != nil {
+			if err := harness.Given(majority.Mutex(name).Lock(harness.Within(t, harness.Patience))); err != nil {
 				t.Fatalf("%q of the quorum: %v", name, err)
 			}
 		}
@@ -42,31 +38,16 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 	}
 	everywhere()
 	for _, name := range names {
-		lease, err := one.Mutex(name).Lock(harness.Within(t, harness.Patience))
-		if err != nil {
-			t.Errorf("%q of one master: %v", name, err)
-			continue
-		}
-		got := make(chan error, 1)
-		go func() {
-			next, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
-			if err == nil {
-				err = next.Release()
-			}
-			got <- err
-		}()
+		lease := harness.Lock(t, one.Mutex(name))
+		next := harness.Claim(harness.Within(t, harness.Patience), other.Mutex(name))
 		harness.Eventually(t, "the other waits in the queue", func() bool {
 			var held *holdfast.HeldError
 			_, err := one.Mutex(name).TryLock(harness.Within(t, harness.Patience))
 			return errors.As(err, &held) && held.Waiters == 1
 		})
 		everywhere()
-		if err := lease.Release(); err != nil {
-			t.Errorf("%q of one master: %v", name, err)
-		}
-		if err := <-got; err != nil {
-			t.Errorf("%q of one master: %v", name, err)
-		}
+		harness.Release(t, lease)
+		harness.HandBack(t, next.Got(t))
 		everywhere()
 	}
 }

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,8 +77,9 @@ func (l *link) requests() {
 			l.p.sent = append(l.p.sent, text)
 		}
 		l.p.mu.Unlock()
-		if h := l.p.held(text); h != nil {
-			<-h.passed // also when the client is gone
+		if r := l.p.take(&l.p.holds, text, false); r != nil {
+			close(r.happen)
+			<-r.held.passed // also when the client is gone
 		}
 		if d := l.p.wait(text); d > 0 {
 			time.Sleep(d) // also when the client is gone
@@ -85,7 +87,7 @@ func (l *link) requests() {
 		if !l.speech() {
 			return
 		}
-		if r := l.p.dropped(text, false); r != nil {
+		if r := l.p.take(&l.p.drops, text, false); r != nil {
 			l.mu.Lock()
 			l.rule = r
 			l.mu.Unlock()
@@ -117,7 +119,7 @@ func (l *link) answers() {
 			<-r.held.passed
 		}
 		text := string(buf[:n])
-		if r := l.p.dropped(text, true); r != nil {
+		if r := l.p.take(&l.p.drops, text, true); r != nil {
 			close(r.happen)
 			continue
 		}
@@ -156,27 +158,15 @@ func (l *link) speech() bool {
 	}
 }
 
-// dropped returns the first rule to lose an answer that matches, and uses it up.
-func (p *Proxy) dropped(text string, answers bool) *rule { return p.take(&p.drops, text, answers) }
-
-// held is what becomes of a request that is to be kept back; nil: nothing.
-func (p *Proxy) held(text string) *Held {
-	r := p.take(&p.holds, text, false)
-	if r == nil {
-		return nil
-	}
-	close(r.happen)
-	return r.held
-}
-
+// take returns the first rule that matches, and uses it up.
 func (p *Proxy) take(rules *[]*rule, text string, answers bool) *rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, r := range *rules {
-		if r.answers == answers && strings.Contains(text, r.match) {
-			*rules = append((*rules)[:i:i], (*rules)[i+1:]...)
-			return r
-		}
+	i := slices.IndexFunc(*rules, func(r *rule) bool { return r.answers == answers && strings.Contains(text, r.match) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	r := (*rules)[i]
+	*rules = slices.Delete(*rules, i, i+1)
+	return r
 }

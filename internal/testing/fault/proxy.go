@@ -15,8 +15,10 @@ package fault
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,10 +84,13 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // then cuts the connection, as a crash of the server's host does. The channel is closed when that
 // has happened.
 func (p *Proxy) DropAnswer(match string) (lost <-chan struct{}) {
-	r := &rule{match: match, happen: make(chan struct{})}
+	return p.drop(&rule{match: match, happen: make(chan struct{})})
+}
+
+func (p *Proxy) drop(r *rule) (happen <-chan struct{}) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.drops = append(p.drops, r)
-	p.mu.Unlock()
 	return r.happen
 }
 
@@ -99,11 +104,7 @@ func (p *Proxy) Disarm() {
 // SwallowAnswer loses the next bytes of the server that contain match, such as a published message,
 // and leaves the connection as it is.
 func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
-	r := &rule{match: match, answers: true, happen: make(chan struct{})}
-	p.mu.Lock()
-	p.drops = append(p.drops, r)
-	p.mu.Unlock()
-	return r.happen
+	return p.drop(&rule{match: match, answers: true, happen: make(chan struct{})})
 }
 
 // HoldRequest keeps back the next request that contains match, and all requests behind it on its
@@ -209,7 +210,10 @@ func (p *Proxy) Trickle(on bool) {
 
 // Cut ends all present connections. New ones work.
 func (p *Proxy) Cut() {
-	for _, l := range p.open() {
+	p.mu.Lock()
+	links := slices.Collect(maps.Keys(p.links))
+	p.mu.Unlock()
+	for _, l := range links {
 		l.cut()
 	}
 }
@@ -259,15 +263,6 @@ func (p *Proxy) write(to net.Conn, data []byte) error {
 	return nil
 }
 
-func (p *Proxy) open() (links []*link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for l := range p.links {
-		links = append(links, l)
-	}
-	return links
-}
-
 // Close ends everything, and returns when no goroutine is left.
 func (p *Proxy) Close() {
 	p.mu.Lock()
@@ -278,8 +273,6 @@ func (p *Proxy) Close() {
 	p.speak()
 	p.mu.Unlock()
 	_ = p.listener.Close()
-	for _, l := range p.open() {
-		l.cut()
-	}
+	p.Cut()
 	p.all.Wait()
 }

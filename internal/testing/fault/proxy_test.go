@@ -41,25 +41,28 @@ func echo(t *testing.T) (addr string, got chan string) {
 	return listener.Addr().String(), got
 }
 
+// A peer is a client of a proxy to an echo.
 type peer struct {
 	net.Conn
-	rd *bufio.Reader
+	t   *testing.T
+	rd  *bufio.Reader
+	got chan string // by the echo
 }
 
-func dial(t *testing.T, p *fault.Proxy) *peer {
+func dial(t *testing.T, p *fault.Proxy, got chan string) *peer {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &peer{conn, bufio.NewReader(conn)}
+	return &peer{conn, t, bufio.NewReader(conn), got}
 }
 
-func (c *peer) say(t *testing.T, line string) {
-	t.Helper()
+func (c *peer) say(line string) {
+	c.t.Helper()
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 }
 
@@ -72,7 +75,15 @@ func (c *peer) hear(d time.Duration) string {
 	} else if err != nil {
 		return err.Error()
 	}
-	return line
+	return line[:len(line)-1]
+}
+
+// echoes fails unless a line comes back.
+func (c *peer) echoes(line string) {
+	c.t.Helper()
+	if c.say(line); c.hear(long) != line {
+		c.t.Fatalf("%q does not come back", line)
+	}
 }
 
 const (
@@ -81,146 +92,92 @@ const (
 )
 
 func TestFaults(t *testing.T) {
-	t.Run("answer lost", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		lost := p.DropAnswer("two")
-		c := dial(t, p)
-		c.say(t, "one")
-		if s := c.hear(long); s != "one\n" {
-			t.Fatal(s)
-		}
-		c.say(t, "two")
-		<-lost
-		if s := c.hear(long); s == "" || s == "two\n" || <-got != "one\n" || <-got != "two\n" {
-			t.Fatalf("heard %q", s)
-		}
-	})
-	t.Run("answer held", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		held := p.HoldAnswer("two")
-		c := dial(t, p)
-		c.say(t, "two")
-		<-held.Arrived()
-		if s := c.hear(short); s != "" || <-got != "two\n" {
-			t.Fatalf("heard %q", s)
-		}
-		held.Pass()
-		if s := c.hear(long); s != "two\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("message swallowed", func(t *testing.T) {
-		addr, _ := echo(t)
-		p := fault.Start(t, addr)
-		lost := p.SwallowAnswer("two")
-		c := dial(t, p)
-		c.say(t, "two")
-		<-lost
-		c.say(t, "three")
-		if s := c.hear(long); s != "three\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("request held, sender gone", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		held := p.HoldRequest("late")
-		c := dial(t, p)
-		c.say(t, "late")
-		<-held.Arrived()
-		_ = c.Close()
-		if len(got) != 0 {
-			t.Fatal("it came through")
-		}
-		held.Pass()
-		if s := <-got; s != "late\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("silence", func(t *testing.T) {
-		addr, _ := echo(t)
-		p := fault.Start(t, addr)
-		c := dial(t, p)
-		p.Silence()
-		p.Silence()
-		p.Speak() // the other silence lasts
-		c.say(t, "one")
-		if s := c.hear(short); s != "" {
-			t.Fatal(s)
-		}
-		p.Speak()
-		if s := c.hear(long); s != "one\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("silence, sender gone", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		c := dial(t, p)
-		p.Silence()
-		c.say(t, "late")
-		_ = c.Close()
-		p.Speak()
-		if s := <-got; s != "late\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("disarmed", func(t *testing.T) {
-		addr, _ := echo(t)
-		p := fault.Start(t, addr)
-		p.DropAnswer("two")
-		p.Disarm()
-		c := dial(t, p)
-		c.say(t, "two")
-		if s := c.hear(long); s != "two\n" {
-			t.Fatal(s)
-		}
-	})
-	t.Run("late and out of order", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		p.Jitter("late", 10*short)
-		for range 40 { // one of three is late
-			first, second := dial(t, p), dial(t, p)
-			first.say(t, "late")
-			second.say(t, "soon")
-			one, two := <-got, <-got
-			if one == "soon\n" && two == "late\n" {
-				return
+	for name, test := range map[string]func(t *testing.T, p *fault.Proxy, c *peer){
+		"answer lost": func(t *testing.T, p *fault.Proxy, c *peer) {
+			lost := p.DropAnswer("two")
+			c.echoes("one")
+			c.say("two")
+			<-lost
+			if s := c.hear(long); s == "" || s == "two" || <-c.got != "one\n" || <-c.got != "two\n" {
+				t.Fatalf("heard %q", s)
 			}
-		}
-		t.Fatal("all came in order")
-	})
-	t.Run("byte by byte", func(t *testing.T) {
-		addr, got := echo(t)
-		p := fault.Start(t, addr)
-		p.Trickle(true)
-		c := dial(t, p)
-		const text = "one byte after the other"
-		c.say(t, text)
-		if s := c.hear(long); s != text+"\n" || <-got != s {
-			t.Fatalf("heard %q", s)
-		}
-	})
-	t.Run("cut, delay, record", func(t *testing.T) {
-		addr, _ := echo(t)
-		p := fault.Start(t, addr)
-		c := dial(t, p)
-		c.say(t, "one")
-		c.hear(long)
-		p.Cut()
-		if s := c.hear(long); s == "" {
-			t.Fatal("not cut")
-		}
-		p.Record()
-		p.Delay(short)
-		c = dial(t, p)
-		began := time.Now()
-		c.say(t, "two")
-		if s := c.hear(long); s != "two\n" || time.Since(began) < short || len(p.Sent("w")) != 1 {
-			t.Fatal(s, time.Since(began))
-		}
-	})
+		},
+		"message swallowed": func(_ *testing.T, p *fault.Proxy, c *peer) {
+			lost := p.SwallowAnswer("two")
+			c.say("two")
+			<-lost
+			c.echoes("three")
+		},
+		"request held, sender gone": func(t *testing.T, p *fault.Proxy, c *peer) {
+			held := p.HoldRequest("late")
+			c.say("late")
+			<-held.Arrived()
+			_ = c.Close()
+			if len(c.got) != 0 {
+				t.Fatal("it came through")
+			}
+			held.Pass()
+			<-c.got
+		},
+		"silence": func(t *testing.T, p *fault.Proxy, c *peer) {
+			p.Silence()
+			p.Silence()
+			p.Speak() // the other silence lasts
+			c.say("one")
+			if s := c.hear(short); s != "" {
+				t.Fatal(s)
+			}
+			p.Speak()
+			if s := c.hear(long); s != "one" {
+				t.Fatal(s)
+			}
+		},
+		"silence, sender gone": func(_ *testing.T, p *fault.Proxy, c *peer) {
+			p.Silence()
+			c.say("late")
+			_ = c.Close()
+			p.Speak()
+			<-c.got
+		},
+		"disarmed": func(_ *testing.T, p *fault.Proxy, c *peer) {
+			p.DropAnswer("two")
+			p.Disarm()
+			c.echoes("two")
+		},
+		"late and out of order": func(t *testing.T, p *fault.Proxy, c *peer) {
+			p.Jitter("late", 10*short)
+			for range 40 { // one of three is late
+				dial(t, p, c.got).say("late")
+				dial(t, p, c.got).say("soon")
+				if one, two := <-c.got, <-c.got; one == "soon\n" && two == "late\n" {
+					return
+				}
+			}
+			t.Fatal("all came in order")
+		},
+		"byte by byte": func(_ *testing.T, p *fault.Proxy, c *peer) {
+			p.Trickle(true)
+			c.echoes("one byte after the other")
+		},
+		"cut, delay, record": func(t *testing.T, p *fault.Proxy, c *peer) {
+			c.echoes("one")
+			p.Cut()
+			if s := c.hear(long); s == "" {
+				t.Fatal("not cut")
+			}
+			p.Record()
+			p.Delay(short)
+			began := time.Now()
+			dial(t, p, c.got).echoes("two")
+			if time.Since(began) < short || len(p.Sent("w")) != 1 {
+				t.Fatal(p.Sent(""), time.Since(began))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, got := echo(t)
+			p := fault.Start(t, addr)
+			test(t, p, dial(t, p, got))
+		})
+	}
 }
