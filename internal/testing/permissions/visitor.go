@@ -26,27 +26,21 @@ type operation struct {
 
 // operations returns the calls of a client, by name.
 func (v *visitor) operations() map[string]operation {
-	mutex := func(n string) error { return v.releaseGot(v.operator.Mutex(n).TryLock(v.ctx())) }
-	rwmutex := func(n string) error { return v.releaseGot(v.operator.RWMutex(n).TryRLock(v.ctx())) }
-	semaphore := func(n string) error { return v.releaseGot(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
+	mutex := func(n string) error { return releaseGot(v.operator.Mutex(n).TryLock(v.ctx())) }
+	rwmutex := func(n string) error { return releaseGot(v.operator.RWMutex(n).TryRLock(v.ctx())) }
+	semaphore := func(n string) error { return releaseGot(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
 	election := func(n string) error { _, err := v.operator.Election(n).Leader(v.ctx()); return err }
-	short := holdfast.WithTTL(3 * time.Second) // where the other may have to wait for its end
 	latch := func(n string) error { _, err := v.operator.Latch(n).Count(v.ctx()); return err }
 	return map[string]operation{
 		"lock": {func(n string) error { return v.checkAndRelease(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
-		"try": {func(n string) error {
-			defer v.release(v.mustLease(v.operator.Mutex(n).Lock(v.ctx())))
+		"try": {v.beside(func(n string, _ *holdfast.Lease) error {
 			if _, err := v.user.Mutex(n).TryLock(v.ctx()); !errors.Is(err, holdfast.ErrHeld) {
 				return err
 			}
 			return nil
-		}, mutex},
-		"wait": {func(n string) error {
-			return v.wait(n, v.operator.Mutex(n, short), v.user.Mutex(n, short))
-		}, mutex},
-		"hand on": {func(n string) error {
-			return v.wait(n, v.user.Mutex(n, short), v.operator.Mutex(n, short))
-		}, mutex},
+		}), mutex},
+		"wait":    {func(n string) error { return v.wait(n, v.operator, v.user) }, mutex},
+		"hand on": {func(n string) error { return v.wait(n, v.user, v.operator) }, mutex},
 		"owner": {func(n string) error {
 			defer v.release(v.mustLease(v.operator.Mutex(n, holdfast.WithOwner("o"),
 				holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
@@ -118,18 +112,13 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return nil
 		}, rwmutex},
-		"break": {func(n string) error {
-			lease := v.mustLease(v.operator.Mutex(n).Lock(v.ctx()))
-			defer v.release(lease)
+		"break": {v.beside(func(n string, lease *holdfast.Lease) error {
 			return v.user.Break(v.ctx(), n, lease.Token())
-		}, mutex},
-		"force break": {func(n string) error {
-			lease := v.mustLease(v.operator.Mutex(n).Lock(v.ctx()))
-			defer v.release(lease)
+		}), mutex},
+		"force break": {v.beside(func(n string, lease *holdfast.Lease) error {
 			return v.user.ForceBreak(v.ctx(), n, lease.Token())
-		}, mutex},
-		"evict": {func(n string) error {
-			defer v.release(v.mustLease(v.operator.Mutex(n).Lock(v.ctx())))
+		}), mutex},
+		"evict": {v.beside(func(n string, _ *holdfast.Lease) error {
 			if _, err := v.operator.Mutex(n).Ticket(v.ctx(), time.Second); err != nil {
 				return err
 			}
@@ -138,7 +127,7 @@ func (v *visitor) operations() map[string]operation {
 				v.t.Fatalf("the queue is %+v, %v", info.Queue, err)
 			}
 			return v.user.Evict(v.ctx(), n, info.Queue[0].ID)
-		}, mutex},
+		}), mutex},
 		"latch wait": {v.awaitLatch, latch},
 		"lead": {func(n string) error {
 			return v.checkAndRelease(v.user.Election(n).Campaign(v.ctx()))
@@ -148,6 +137,18 @@ func (v *visitor) operations() map[string]operation {
 			_, err := v.user.Election(n).Leader(v.ctx())
 			return err
 		}, election},
+	}
+}
+
+// short is the TTL where the other may have to wait for its end.
+var short = holdfast.WithTTL(3 * time.Second)
+
+// beside returns a call of the user beside a hold of the operator.
+func (v *visitor) beside(call func(name string, lease *holdfast.Lease) error) func(name string) error {
+	return func(name string) error {
+		lease := v.mustLease(v.operator.Mutex(name).Lock(v.ctx()))
+		defer v.release(lease)
+		return call(name, lease)
 	}
 }
 
@@ -197,17 +198,14 @@ func (v *visitor) awaitLatch(name string) error {
 }
 
 // wait lets one wait for the other.
-func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
-	lease, err := first.Lock(v.ctx())
+func (v *visitor) wait(name string, first, second *holdfast.Client) error {
+	lease, err := first.Mutex(name, short).Lock(v.ctx())
 	if err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	ctx := v.ctx()
-	go func() {
-		lease, err := second.Lock(ctx)
-		done <- v.checkAndRelease(lease, err)
-	}()
+	go func() { done <- v.checkAndRelease(second.Mutex(name, short).Lock(ctx)) }()
 	queue := v.prefix + ":{" + name + "}:queue"
 	var early error
 	over := false
@@ -263,7 +261,7 @@ func (v *visitor) checkAndRelease(lease *holdfast.Lease, err error) error {
 }
 
 // releaseGot gives back what the operator may have got.
-func (v *visitor) releaseGot(lease *holdfast.Lease, err error) error {
+func releaseGot(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
