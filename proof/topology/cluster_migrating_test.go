@@ -24,10 +24,7 @@ func TestSlotOnItsWay(t *testing.T) {
 	for name, keys := range map[string]bool{"keys still there": false, "keys moved": true} {
 		t.Run(name, func(t *testing.T) {
 			lock := "a" // slot 15495, at the second
-			lease, err := a.Mutex(lock, holdfast.WithTTL(6*time.Second)).Lock(harness.Within(t, harness.Patience))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lease := harness.Lock(t, a.Mutex(lock, holdfast.WithTTL(6*time.Second)))
 			slot := harness.Must(t, servers[0], "CLUSTER", "KEYSLOT", harness.KeyOf(lock))
 			harness.Must(t, servers[0], "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[1])
 			harness.Must(t, servers[1], "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[0])
@@ -42,14 +39,7 @@ func TestSlotOnItsWay(t *testing.T) {
 			if err := lease.Err(); err != nil {
 				t.Fatalf("the holder: %v", err)
 			}
-			for {
-				list, _ := harness.Must(t, servers[1], "CLUSTER", "GETKEYSINSLOT", slot, 10).([]any)
-				if len(list) == 0 {
-					break
-				}
-				harness.Must(t, servers[1], append([]any{"MIGRATE", "127.0.0.1", servers[0].Port(), "", 0, 5000,
-					"KEYS"}, list...)...)
-			}
+			moveKeys(t, servers[1], servers[0], slot)
 			for _, srv := range servers {
 				harness.Must(t, srv, "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
 			}
@@ -68,13 +58,19 @@ func TestSlotOnItsWay(t *testing.T) {
 			harness.HandBack(t, waiter.Got(t))
 			harness.Must(t, servers[1], "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0]) // and back
 			harness.Must(t, servers[0], "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
-			for _, key := range harness.Must(t, servers[0], "CLUSTER", "GETKEYSINSLOT", slot, 100).([]any) {
-				harness.Must(t, servers[0], "MIGRATE", "127.0.0.1", servers[1].Port(), key, 0, 5000)
-			}
+			moveKeys(t, servers[0], servers[1], slot)
 			for _, srv := range []*redisserver.Server{servers[1], servers[0]} { // the new owner first
 				harness.Must(t, srv, "CLUSTER", "SETSLOT", slot, "NODE", ids[1])
 			}
 		})
+	}
+}
+
+// moveKeys moves all keys of a slot.
+func moveKeys(t *testing.T, from, to *redisserver.Server, slot any) {
+	t.Helper()
+	for _, key := range harness.Must(t, from, "CLUSTER", "GETKEYSINSLOT", slot, 100).([]any) {
+		harness.Must(t, from, "MIGRATE", "127.0.0.1", to.Port(), key, 0, 5000)
 	}
 }
 

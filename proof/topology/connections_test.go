@@ -174,24 +174,16 @@ func TestDemotedMaster(t *testing.T) {
 // lease lives and a wait ends, as new connections work.
 func TestSilentPool(t *testing.T) {
 	harness.Long(t)
-	silent := func(t *testing.T, open func(*redisserver.Server, string) *service) (*service, *fault.Proxy) {
-		srv, p := harness.Proxied(t)
-		return open(srv, p.Addr()), p
-	}
-	t.Run("lease", func(t *testing.T) {
-		everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
-			s, p := silent(t, open)
+	for name, test := range map[string]func(t *testing.T, s *service, p *fault.Proxy){
+		"lease": func(t *testing.T, s *service, p *fault.Proxy) {
 			lease := harness.Lock(t, s.client.Mutex("held"))
 			for range 2 { // the connections that have come since fall silent as well
 				p.Strand()
 				s.lives(lease, 12*time.Second) // longer than its TTL
 			}
 			harness.Release(t, lease)
-		})
-	})
-	t.Run("wait", func(t *testing.T) {
-		everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
-			s, p := silent(t, open)
+		},
+		"wait": func(t *testing.T, s *service, p *fault.Proxy) {
 			p.Strand()
 			began, most := time.Now(), harness.Patience
 			if harness.Measured() {
@@ -201,11 +193,8 @@ func TestSilentPool(t *testing.T) {
 				t.Error(err)
 			}
 			t.Logf("took %v", time.Since(began))
-		})
-	})
-	t.Run("queue", func(t *testing.T) {
-		everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
-			s, p := silent(t, open)
+		},
+		"queue": func(t *testing.T, s *service, p *fault.Proxy) {
 			holder := harness.Lock(t, harness.Locker(t, s.srv.Addr(), nil).Mutex("held"))
 			waiter := harness.Claim(harness.Within(t, harness.Patience), s.client.Mutex("held"))
 			harness.Waiting(t, s.srv, "held", 1)
@@ -214,8 +203,15 @@ func TestSilentPool(t *testing.T) {
 			began := time.Now()
 			harness.HandBack(t, waiter.Got(t))
 			t.Logf("took %v", time.Since(began))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
+				srv, p := harness.Proxied(t)
+				test(t, open(srv, p.Addr()), p)
+			})
 		})
-	})
+	}
 }
 
 // The service itself keeps all connections of its pool busy. A lease that is lost for that says so,
