@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
@@ -221,33 +220,17 @@ func stopProcesses(t *testing.T, b *harness.Deployment) {
 func takeOverNames(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease,
 	round int) map[string]*holdfast.Lease {
 	t.Helper()
-	mine := map[string]*holdfast.Lease{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	take := func(name string) {
-		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
-		defer cancel()
-		lease, err := other.Mutex(name).Lock(ctx)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		mine[name] = lease
+	claims, mine := map[string]*harness.Claimant{}, map[string]*holdfast.Lease{}
+	claim := func(name string) {
+		claims[name] = harness.Claim(harness.Within(t, harness.Patience), other.Mutex(name))
 	}
 	for i, lease := range waited {
-		all.Go(func() { take(fmt.Sprintf("held %d %d", round, i)) })
-		all.Go(func() {
-			if err := lease.Release(); err != nil {
-				t.Error(err)
-			}
-			take(fmt.Sprintf("waited %d %d", round, i))
-		})
+		claim(fmt.Sprintf("held %d %d", round, i))
+		harness.Release(t, lease)
+		claim(fmt.Sprintf("waited %d %d", round, i))
 	}
-	all.Wait()
-	if t.Failed() {
-		t.FailNow()
+	for name, c := range claims {
+		mine[name] = c.Got(t)
 	}
 	return mine
 }

@@ -57,7 +57,6 @@ type pair struct {
 	name   string
 	kind   protocol.Kind
 	tries  []*try
-	n      int
 }
 
 // sendToBoth sends a request to both sides, and fails when they do not say the same.
@@ -160,6 +159,16 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 		})
 }
 
+// free gives one attempt back, which a min hold may keep until a moment.
+func (p *pair) free(t *rapid.T, keep int64) {
+	a := p.drawTry(t)
+	p.sendToBoth(t, fmt.Sprintf("free %s, kept until %d", a.ticket.ID, keep), a.client,
+		func(_ *side, c protocol.Protocol) (string, error) {
+			was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket, Keep: keep})
+			return fmt.Sprint(was), err
+		})
+}
+
 // spec draws who asks.
 func (p *pair) spec(t *rapid.T) protocol.Spec {
 	spec := protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever, Label: "model"}
@@ -252,7 +261,6 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"": p.inspect, // after each of the others
 		"ask": func(t *rapid.T) {
-			p.n++
 			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
 			a.ticket = protocol.Ticket{ID: id(runs.Add(1)),
 				Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
@@ -314,22 +322,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"ask again": func(t *rapid.T) {
 			p.ask(t, p.drawTry(t), true)
 		},
-		"free": func(t *rapid.T) {
-			a := p.drawTry(t)
-			p.sendToBoth(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
-				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket})
-				return fmt.Sprint(was), err
-			})
-		},
-		"free, kept by its min hold": func(t *rapid.T) {
-			a := p.drawTry(t)
-			p.sendToBoth(t, "free and keep "+string(a.ticket.ID), a.client,
-				func(_ *side, c protocol.Protocol) (string, error) {
-					was, err := c.Bind(a.spec).Free(context.Background(),
-						protocol.Free{Ticket: a.ticket, Keep: time.Now().Add(forever).UnixMicro()})
-					return fmt.Sprint(was), err
-				})
-		},
+		"free":                       func(t *rapid.T) { p.free(t, 0) },
+		"free, kept by its min hold": func(t *rapid.T) { p.free(t, time.Now().Add(forever).UnixMicro()) },
 		"renew": func(t *rapid.T) {
 			a := p.drawTry(t)
 			p.sendToBoth(t, "renew "+string(a.ticket.ID), a.client,
@@ -368,7 +362,6 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			if p.sides[0].subscribers.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {
 				t.Skip("it never held, or may wait, or is never passed on")
 			}
-			p.n++
 			a := &try{client: old.client, spec: old.spec}
 			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
 			p.tries = append(p.tries, a)

@@ -78,6 +78,10 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
 	held := make([]*holdfast.Lease, leases)
 	names := harness.Names(leases)
+	thirds := make([]int, leases) // of the slots: each master has one
+	for i, name := range names {
+		thirds[i] = rig.Slot(harness.KeyOf(name)) * 3 / redisserver.Slots
+	}
 	var all sync.WaitGroup
 	for part := range 100 {
 		all.Go(func() {
@@ -94,12 +98,10 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 		return
 	}
 	old := rig.StopMaster(rig.Slot(harness.KeyOf(names[0])))
-	mine := rig.Slot(harness.KeyOf(names[0])) // a third of the slots, beside it
-	third := mine * 3 / redisserver.Slots
 	began, least := time.Now(), time.Hour
 	for time.Since(began) < 10*time.Second {
 		for i, lease := range held {
-			if i%50 == 0 && thirdOf(rig, names[i]) != third {
+			if i%50 == 0 && thirds[i] != thirds[0] {
 				least = min(least, time.Until(lease.Until()))
 			}
 		}
@@ -118,7 +120,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	lost := map[bool]int{}
 	for i, lease := range held {
 		if lease.Err() != nil {
-			lost[thirdOf(rig, names[i]) == third]++
+			lost[thirds[i] == thirds[0]]++
 		}
 	}
 	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least",
@@ -126,18 +128,6 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	if lost[false] > 0 || least < 6*time.Second {
 		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
 	}
-}
-
-var thirds sync.Map // of names
-
-// thirdOf returns which third of the slots a name lies in.
-func thirdOf(rig *redisserver.Cluster, name string) int {
-	if third, ok := thirds.Load(name); ok {
-		return third.(int)
-	}
-	third := rig.Slot(harness.KeyOf(name)) * 3 / redisserver.Slots
-	thirds.Store(name, third)
-	return third
 }
 
 // Trap 21: however many names are contended, a client has a subscription, or one a node, and gives

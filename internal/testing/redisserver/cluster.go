@@ -33,11 +33,7 @@ func StartCluster(tb testing.TB, opts ...string) *Cluster {
 		c.servers = append(c.servers, srv)
 		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		if i < masters {
-			slots := []any{"CLUSTER", "ADDSLOTS"}
-			for slot := i * Slots / masters; slot < (i+1)*Slots/masters; slot++ {
-				slots = append(slots, slot)
-			}
-			srv.must(slots...)
+			srv.addSlots(i, masters)
 		}
 		if i > 0 {
 			c.servers[0].must("CLUSTER", "MEET", "127.0.0.1", srv.Port())

@@ -37,11 +37,7 @@ func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
 	tb.Helper()
 	for i := range 2 {
 		srv := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
-		slots := []any{"CLUSTER", "ADDSLOTS"}
-		for slot := i * Slots / 2; slot < (i+1)*Slots/2; slot++ {
-			slots = append(slots, slot)
-		}
-		srv.must(slots...)
+		srv.addSlots(i, 2)
 		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		servers, ids = append(servers, srv), append(ids, srv.must("CLUSTER", "MYID").(string))
 	}
@@ -53,6 +49,16 @@ func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
 		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
 	}
 	return servers, ids
+}
+
+// addSlots makes a node serve a share of the slots.
+func (s *Server) addSlots(share, of int) {
+	s.tb.Helper()
+	slots := []any{"CLUSTER", "ADDSLOTS"}
+	for slot := share * Slots / of; slot < (share+1)*Slots/of; slot++ {
+		slots = append(slots, slot)
+	}
+	s.must(slots...)
 }
 
 // await polls until the condition holds, and ends the test when it does not for too long.
