@@ -175,22 +175,11 @@ func TestScriptsSeeEveryExitCode(t *testing.T) {
 
 // each calls f for each command that does something and that the help shows.
 func each(cmd *cobra.Command, f func(*cobra.Command)) {
-	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
-		return
+	for _, cmd := range allCommands(cmd) {
+		if cmd.Runnable() && cmd.HasParent() && !cmd.Hidden && cmd.Name() != "help" && cmd.Name() != "completion" {
+			f(cmd)
+		}
 	}
-	if cmd.Runnable() && cmd.HasParent() {
-		f(cmd)
-	}
-	for _, below := range cmd.Commands() {
-		each(below, f)
-	}
-}
-
-// ofConnection reports whether a flag is one of the connection.
-func ofConnection(name string) bool {
-	connected := &cobra.Command{}
-	new(cli.Connection).AddFlags(connected)
-	return connected.Flags().Lookup(name) != nil
 }
 
 // arguments are what a command takes besides the flags of the connection.
@@ -237,10 +226,8 @@ func TestConnectionFlagsOfEveryCommand(t *testing.T) {
 		} {
 			words := append(strings.Fields(cmd.CommandPath())[1:], strings.Fields(bad.flags)...)
 			words = append(words, strings.Fields(arguments[cmd.CommandPath()])...)
-			var out, errs strings.Builder
-			if code := run(t.Context(), words, strings.NewReader(""), &out, &errs); code != cli.ExitUsage ||
-				!strings.Contains(errs.String(), bad.want) {
-				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs.String(),
+			if code, _, errs := execute(t, words...); code != cli.ExitUsage || !strings.Contains(errs, bad.want) {
+				t.Errorf("holdfast %s: exit code %d, %q; want %d and %q", strings.Join(words, " "), code, errs,
 					cli.ExitUsage, bad.want)
 			}
 		}

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -23,12 +19,7 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	take := func(label, name string) (*holdfast.Client, *holdfast.Lease) {
-		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{},
-			holdfast.Config{Label: label, TTL: 5 * time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Close(); end() })
+		client := newClient(t, "redis://"+s.Addr(), holdfast.Config{Label: label, TTL: 5 * time.Minute})
 		lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).TryLock(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -49,19 +40,6 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 	wait(a, x, "y")
 	wait(b, y, "x")
 
-	expect := func(pattern string, args ...string) {
-		t.Helper()
-		for late := time.Now().Add(30 * time.Second); ; {
-			var out, errs bytes.Buffer
-			code := run(t.Context(), append([]string{"deadlocks"}, args...), strings.NewReader(""), &out, &errs)
-			if code == 0 && regexp.MustCompile(pattern).MatchString(out.String()) {
-				return
-			}
-			if time.Now().After(late) {
-				t.Fatalf("exit code %d, and no %q in:\n%s%s", code, pattern, &out, &errs)
-			}
-		}
-	}
-	expect(`^deadlock 1 of 1:\n(  "a\\x1b\[2J" holds x \(token \d+\) and waits for y\n|  b holds y \(token \d+\) and waits for x\n){2}$`)
-	expect(`(?s)^\{\n  "version": 2,\n  "deadlocks": \[\n.*"label": "b",\n +"host": ".*"holds": "y",\n +"token": \d+,\n +"waits": "x"`, "-o", "json")
+	expectRun(t, 0, []string{"deadlocks"}, `^deadlock 1 of 1:\n(  "a\\x1b\[2J" holds x \(token \d+\) and waits for y\n|  b holds y \(token \d+\) and waits for x\n){2}$`)
+	expectRun(t, 0, []string{"deadlocks", "-o", "json"}, `(?s)^\{\n  "version": 2,\n  "deadlocks": \[\n.*"label": "b",\n +"host": ".*"holds": "y",\n +"token": \d+,\n +"waits": "x"`)
 }

@@ -244,9 +244,9 @@ func TestDocsUnitRuns(t *testing.T) {
 // and REDIS_URL leads to a server.
 func shellWith(t *testing.T, url string) (dir string, environ []string) {
 	t.Helper()
-	dir, programs := t.TempDir(), t.TempDir()
-	linkProgram(t, programs)
-	path := "PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")
+	dir = t.TempDir()
+	linkProgram(t, dir)
+	path := "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
 	return dir, append(os.Environ(), path, "REDIS_URL="+url, "GORACE=atexit_sleep_ms=0")
 }
 

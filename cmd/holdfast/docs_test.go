@@ -87,24 +87,23 @@ func tableCommands(row string) (names []string) {
 
 var flagInCell = regexp.MustCompile("`(--[a-z-]+)[ `=\\[]")
 
+// ofConnection reports whether a flag is one of the connection.
+func ofConnection(name string) bool {
+	connected := &cobra.Command{}
+	new(cli.Connection).AddFlags(connected)
+	return connected.Flags().Lookup(name) != nil
+}
+
 // Every command is in the table of docs/command.md, and every flag of it in its section. Nothing
 // else is.
 func TestManualHasEveryCommandAndFlag(t *testing.T) {
 	m, root := readManual(t), newRoot()
-	connected := &cobra.Command{}
-	new(cli.Connection).AddFlags(connected)
-	flags := map[string]map[string]bool{}
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
+	flags, all := map[string]map[string]bool{}, map[string]bool{}
+	for _, cmd := range allCommands(root) {
+		if cmd.Hidden && cmd.Name() != "man" || cmd.HasSubCommands() || cmd.Name() == "help" || !cmd.Runnable() {
+			continue
+		}
 		name := strings.TrimPrefix(cmd.CommandPath(), "holdfast ")
-		for _, below := range cmd.Commands() {
-			if !below.Hidden || below.Name() == "man" {
-				visit(below)
-			}
-		}
-		if cmd == root || cmd.HasSubCommands() || cmd.Name() == "help" || !cmd.Runnable() {
-			return
-		}
 		short := strings.Fields(name)
 		section, ok := m.sections[name]
 		if !ok {
@@ -118,8 +117,8 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 			flags[short[0]] = map[string]bool{}
 		}
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			flags[short[0]]["--"+flag.Name] = true
-			if flag.Name == "help" || connected.Flags().Lookup(flag.Name) != nil && name != "run" {
+			flags[short[0]]["--"+flag.Name], all["--"+flag.Name] = true, true
+			if flag.Name == "help" || ofConnection(flag.Name) && name != "run" {
 				return
 			}
 			if !regexp.MustCompile("`--" + flag.Name + "[ `=\\[]").MatchString(section) {
@@ -131,7 +130,6 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 			}
 		})
 	}
-	visit(root)
 	for name := range m.commands {
 		if cmd, rest, err := root.Find(strings.Fields(name)); err != nil || cmd == root || len(rest) > 0 &&
 			!slices.Contains(cmd.ValidArgs, rest[0]) && cmd.Name() != "help" {
@@ -144,8 +142,10 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 			t.Errorf("there is a section for holdfast %s, which is no command", name)
 			continue
 		}
-		if len(commandsIn(m, section)) > 1 {
-			continue // looked at below
+		for other, text := range m.sections {
+			if other != name && text == section { // several commands share it
+				own = all
+			}
 		}
 		for _, flag := range flagsInTables(section) {
 			if !own[flag] {
@@ -153,29 +153,6 @@ func TestManualHasEveryCommandAndFlag(t *testing.T) {
 			}
 		}
 	}
-	all := map[string]bool{}
-	for _, own := range flags {
-		for flag := range own {
-			all[flag] = true
-		}
-	}
-	for name, section := range m.sections {
-		for _, flag := range flagsInTables(section) {
-			if !all[flag] {
-				t.Errorf("the section of holdfast %s has %s, which no command has", name, flag)
-			}
-		}
-	}
-}
-
-// commandsIn are the commands that share a section.
-func commandsIn(m manual, section string) (names []string) {
-	for name, text := range m.sections {
-		if text == section {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // flagsInTables are the flags in the first cells of rows.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,18 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// doctored runs the command, and returns its exit code and what it wrote.
-func doctored(args ...string) (code int, out, errs string) {
-	var o, e bytes.Buffer
-	code = run(context.Background(), append([]string{"doctor"}, args...), strings.NewReader(""), &o, &e)
-	return code, o.String(), e.String()
-}
-
 func TestDoctor(t *testing.T) {
 	long(t)
 	t.Setenv("REDIS_URL", "")
 	forgetful := redisserver.Start(t)
-	code, out, errs := doctored("--redis", "redis://"+forgetful.Addr())
+	code, out, errs := execute(t, "doctor", "--redis", "redis://"+forgetful.Addr())
 	if code != cli.ExitEndangered || errs != "" {
 		t.Errorf("exit code %d, %q; want %d", code, errs, cli.ExitEndangered)
 	}
@@ -38,7 +29,7 @@ func TestDoctor(t *testing.T) {
 
 	durable := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	t.Setenv("REDIS_URL", "redis://"+durable.Addr())
-	code, out, errs = doctored("-o", "json")
+	code, out, errs = execute(t, "doctor", "-o", "json")
 	var report struct {
 		Version    int  `json:"version"`
 		Endangered bool `json:"endangered"`
@@ -58,27 +49,21 @@ func TestDoctorExitCodes(t *testing.T) {
 	srv, gone := redisserver.Start(t), redisserver.Start(t)
 	gone.Kill()
 	strange := redisserver.Start(t, "--rename-command", "TIME", "")
-	for name, c := range map[string]struct {
-		args []string
+	for flag, c := range map[string]struct {
 		code int
 		text string
 	}{
-		"away": {[]string{"--redis", "redis://" + gone.Addr()}, cli.ExitNoServer,
-			"no answer from a server at redis://" + gone.Addr()},
-		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, cli.ExitDenied,
-			"refuses this client"},
-		"cannot serve": {[]string{"--redis", "redis://" + strange.Addr()}, cli.ExitNoServer,
-			"cannot serve: ERR unknown command"},
-		"wrong output": {[]string{"-o", "yaml"}, cli.ExitUsage, `--output "yaml": it must be one of table, json`},
-		"no TTL":       {[]string{"--ttl", "1ms"}, cli.ExitUsage, "--ttl 1ms: it must be 100ms to 24h"},
-		"no URL":       {[]string{"--redis", "localhost"}, cli.ExitUsage, "it is not a URL"},
-		"an argument":  {[]string{"x"}, cli.ExitUsage, "takes no arguments"},
+		"--redis redis://" + gone.Addr():         {cli.ExitNoServer, "no answer from a server at redis://" + gone.Addr()},
+		"--redis redis://u:secret@" + srv.Addr(): {cli.ExitDenied, "refuses this client"},
+		"--redis redis://" + strange.Addr():      {cli.ExitNoServer, "cannot serve: ERR unknown command"},
+		"--output yaml":                          {cli.ExitUsage, `--output "yaml": it must be one of table, json`},
+		"--ttl 1ms":                              {cli.ExitUsage, "--ttl 1ms: it must be 100ms to 24h"},
+		"--redis localhost":                      {cli.ExitUsage, "it is not a URL"},
+		"x":                                      {cli.ExitUsage, "takes no arguments"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			code, out, errs := doctored(c.args...)
-			if code != c.code || !strings.Contains(errs, c.text) || out != "" || strings.Contains(errs, "secret") {
-				t.Errorf("exit code %d, %q, %q; want %d and %q", code, out, errs, c.code, c.text)
-			}
-		})
+		code, out, errs := execute(t, append([]string{"doctor"}, strings.Fields(flag)...)...)
+		if code != c.code || !strings.Contains(errs, c.text) || out != "" || strings.Contains(errs, "secret") {
+			t.Errorf("%s: exit code %d, %q, %q; want %d and %q", flag, code, out, errs, c.code, c.text)
+		}
 	}
 }

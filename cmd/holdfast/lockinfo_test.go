@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +26,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/states"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // frozen is an embedded server whose clock stands still.
@@ -36,31 +35,25 @@ func frozen(t *testing.T) *miniredis.Miniredis {
 	return mini
 }
 
-// storeAt connects to a server until the test is over.
-func storeAt(t *testing.T, mini *miniredis.Miniredis, dial states.Dial) store.Store {
-	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return redisstore.New(rdb)
-}
-
-// closed makes a client until the test is over.
-func closed(t *testing.T, client *holdfast.Client, err error) *holdfast.Client {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// commandsTo sends commands to a server until the test is over. They must succeed.
+func commandsTo(t *testing.T, mini *miniredis.Miniredis) func(args ...any) {
+	operator := redis.NewClient(&redis.Options{Addr: mini.Addr()})
+	t.Cleanup(func() { _ = operator.Close() })
+	return func(args ...any) {
+		if err := operator.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 // printed is what a command prints.
 func printed(t *testing.T, args ...string) []byte {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != 0 {
-		t.Errorf("holdfast %s: exit code %d: %s", strings.Join(args, " "), code, &errs)
+	code, out, errs := execute(t, args...)
+	if code != 0 {
+		t.Errorf("holdfast %s: exit code %d: %s", strings.Join(args, " "), code, errs)
 	}
-	return out.Bytes()
+	return []byte(out)
 }
 
 // read reads a document into a value, and refuses what the value would write otherwise: a field
@@ -169,26 +162,14 @@ func listLines(t *testing.T) (infos []lockinfo.Info) {
 	return infos
 }
 
-// A lines is an output that is complete when a second look has begun.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
 // watchLines are the names of the first look of watch, which it prints before it rests.
 func watchLines(t *testing.T) (infos []lockinfo.Info) {
-	var out lines
+	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	run(ctx, []string{"watch", "-o", "jsonl"}, strings.NewReader(""), &out, &lines{})
+	run(ctx, []string{"watch", "-o", "jsonl"}, strings.NewReader(""), &out, io.Discard)
 	seen := map[string]bool{}
-	for line := range bytes.Lines(out.text.Bytes()) {
+	for line := range bytes.Lines(out.Bytes()) {
 		var change lockinfo.Change
 		if read(t, line, &change); !seen[change.After.Name] {
 			infos = append(infos, change.After)
@@ -253,21 +234,20 @@ func stream(t *testing.T, client *holdfast.Client) (infos []lockinfo.Info) {
 func TestFactsHaveOneForm(t *testing.T) {
 	mini := frozen(t)
 	t.Setenv("REDIS_URL", "redis://"+mini.Addr())
-	operator := redis.NewClient(&redis.Options{Addr: mini.Addr()})
-	defer operator.Close()
 	client := func(config *holdfast.Config, dial states.Dial) *holdfast.Client {
-		made, err := holdfast.New(storeAt(t, mini, dial), config)
-		return closed(t, made, err)
+		rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
+		made, err := holdfast.New(redisstore.New(rdb), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = made.Close(); _ = rdb.Close() })
+		return made
 	}
 	now := time.Now()
 	made := states.Make(t, states.Server{
-		Client: client,
-		Command: func(args ...any) {
-			if err := operator.Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
-		},
-		Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) },
+		Client:  client,
+		Command: commandsTo(t, mini),
+		Ahead:   func(step time.Duration) { now = now.Add(step); mini.SetTime(now) },
 	})
 	facts(t, client(nil, nil), made)
 	for _, info := range listLines(t) {
@@ -288,21 +268,10 @@ func TestFactsOfAQuorumHaveOneForm(t *testing.T) {
 	}
 	t.Setenv("REDIS_URL", server.Quorum(urls))
 	client := func(label string) *holdfast.Client {
-		var stores []store.Store
-		for _, mini := range masters {
-			stores = append(stores, storeAt(t, mini, nil))
-		}
-		made, err := holdfast.NewQuorum(stores,
-			&holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond})
-		return closed(t, made, err)
+		return newClient(t, server.Quorum(urls),
+			holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond})
 	}
-	operator := redis.NewClient(&redis.Options{Addr: masters[0].Addr()})
-	defer operator.Close()
-	made := states.MakeAtQuorum(t, client, func(args ...any) {
-		if err := operator.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	})
+	made := states.MakeAtQuorum(t, client, commandsTo(t, masters[0]))
 	looker := client("operator")
 	facts(t, looker, made)
 

@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -12,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -23,13 +19,7 @@ func TestLsStreams(t *testing.T) {
 		t.Skip("100,000 locks and a million keys: only with HOLDFAST_PROOF=1")
 	}
 	s := redisserver.Start(t)
-	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{},
-		holdfast.Config{MaxTTL: time.Hour, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	defer client.Close()
+	client := newClient(t, "redis://"+s.Addr(), holdfast.Config{MaxTTL: time.Hour, TTL: time.Hour})
 	if _, err := client.Mutex("a").TryLock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +34,9 @@ func TestLsStreams(t *testing.T) {
 	}
 	ls := func(args ...string) (lines int, memory int64) {
 		t.Helper()
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
 		counted := &lineCounter{}
-		cmd := exec.Command(self, append([]string{"ls", "--redis", "redis://" + s.Addr()}, args...)...)
-		cmd.Stdout, cmd.Stderr = counted, io.Discard
+		cmd, _ := program(t, s, append([]string{"ls"}, args...)...)
+		cmd.Stdout = counted
 		began := time.Now()
 		if err := cmd.Run(); err != nil {
 			t.Fatal(err)
@@ -75,8 +61,7 @@ func TestLsStreams(t *testing.T) {
 		lines int
 	}{
 		{[]string{"-o", "jsonl"}, 100_001}, {[]string{"-o", "json"}, 100_003}, {nil, 100_002},
-		{[]string{"--sort", "age"},
-			1001},
+		{[]string{"--sort", "age"}, 1001},
 	} {
 		if _, err := s.Do("CONFIG", "RESETSTAT"); err != nil {
 			t.Fatal(err)

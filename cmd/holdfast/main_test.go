@@ -2,20 +2,23 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/spf13/cobra"
 )
 
 // adoptsOrphans makes the process of a test the parent of orphans below it, where the system can.
@@ -49,6 +52,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
+	t.Setenv("REDIS_URL", "")
 	for name, test := range map[string]struct {
 		args      []string
 		code      int
@@ -74,28 +78,53 @@ func TestRun(t *testing.T) {
 		"out of range": {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "",
 			"--rounds 0: it must be 1 to 50\n--workers 99"},
 		"worker by hand": {[]string{"lottery-worker"}, 1, "", "by hand"},
+
+		"status of one server": {[]string{"quorum", "status"}, 64, "", "names one server"},
+		"quorum of two": {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"}, 64, "",
+			"2 masters: a quorum has 3"},
+		"long TTL on a quorum": {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x",
+			"--", "true"}, 64, "", "at most 5m"},
+		"no command of a quorum": {[]string{"quorum", "stats"}, 64, "", `unknown command "stats"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			if code := run(context.Background(), test.args, strings.NewReader(""), &out, &errs); code != test.code {
-				t.Errorf("exit code %d, want %d", code, test.code)
-			}
-			if !strings.Contains(out.String(), test.out) {
-				t.Errorf("stdout %q lacks %q", out.String(), test.out)
-			}
-			if !strings.Contains(errs.String(), test.errs) || (test.errs == "") != (errs.Len() == 0) {
-				t.Errorf("stderr %q, want %q", errs.String(), test.errs)
+			code, out, errs := execute(t, test.args...)
+			if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(errs, test.errs) ||
+				(test.errs == "") != (errs == "") {
+				t.Errorf("exit code %d, %q, %q; want %d, %q, %q", code, out, errs, test.code, test.out, test.errs)
 			}
 		})
 	}
 }
 
+// allCommands are a command and those below it.
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, below := range cmd.Commands() {
+		all = append(all, allCommands(below)...)
+	}
+	return all
+}
+
+// Help without a terminal fits into 80 columns.
+func TestHelpFits(t *testing.T) {
+	for _, cmd := range allCommands(newRoot()) {
+		if cmd.Hidden {
+			continue
+		}
+		_, out, _ := execute(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > cli.PlainWidth {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+	}
+}
+
 func TestHelpOmitsHiddenCommands(t *testing.T) {
-	var out bytes.Buffer
-	run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &out)
+	_, out, _ := execute(t, "--help")
 	for _, name := range []string{"lottery-worker", "keep-server"} {
-		if strings.Contains(out.String(), name) {
-			t.Errorf("help shows %s:\n%s", name, out.String())
+		if strings.Contains(out, name) {
+			t.Errorf("help shows %s:\n%s", name, out)
 		}
 	}
 }
@@ -107,15 +136,29 @@ func TestDevAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	var errs bytes.Buffer
 	addr := taken.Addr().String()
-	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard,
-		&errs); code != cli.ExitFailed {
-		t.Errorf("exit code %d, want %d", code, cli.ExitFailed)
+	if code, _, errs := execute(t, "dev", "--addr", addr); code != cli.ExitFailed ||
+		!strings.Contains(errs, "--addr "+addr) {
+		t.Errorf("exit code %d, %q; want %d and the flag", code, errs, cli.ExitFailed)
 	}
-	if !strings.Contains(errs.String(), "--addr "+addr) {
-		t.Errorf("stderr %q lacks the flag", errs.String())
+}
+
+// execute runs the program in this process.
+func execute(t *testing.T, args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &o, &e)
+	return code, o.String(), e.String()
+}
+
+// newClient makes a client until the test is over.
+func newClient(t *testing.T, url string, config holdfast.Config) *holdfast.Client {
+	t.Helper()
+	client, end, err := server.Client(url, server.TLS{}, config)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = client.Close(); end() })
+	return client
 }
 
 // measured reports whether tests judge times and may take long: in make proof, where nothing else
@@ -131,20 +174,42 @@ func long(t *testing.T) {
 	}
 }
 
-// expectRun runs the program until it ends with a code and its output has all the texts: a server
-// that stands still for a moment is away in that moment.
-func expectRun(t *testing.T, code int, args []string, want ...string) {
+// patient is how long a test waits for an event that must come.
+const patient = 30 * time.Second
+
+// eventually reports whether a condition holds before the patience is over.
+func eventually(holds func() bool) bool {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
+		if holds() {
+			return true
+		}
+	}
+	return false
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for late := time.Now().Add(30 * time.Second); ; {
-		var out, errs bytes.Buffer
-		got := run(t.Context(), args, strings.NewReader(""), &out, &errs)
-		output := out.String() + errs.String()
-		if got == code && !slices.ContainsFunc(want,
-			func(text string) bool { return !strings.Contains(output, text) }) {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, output)
-		}
+	if !eventually(holds) {
+		t.Fatalf("not within %v: %s", patient, what)
+	}
+}
+
+// expectRun runs the program until it ends with a code and its output matches all patterns: a
+// server that stands still for a moment is away in that moment.
+func expectRun(t *testing.T, code int, args []string, patterns ...string) {
+	t.Helper()
+	var got int
+	var output string
+	if !eventually(func() bool {
+		var out, errs string
+		got, out, errs = execute(t, args...)
+		output = out + errs
+		return got == code && !slices.ContainsFunc(patterns,
+			func(pattern string) bool { return !regexp.MustCompile(pattern).MatchString(output) })
+	}) {
+		t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, patterns, output)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,29 +17,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
-	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-const (
-	operationsPage  = "../../docs/operations.md"
-	operationsToken = "1795486865300377" // stands for the token of the hold
-)
+// operationsToken stands for the token of the hold.
+const operationsToken = "1795486865300377"
 
 // A runbook is a server with a lock on it, and a shell in which the blocks of the page run.
 type runbook struct {
-	t      *testing.T
-	server *redisserver.Server
-	dir    string // with redis-cli and holdfast
-	holder *holdfast.Client
-	waiter *holdfast.Client
-	lease  *holdfast.Lease // of order:42
-	ttl    time.Duration
-
+	t       *testing.T
+	server  *redisserver.Server
+	dir     string // with redis-cli and holdfast
+	environ []string
+	holder  *holdfast.Client
+	waiter  *holdfast.Client
+	lease   *holdfast.Lease // of order:42
 	renewed renewals
 }
 
@@ -63,13 +58,15 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 			t.Skip("no redis-cli: ", err)
 		}
 	}
-	r := &runbook{t: t, server: redisserver.Start(t), dir: t.TempDir(), ttl: ttl, renewed: make(renewals, 1)}
+	r := &runbook{t: t, server: redisserver.Start(t), renewed: make(renewals, 1)}
+	url := "redis://" + r.server.Addr()
+	r.dir, r.environ = shellWith(t, url)
 	script := fmt.Sprintf("#!/bin/sh\nexec %s -p %d \"$@\"\n", cli, r.server.Port())
 	if err := os.WriteFile(filepath.Join(r.dir, "redis-cli"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	linkProgram(t, r.dir)
-	r.holder, r.waiter = r.client(), r.client()
+	config := holdfast.Config{TTL: ttl, ReleaseTimeout: time.Second, Observer: r.renewed, Label: "api@host1"}
+	r.holder, r.waiter = newClient(t, url, config), newClient(t, url, config)
 	r.lease, err = r.holder.Mutex("order:42", options...).Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -77,35 +74,20 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 	return r
 }
 
-func (r *runbook) client() *holdfast.Client {
-	r.t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: r.server.Addr(), DialerRetries: 1})
-	client, err := holdfast.New(redisstore.New(rdb),
-		&holdfast.Config{TTL: r.ttl, ReleaseTimeout: time.Second, Observer: r.renewed, Label: "api@host1"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() {
-		_ = client.Close()
-		_ = rdb.Close()
-	})
-	return client
-}
-
 // run runs a block, and returns what it prints.
 func (r *runbook) run(block string) string {
 	r.t.Helper()
 	block = strings.ReplaceAll(block, operationsToken, strconv.FormatInt(r.lease.Token(), 10))
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
-	defer cancel()
-	sh := exec.CommandContext(ctx, "sh", "-e", "-c", block)
-	sh.Env = append(os.Environ(), "PATH="+r.dir+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"REDIS_URL=redis://"+r.server.Addr())
-	out, err := sh.CombinedOutput()
-	if err != nil {
-		r.t.Errorf("%v: %s\n%s", err, block, out)
+	return runShell(r.t, r.dir, r.environ, block)
+}
+
+// otherToken checks that a block does nothing to a hold with another token.
+func (r *runbook) otherToken(block string) {
+	r.t.Helper()
+	if out := r.run(strings.Replace(block, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") ||
+		r.lease.Check(r.t.Context()) != nil {
+		r.t.Fatalf("with another token: %s", out)
 	}
-	return string(out)
 }
 
 // wait lets the second client wait in the queue. The channel gets the error of its Lock, or nil.
@@ -123,36 +105,22 @@ func (r *runbook) wait() <-chan error {
 			_ = lease.Release()
 		}
 	}()
-	for n := any(nil); n != int64(1); {
-		n, _ = r.server.Do("ZCOUNT", "holdfast:{order:42}:queue", 1, "+inf")
-		if r.t.Context().Err() != nil {
-			r.t.Fatal("nobody waits")
-		}
-	}
+	until(r.t, "another waits", func() bool {
+		n, _ := r.server.Do("ZCOUNT", "holdfast:{order:42}:queue", 1, "+inf")
+		return n == int64(1)
+	})
 	return entered
 }
 
-// blocks are the blocks of shell on the page, in order.
-func blocks(t *testing.T) (all []string) {
-	t.Helper()
-	page, err := os.ReadFile(operationsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
-		all = append(all, block[1])
-	}
-	return all
-}
-
-// block is the only block that contains a text.
+// block is the only block of the page that contains a text.
 func block(t *testing.T, text string) string {
 	t.Helper()
-	found := slices.DeleteFunc(blocks(t), func(b string) bool { return !strings.Contains(b, text) })
+	found := slices.DeleteFunc(fenced(t, "docs/operations.md", "sh"),
+		func(b shellBlock) bool { return !strings.Contains(b.code, text) })
 	if len(found) != 1 {
 		t.Fatalf("%d blocks of the page contain %q", len(found), text)
 	}
-	return found[0]
+	return found[0].code
 }
 
 // operations are the blocks that are read, each by a text that only it contains, and what it prints
@@ -196,98 +164,78 @@ func TestOperationsLook(t *testing.T) {
 func TestOperationsAreAllRun(t *testing.T) {
 	own := []string{"local head, channel", "or not the only one", "--token 1795486865300377\n", "--force",
 		"appendfsync always", "SHUTDOWN"}
-	for _, b := range blocks(t) {
+	for _, b := range fenced(t, "docs/operations.md", "sh") {
 		n := 0
-		for text := range operations {
-			if strings.Contains(b, text) {
-				n++
-			}
-		}
-		for _, text := range own {
-			if strings.Contains(b, text) {
+		for _, text := range append(slices.Collect(maps.Keys(operations)), own...) {
+			if strings.Contains(b.code, text) {
 				n++
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d tests for the block\n%s", n, b)
+			t.Errorf("%d tests for the block\n%s", n, b.code)
 		}
 	}
 }
 
-// Trap 5: the holder is told. Nobody else gets in before the holder has stopped.
+// Trap 5: the holder is told. Unless by force, nobody else gets in before the holder has stopped. The
+// commands do what the scripts do.
 func TestOperationsBreak(t *testing.T) {
 	long(t)
-	for name, options := range map[string][]holdfast.Option{
-		"string": nil,
-		"set":    {holdfast.WithOwner("alice")},
+	owned := []holdfast.Option{holdfast.WithOwner("alice")} // the state is a set then, and no string
+	for name, test := range map[string]struct {
+		block   string
+		options []holdfast.Option
+		prints  string
+		script  bool
+		force   bool
+	}{
+		"string":           {"local head, channel", nil, "broken: it ends in", true, false},
+		"set":              {"local head, channel", owned, "broken: it ends in", true, false},
+		"command":          {"--token 1795486865300377\n", nil, "", false, false},
+		"string, by force": {"or not the only one", nil, `^1\n$`, true, true},
+		"set, by force":    {"or not the only one", owned, `^1\n$`, true, true},
+		"command of force": {"--force", nil, "", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRunbook(t, 15*time.Second, options...)
-			said := block(t, "local head, channel")
-			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") ||
-				r.lease.Check(t.Context()) != nil {
-				t.Fatalf("with another token: %s", out)
+			r := newRunbook(t, 15*time.Second, test.options...)
+			said := block(t, test.block)
+			if test.script {
+				r.otherToken(said)
 			}
 			entered := r.wait()
-			if out := r.run(said); !strings.Contains(out, "broken: it ends in") {
+			if out := r.run(said); !regexp.MustCompile(test.prints).MatchString(out) {
 				t.Fatal(out)
 			}
-			if out := r.run(said); !strings.Contains(out, "no such hold") {
-				t.Errorf("again: %s", out)
-			}
-			info, err := r.waiter.Inspect(t.Context(), "order:42")
-			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != lockinfo.StateBroken ||
-				info.Holds[0].By != "alice with redis-cli" {
-				t.Errorf("inspected: %+v, %v", info.Holds, err)
+			if test.script && !test.force {
+				if out := r.run(said); !strings.Contains(out, "no such hold") {
+					t.Errorf("again: %s", out)
+				}
+				info, err := r.waiter.Inspect(t.Context(), "order:42")
+				if err != nil || len(info.Holds) != 1 || info.Holds[0].State != lockinfo.StateBroken ||
+					info.Holds[0].By != "alice with redis-cli" {
+					t.Errorf("inspected: %+v, %v", info.Holds, err)
+				}
 			}
 			<-r.lease.Done()
 			var lost *holdfast.LostError
-			if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken ||
-				lost.By != "alice with redis-cli" {
+			if err := r.lease.Err(); !errors.As(err, &lost) || !test.force && lost.Reason != holdfast.LossBroken ||
+				test.script && !test.force && lost.By != "alice with redis-cli" {
 				t.Errorf("the holder is told %v", err)
 			}
-			select {
-			case err := <-entered:
-				t.Errorf("another got in before the holder had stopped: %v", err)
-				return
-			default:
+			if !test.force {
+				select {
+				case err := <-entered:
+					t.Errorf("another got in before the holder had stopped: %v", err)
+					return
+				default:
+				}
+				_ = r.lease.Release()
 			}
-			_ = r.lease.Release()
 			if err := <-entered; err != nil {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// The command does what the script does.
-func TestOperationsBreakCommand(t *testing.T) {
-	long(t)
-	r := newRunbook(t, 15*time.Second)
-	entered := r.wait()
-	r.run(block(t, "--token 1795486865300377\n"))
-	<-r.lease.Done()
-	var lost *holdfast.LostError
-	if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken {
-		t.Errorf("the holder is told %v", err)
-	}
-	select {
-	case err := <-entered:
-		t.Errorf("another got in before the holder had stopped: %v", err)
-		return
-	default:
-	}
-	_ = r.lease.Release()
-	if err := <-entered; err != nil {
-		t.Error(err)
-	}
-
-	r = newRunbook(t, 15*time.Second)
-	entered = r.wait()
-	r.run(block(t, "--force"))
-	if err := <-entered; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -300,40 +248,9 @@ func TestOperationsBreakReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.lease = reader
-	if out := r.run(block(t, "local head, channel")); !strings.Contains(out, "no such hold") {
+	if out := r.run(block(t, "local head, channel")); !strings.Contains(out, "no such hold") ||
+		reader.Check(t.Context()) != nil {
 		t.Error(out)
-	}
-	if err := reader.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestOperationsForce(t *testing.T) {
-	long(t)
-	for name, options := range map[string][]holdfast.Option{
-		"string": nil,
-		"set":    {holdfast.WithOwner("alice")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRunbook(t, 6*time.Second, options...)
-			said := block(t, "or not the only one")
-			if out := r.run(strings.Replace(said, operationsToken, "1", 1)); !strings.Contains(out, "no such hold") ||
-				r.lease.Check(t.Context()) != nil {
-				t.Fatalf("with another token: %s", out)
-			}
-			entered := r.wait()
-			if out := r.run(said); out != "1\n" {
-				t.Errorf("it prints %q", out)
-			}
-			if err := <-entered; err != nil {
-				t.Error(err)
-			}
-			<-r.lease.Done()
-			if err := r.lease.Err(); !errors.Is(err, holdfast.ErrLost) {
-				t.Errorf("the holder is told %v", err)
-			}
-		})
 	}
 }
 

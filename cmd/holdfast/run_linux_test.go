@@ -12,17 +12,9 @@ func TestRunKilled(t *testing.T) {
 	long(t)
 	const ttl = 3 * time.Second
 	s := redisserver.Start(t)
-	first, second := newWitness(t), newWitness(t)
-	script := `exec 3>"$0"; echo in >&3; exec sleep 60`
-	victim, _ := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", script, first.path)
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	victim, _, first := startHolder(t, s, sleeper, "--ttl", ttl.String())
 	first.read(t)
-	waiter, stderr := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
-	if err := waiter.Start(); err != nil {
-		t.Fatal(err)
-	}
+	waiter, stderr, second := startHolder(t, s, sleeper, "--ttl", ttl.String(), "-v")
 	queued(t, s)
 
 	killed := time.Now()

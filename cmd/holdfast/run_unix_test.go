@@ -99,116 +99,89 @@ func queued(t *testing.T, s *redisserver.Server) {
 	})
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("not within %v: %s", patient, what)
-}
-
 // expiry is a moment before the earliest one at which another can hold the lock. It returns just
 // after a renewal.
 func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
+	var end time.Time
+	until(t, "the lock is renewed", func() bool {
 		asked := time.Now()
 		answer, err := s.Do("PTTL", "holdfast:{job}")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := time.Duration(answer.(int64)) * time.Millisecond; left > ttl*9/10 {
-			return asked.Add(left)
-		}
-	}
-	t.Fatal("never renewed")
-	return time.Time{}
+		left := time.Duration(answer.(int64)) * time.Millisecond
+		end = asked.Add(left)
+		return left > ttl*9/10
+	})
+	return end
 }
 
-// A command must not live on when its lock is gone.
+// startHolder starts a run of a script whose $0 is a witness.
+func startHolder(t *testing.T, s *redisserver.Server, script string, flags ...string) (
+	cmd *exec.Cmd, stderr *bytes.Buffer, w *witness,
+) {
+	t.Helper()
+	w = newWitness(t)
+	cmd, stderr = program(t, s, append(append([]string{"run"}, flags...), "job", "--", "sh", "-c", script, w.path)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, stderr, w
+}
+
+// sleeper is a script that says that it runs, and does not end.
+const sleeper = `exec 3>"$0"; echo in >&3; exec sleep 60`
+
+// A command must not live on when its lock is gone. What it started ends too, before another can
+// hold the lock. If it started nothing, holdfast does not wait for the end of the lock.
 func TestRunServerStops(t *testing.T) {
 	long(t)
-	const ttl = 10 * time.Second // holdfast may then stand still for some 200 ms
 	times := 3
 	if measured() {
 		times = 10
 	}
-	for n := range times {
-		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			t.Parallel()
-			s := redisserver.Start(t)
-			w := newWitness(t)
-			// It ignores TERM, and so does what it starts.
-			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
-				`trap "" TERM; exec 3>"$0"; echo in >&3; sleep 60; sleep 60`, w.path)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			w.read(t)
-			end := expiry(t, s, ttl)
-			s.Stop()
-			defer s.Continue()
-			if late := w.gone(t).Sub(end); late >= 0 && measured() {
-				t.Errorf("gone %v after the lock could be another's", late)
-			} else {
-				t.Logf("gone %v before the lock could be another's", -late)
-			}
-			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost {
-				t.Errorf("exit code %d, want %d", code, cli.ExitLost)
-			}
-			if !strings.Contains(stderr.String(), "TERM to the command") ||
-				!strings.Contains(stderr.String(), "KILL to the command") {
-				t.Errorf("stderr %q", stderr)
-			}
-		})
-	}
-}
-
-// TERM ends the command, but not its children. They end before another can hold the lock. Without
-// children, holdfast does not wait for the end of the lock.
-func TestRunLeavesNothing(t *testing.T) {
-	long(t)
-	const ttl = 15 * time.Second // the command is asked to end with five seconds left
 	for name, test := range map[string]struct {
 		script string
-		least  time.Duration // from the ends of the command and of holdfast run to that of the lock
+		times  int
+		ttl    time.Duration
+		least  time.Duration // from the end of the command to that of the lock
+		rest   time.Duration // from the end of holdfast run to that of the lock
+		stderr string
 	}{
-		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0},
-		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second},
+		// Holdfast may stand still for some 200 ms.
+		"nothing heeds TERM": {`trap "" TERM; exec 3>"$0"; echo in >&3; sleep 60; sleep 60`, times, 10 * time.Second,
+			0, -time.Hour, "KILL to the command"},
+		// The command is asked to end with five seconds left.
+		"a child does not heed TERM": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 1,
+			15 * time.Second, 0, 0, ""},
+		"nothing left": {sleeper, 1, 15 * time.Second, time.Second, time.Second, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := redisserver.Start(t)
-			w := newWitness(t)
-			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			w.read(t)
-			end := expiry(t, s, ttl)
-			s.Stop()
-			defer s.Continue()
-			if left := end.Sub(w.gone(t)); left <= test.least && measured() {
-				t.Errorf("gone %v before the lock could be another's, want more than %v", left, test.least)
-			}
-			s.Continue()
-			_ = cmd.Wait()
-			if left := time.Until(end); left < test.least && measured() {
-				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
-			}
-			if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost ||
-				!strings.Contains(stderr.String(), "TERM to the command") {
-				t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitLost, stderr)
-			}
-		})
+		for range test.times {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := redisserver.Start(t)
+				cmd, stderr, w := startHolder(t, s, test.script, "--ttl", test.ttl.String())
+				w.read(t)
+				end := expiry(t, s, test.ttl)
+				s.Stop()
+				defer s.Continue()
+				left := end.Sub(w.gone(t))
+				if t.Logf("gone %v before the lock could be another's", left); left <= test.least && measured() {
+					t.Errorf("that is not more than %v", test.least)
+				}
+				s.Continue()
+				_ = cmd.Wait()
+				if left := time.Until(end); left < test.rest && measured() {
+					t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.rest)
+				}
+				if code := cmd.ProcessState.ExitCode(); code != cli.ExitLost ||
+					!strings.Contains(stderr.String(), "TERM to the command") ||
+					!strings.Contains(stderr.String(), test.stderr) {
+					t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitLost, stderr)
+				}
+			})
+		}
 	}
 }
 
@@ -218,11 +191,7 @@ func TestRunLeavesNothing(t *testing.T) {
 func TestRunHandedOver(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
-	w := newWitness(t)
-	holder, _ := program(t, s, "run", "job", "--", "sh", "-c", `exec 3>"$0"; echo in >&3; exec sleep 60`, w.path)
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	holder, _, w := startHolder(t, s, sleeper)
 	w.read(t)
 	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`,
 		strconv.Itoa(s.Pid()))

@@ -16,13 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 )
-
-// patient is how long a test waits for an event that must come.
-const patient = 30 * time.Second
 
 // TestScripts runs testdata/script, for flags, output and exit codes.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
@@ -44,8 +42,7 @@ func TestLongScripts(t *testing.T) {
 //	await FILE PATTERN              waits until a line of a file matches
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
-//
-// A proxy at the address PROXY leads to the server. The file proxy exists after a request there.
+//	server asked                    waits for a request at the address PROXY, which leads to it
 func runScripts(t *testing.T, dir string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -60,18 +57,19 @@ func runScripts(t *testing.T, dir string) {
 				return err
 			}
 			b := &background{started: map[string]*exec.Cmd{}}
-			proxy, err := startProxy(s.Addr(), filepath.Join(env.WorkDir, "proxy"))
+			proxy, err := fault.Listen(s.Addr())
 			if err != nil {
 				_ = s.Close()
 				return err
 			}
+			proxy.Record()
 			env.Defer(func() {
 				b.end()
 				_ = s.Close()
-				proxy.close()
+				proxy.Close()
 			})
-			env.Setenv("PROXY", proxy.Addr().String())
-			env.Values["server"], env.Values["background"] = s, b
+			env.Setenv("PROXY", proxy.Addr())
+			env.Values["server"], env.Values["proxy"], env.Values["background"] = s, proxy, b
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("REDIS_URL", "redis://"+s.Addr())
 			env.Setenv("ADDR", s.Addr())
@@ -187,18 +185,12 @@ func signalTo(ts *testscript.TestScript, _ bool, args []string) {
 
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[1])
-	tick, late := time.NewTicker(2*time.Millisecond), time.After(patient)
-	defer tick.Stop()
-	for {
-		text, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && pattern.Match(text) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			ts.Fatalf("no %q in %s:\n%s", args[1], args[0], text)
-		}
+	var text []byte
+	if !eventually(func() (found bool) {
+		text, _ = os.ReadFile(ts.MkAbs(args[0]))
+		return pattern.Match(text)
+	}) {
+		ts.Fatalf("no %q in %s:\n%s", args[1], args[0], text)
 	}
 }
 
@@ -213,6 +205,11 @@ func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
 		s.Kill()
 	case "restart":
 		ts.Check(s.Restart())
+	case "asked":
+		proxy := ts.Value("proxy").(*fault.Proxy)
+		if !eventually(func() bool { return len(proxy.Sent("")) > 0 }) {
+			ts.Fatalf("nobody asks the server through the proxy")
+		}
 	case "do":
 		rest := make([]any, len(args)-1)
 		for i, arg := range args[1:] {

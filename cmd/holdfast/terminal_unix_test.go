@@ -120,107 +120,95 @@ func (x *session) within(limit time.Duration, want string) (seen string, found b
 	}
 }
 
+// A step of a dialog types a text, and waits for another one.
+type dialogStep struct{ send, expect string }
+
+// Steps that type no text.
+const (
+	resize = "(a new size of the terminal)"
+	insist = "(ctrl-c, until the text appears)"
+)
+
 // Quotes break words in the typed lines, so that the echo of the terminal does not match.
 func TestTerminal(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
-	for name, dialog := range map[string]func(*session){
-		"the command reads the terminal": func(x *session) {
-			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a'\n")
-			x.expect("ready")
-			x.send("hello\n")
-			x.expect("got:hello")
+	for name, dialog := range map[string][]dialogStep{
+		"the command reads the terminal": {
+			{"holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a'\n", "ready"},
+			{"hello\n", "got:hello"},
 		},
-		"ctrl-c is the command's": func(x *session) {
-			x.send("holdfast run job -- sh -c 'echo re\"\"ady; exec sleep 60'; echo code=$?\n")
-			x.expect("ready")
-			x.send("\x03")
-			x.expect("code=130")
+		"ctrl-c is the command's": {
+			{"holdfast run job -- sh -c 'echo re\"\"ady; exec sleep 60'; echo code=$?\n", "ready"},
+			{"\x03", "code=130"},
 		},
-		"a command that handles ctrl-c": func(x *session) {
-			x.send("holdfast run job -- sh -c 'trap \"echo no\\\"\\\"t now\" INT; echo re\"\"ady; read a; read a; echo got:$a; exit 3'; echo code=$?\n")
-			x.expect("ready")
-			x.insist("\x03", "not now")
-			x.send("x\ny\n")
-			x.expect("code=3")
+		"a command that handles ctrl-c": {
+			{"holdfast run job -- sh -c 'trap \"echo no\\\"\\\"t now\" INT; echo re\"\"ady; read a; read a; echo got:$a; exit 3'; echo code=$?\n", "ready"},
+			{insist, "not now"},
+			{"x\ny\n", "code=3"},
 		},
-		"ctrl-z and fg": func(x *session) {
-			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a; exit 4'; echo code=$?\n")
-			x.expect("ready")
-			x.send("\x1a")
-			x.expect("Stopped")
-			x.send("fg\n")
-			x.expect("holdfast run")
-			x.send("again\n")
-			x.expect("got:again")
+		"ctrl-z and fg": {
+			{"holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a; exit 4'; echo code=$?\n", "ready"},
+			{"\x1a", "Stopped"},
+			{"fg\n", "holdfast run"},
+			{"again\n", "got:again"},
 		},
-		"ctrl-z for too long": func(x *session) {
-			x.send("holdfast run --ttl 6s job -- sh -c 'echo re\"\"ady; read a; echo go\"\"on'\n")
-			x.expect("ready")
-			x.send("\x1a")
-			x.expect("Stopped")
-			x.send("holdfast run -w 20 job -- echo ta''ken\n")
-			x.expect("taken")
-			x.send("fg; echo code=$?\n")
-			x.expect("KILL to the command")
-			x.expect("code=76")
+		"ctrl-z for too long": {
+			{"holdfast run --ttl 6s job -- sh -c 'echo re\"\"ady; read a; echo go\"\"on'\n", "ready"},
+			{"\x1a", "Stopped"},
+			{"holdfast run -w 20 job -- echo ta''ken\n", "taken"},
+			{"fg; echo code=$?\n", "KILL to the command"},
+			{"", "code=76"},
 		},
-		"in the background until it reads": func(x *session) {
-			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a' &\n")
-			x.expect("ready")
-			x.send("until jobs | grep Sto''pped; do sleep 0.01; done\n")
-			x.expect("Stopped")
-			x.send("fg\n")
-			x.expect("holdfast run")
-			x.send("at last\n")
-			x.expect("got:at last")
+		"in the background until it reads": {
+			{"holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a' &\n", "ready"},
+			{"until jobs | grep Sto''pped; do sleep 0.01; done\n", "Stopped"},
+			{"fg\n", "holdfast run"},
+			{"at last\n", "got:at last"},
 		},
-		"another of the pipeline has the terminal": func(x *session) {
-			x.send("holdfast run job -- echo re''ady | sh -c 'cat; read a </dev/tty; echo pager:$a'\n")
-			x.expect("ready")
-			x.send("quit\n")
-			x.expect("pager:quit")
+		"another of the pipeline has the terminal": {
+			{"holdfast run job -- echo re''ady | sh -c 'cat; read a </dev/tty; echo pager:$a'\n", "ready"},
+			{"quit\n", "pager:quit"},
 		},
-		"in a pipeline, and reads": func(x *session) {
-			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a' | cat\n")
-			x.expect("ready")
-			x.send("me\n")
-			x.expect("got:me")
+		"in a pipeline, and reads": {
+			{"holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a' | cat\n", "ready"},
+			{"me\n", "got:me"},
 		},
-		"a new size": func(x *session) {
-			x.send("holdfast run job -- sh -c 'trap \"stty size\" WINCH; echo re\"\"ady; while :; do sleep 0.05; done'; echo code=$?\n")
-			x.expect("ready")
-			if err := pty.Setsize(x.file, &pty.Winsize{Rows: 33, Cols: 99}); err != nil {
-				t.Fatal(err)
-			}
-			x.expect("33 99")
-			x.send("\x03")
-			x.expect("code=130")
+		"a new size": {
+			{"holdfast run job -- sh -c 'trap \"stty size\" WINCH; echo re\"\"ady; while :; do sleep 0.05; done'; echo code=$?\n", "ready"},
+			{resize, "33 99"},
+			{"\x03", "code=130"},
 		},
-		"a line while it waits": func(x *session) {
-			x.send("holdfast run --label 'so''mebody' job -- sh -c 'echo re\"\"ady; sleep 60' & \n")
-			x.expect("ready")
-			x.send("holdfast run job -- echo never; echo code=$?\n")
-			x.expect(`waiting for "job": held by somebody, for 1`)
-			x.expect("0 before us")
-			x.send("\x03")
-			x.expect("code=130")
-			x.send("kill %1; wait; echo do''ne\n")
-			x.expect("done")
+		"a line while it waits": {
+			{"holdfast run --label 'so''mebody' job -- sh -c 'echo re\"\"ady; sleep 60' & \n", "ready"},
+			{"holdfast run job -- echo never; echo code=$?\n", `waiting for "job": held by somebody, for 1`},
+			{"", "0 before us"},
+			{"\x03", "code=130"},
+			{"kill %1; wait; echo do''ne\n", "done"},
 		},
-		"an interactive shell": func(x *session) {
-			x.send("holdfast run job -- bash --norc --noprofile -i; echo code=$?\n")
-			x.send("sh -c 'echo in\"\"ner; exec sleep 60'\n")
-			x.expect("inner")
-			x.send("\x1a")
-			x.expect("Stopped")
-			x.send("kill -9 %1; while jobs | grep Sto''pped; do sleep 0.01; done; exit 5\n")
-			x.expect("code=5")
+		"an interactive shell": {
+			{"holdfast run job -- bash --norc --noprofile -i; echo code=$?\n", ""},
+			{"sh -c 'echo in\"\"ner; exec sleep 60'\n", "inner"},
+			{"\x1a", "Stopped"},
+			{"kill -9 %1; while jobs | grep Sto''pped; do sleep 0.01; done; exit 5\n", "code=5"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := startSession(t, s)
-			dialog(x)
+			for _, step := range dialog {
+				switch step.send {
+				case resize:
+					if err := pty.Setsize(x.file, &pty.Winsize{Rows: 33, Cols: 99}); err != nil {
+						t.Fatal(err)
+					}
+				case insist:
+					x.insist("\x03", step.expect)
+					continue
+				default:
+					x.send(step.send)
+				}
+				x.expect(step.expect)
+			}
 			x.send("echo back''again; exit\n") // the shell has the terminal
 			x.expect("backagain")
 		})

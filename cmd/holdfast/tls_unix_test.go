@@ -73,27 +73,35 @@ func serveTLS(t *testing.T, cert, key string) (s *redisserver.Server, port strin
 	return s, port
 }
 
+// TLS that is spoken to a port without it, and the reverse, is said in words, and so is the cure.
 func TestRunTLS(t *testing.T) {
 	long(t)
 	cert, key := certify(t)
 	s, port := serveTLS(t, cert, key)
-	url := "rediss://127.0.0.1:" + port
+	encrypted := "rediss://127.0.0.1:" + port
 	for name, test := range map[string]struct {
-		args   []string
-		code   int
-		stderr string
+		flags     []string
+		code      int
+		want, not string
 	}{
-		"with all":            {[]string{"--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}, 0, ""},
-		"unknown authority":   {[]string{"--tls-cert", cert, "--tls-key", key}, cli.ExitNoServer, "certificate"},
-		"without certificate": {[]string{"--tls-ca", cert}, cli.ExitNoServer, "no answer"},
+		"with all": {[]string{encrypted, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}, 0, "", "\n"},
+		"unknown authority": {[]string{encrypted, "--tls-cert", cert, "--tls-key", key}, cli.ExitNoServer,
+			"certificate", "speaks"},
+		"without certificate": {[]string{encrypted, "--tls-ca", cert}, cli.ExitNoServer, "no answer", "speaks"},
+		"no flags":            {[]string{encrypted}, cli.ExitNoServer, "certificate", "speaks"},
+		"TLS to a plain port": {[]string{"rediss://127.0.0.1:" + strconv.Itoa(s.Port())}, cli.ExitNoServer,
+			"the server there speaks no TLS, and rediss:// is TLS", "geheim"},
+		"plain to TLS": {[]string{"redis://u:geheim@127.0.0.1:" + port}, cli.ExitNoServer,
+			"the server there speaks TLS, and redis:// does not", "geheim"},
+		"no server": {[]string{"redis://127.0.0.1:1"}, cli.ExitNoServer, "connection refused", "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"run", "--redis", url}, test.args...)
-			cmd, stderr := program(t, s, append(args, "job", "--", "true")...)
+			cmd, stderr := program(t, nil, append(append([]string{"run", "-n", "--redis"}, test.flags...),
+				"job", "--", "true")...)
 			_ = cmd.Run()
-			if code := cmd.ProcessState.ExitCode(); code != test.code ||
-				!strings.Contains(stderr.String(), test.stderr) {
-				t.Errorf("exit code %d, stderr %q; want %d, %q", code, stderr, test.code, test.stderr)
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(stderr.String(), test.want) ||
+				strings.Contains(stderr.String(), test.not) {
+				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, stderr, test.code, test.want, test.not)
 			}
 		})
 	}

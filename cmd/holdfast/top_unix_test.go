@@ -10,13 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -28,7 +28,7 @@ type tmux struct {
 }
 
 // startTmux starts a terminal with a shell in it, on which holdfast asks a server.
-func startTmux(t *testing.T, s *redisserver.Server) *tmux {
+func startTmux(t *testing.T, s *redisserver.Server, columns, rows int) *tmux {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux: " + err.Error())
@@ -43,7 +43,7 @@ func startTmux(t *testing.T, s *redisserver.Server) *tmux {
 		env: append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "LC_ALL=C.UTF-8", "TERM=screen-256color",
 			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0",
 			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
-	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "16", "sh")
+	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "sh")
 	t.Cleanup(func() { x.do("kill-server") })
 	return x
 }
@@ -99,18 +99,8 @@ func (x *tmux) screen() string {
 // expect waits until the screen is as wanted: all of it, or with some text.
 func (x *tmux) expect(what string, is func(screen string) bool) {
 	x.t.Helper()
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(patient)
-	defer tick.Stop()
-	for {
-		screen := x.screen()
-		if is(screen) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			x.t.Fatalf("the screen is\n%s\nand not\n%s\n%s", screen, what, x.do("capture-pane", "-p"))
-		}
+	if !eventually(func() bool { return is(x.screen()) }) {
+		x.t.Fatalf("the screen is\n%s\nand not\n%s\n%s", x.screen(), what, x.do("capture-pane", "-p"))
 	}
 }
 
@@ -128,12 +118,7 @@ func (x *tmux) has(text string) {
 func contenders(t *testing.T, s *redisserver.Server) {
 	t.Helper()
 	as := func(label string) *holdfast.Client {
-		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: label})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Close(); end() })
-		return client
+		return newClient(t, "redis://"+s.Addr(), holdfast.Config{Label: label})
 	}
 	web := as("web@a")
 	for _, name := range []string{"order:1", "order:2", "evil\x1b[2J"} {
@@ -146,13 +131,10 @@ func contenders(t *testing.T, s *redisserver.Server) {
 	for i := range 2 {
 		client := as(fmt.Sprintf("cron@%d\u202e", i))
 		waiting.Go(func() { _, _ = client.Mutex("order:2").Lock(ctx) })
-		for asked := false; !asked; {
+		until(t, "another waits", func() bool {
 			info, err := web.Inspect(t.Context(), "order:2")
-			if err != nil {
-				t.Fatal(err)
-			}
-			asked = info.Waiters == i+1
-		}
+			return err == nil && info.Waiters == i+1
+		})
 	}
 	t.Cleanup(func() { cancel(); waiting.Wait() })
 }
@@ -182,7 +164,7 @@ func TestTopOnATerminal(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
-	x := startTmux(t, s)
+	x := startTmux(t, s, 100, 16)
 	dir := t.TempDir()
 	capture := filepath.Join(dir, "capture")
 	x.enter("clear; holdfast top --capture " + capture + "; echo co''de=$?")
@@ -250,8 +232,7 @@ func TestBreakAsksOnATerminal(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
-	x := startTmux(t, s)
-	x.do("resize-window", "-x", "130", "-y", "40")
+	x := startTmux(t, s, 130, 40)
 	for i, step := range []struct{ line, question, answer, want string }{
 		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "n",
 			"holdfast: nothing was broken"},
@@ -287,13 +268,7 @@ func TestBreakAsksOnATerminal(t *testing.T) {
 func TestBreakAsksForAToken(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
-	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{},
-		holdfast.Config{Label: "pool", MaxTTL: time.Hour, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	defer client.Close()
+	client := newClient(t, "redis://"+s.Addr(), holdfast.Config{Label: "pool", MaxTTL: time.Hour, TTL: time.Hour})
 	leases := map[int64]*holdfast.Lease{}
 	for range 103 {
 		lease, err := client.Semaphore("slots", 103).Acquire(t.Context(), 1)
@@ -309,8 +284,7 @@ func TestBreakAsksForAToken(t *testing.T) {
 	for _, h := range info.Holds {
 		delete(leases, h.Token)
 	}
-	x := startTmux(t, s)
-	x.do("resize-window", "-x", "130", "-y", "40")
+	x := startTmux(t, s, 130, 40)
 	x.enter("clear; holdfast break slots; echo no''ne=$?")
 	x.has("Which hold is to be broken? Type its token:")
 	x.enter("no")
@@ -339,8 +313,7 @@ func TestTablesOnATerminal(t *testing.T) {
 	long(t)
 	s := redisserver.Start(t)
 	contenders(t, s)
-	x := startTmux(t, s)
-	x.do("resize-window", "-x", "100", "-y", "40")
+	x := startTmux(t, s, 100, 40)
 	colored := func() bool { return strings.Contains(x.do("capture-pane", "-p", "-e"), "\x1b[") }
 	x.enter("clear; holdfast ls; echo co''de=$?")
 	x.has("NAME  KIND  STATE  HOLDER  TOKEN  HELD  LEFT  WAIT\n\"evil\\x1b[2J\"  mutex  held  web@a")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"net/url"
 	"strings"
 	"testing"
@@ -59,14 +57,10 @@ func TestURLIsNotShown(t *testing.T) {
 	}
 	check := func(name, raw string, args []string, want string) {
 		t.Run(name+" "+raw, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			output := out.String() + errs.String()
-			plain, _ := url.QueryUnescape(output)
-			if code != cli.ExitUsage || strings.Contains(output+plain, "geheim") ||
-				strings.Contains(output+plain, "gehe") ||
-				!strings.Contains(errs.String(), want) {
-				t.Errorf("exit code %d, %q, want %q", code, output, want)
+			code, out, errs := execute(t, args...)
+			plain, _ := url.QueryUnescape(out + errs)
+			if code != cli.ExitUsage || strings.Contains(out+errs+plain, "gehe") || !strings.Contains(errs, want) {
+				t.Errorf("exit code %d, %q, want %q", code, out+errs, want)
 			}
 		})
 	}

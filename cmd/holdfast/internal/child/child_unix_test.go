@@ -7,7 +7,11 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // start runs a shell script, and returns after the shell was waited for. The file has the output,
 // and ends when the last process that can write to it has ended.

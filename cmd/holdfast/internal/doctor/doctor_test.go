@@ -12,8 +12,20 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+// long skips a test that examines a server, which takes seconds: make proof runs it, beside others.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("long: only with HOLDFAST_PROOF=1")
+	}
+	t.Parallel()
+}
 
 // durable are the options of a server to which there is nothing to say.
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -80,7 +92,6 @@ func lines(report Report) string {
 // A machine that stands still may make a clock look wrong or an answer late. All else must be fine.
 func TestExamineDurableServer(t *testing.T) {
 	long(t)
-	t.Parallel()
 	report := examineServer(t, urlOf(redisserver.Start(t, durable...)))
 	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions",
 		"messages", "lock"} {
@@ -94,39 +105,35 @@ func TestExamineDurableServer(t *testing.T) {
 	want(t, report, OK, "lock", "acquire and release: p50", "hand-over: p50", "SET NX PX and DEL: p50")
 }
 
-// Trap 44: without AOF a restart loses every lock.
-func TestExamineServerWithoutAOF(t *testing.T) {
+// Trap 42: a server that evicts drops locks. Trap 44: without AOF a restart loses every lock.
+func TestExamineSettings(t *testing.T) {
 	long(t)
-	t.Parallel()
-	report := examineServer(t, urlOf(redisserver.Start(t)))
-	want(t, report, Danger, "persistence", "no snapshots", "appendonly yes")
-	if !report.Endangered {
-		t.Error("not endangered")
+	for options, want := range map[string]struct {
+		level Level
+		check string
+		words []string
+	}{
+		"":                                  {Danger, "persistence", []string{"no snapshots", "appendonly yes"}},
+		"--save|60 1":                       {Danger, "persistence", []string{"save 60 1"}},
+		"--appendonly|yes":                  {Note, "persistence", []string{"everysec"}},
+		"--appendonly|yes|--appendfsync|no": {Danger, "persistence", []string{"appendfsync everysec"}},
+		"--maxmemory|50mb|--maxmemory-policy|allkeys-lru":  {Danger, "eviction", []string{"allkeys-lru", "maxmemory-policy noeviction"}},
+		"--maxmemory|50mb|--maxmemory-policy|volatile-lru": {Danger, "eviction", []string{"volatile-lru", "maxmemory-policy noeviction"}},
+		"--maxmemory|50mb|--maxmemory-policy|volatile-ttl": {Danger, "eviction", []string{"volatile-ttl", "maxmemory-policy noeviction"}},
+		"--maxmemory-policy|allkeys-lru":                   {Note, "eviction", []string{"maxmemory is 0"}},
+	} {
+		report := examineServer(t, urlOf(redisserver.Start(t, strings.FieldsFunc(options, func(r rune) bool { return r == '|' })...)))
+		if len(findingsOf(report, want.level, want.check, want.words...)) == 0 {
+			t.Errorf("%s: no %s of %s with %q in:\n%s", options, want.level, want.check, want.words, lines(report))
+		}
+		if want.level == Note {
+			wantNone(t, report, Danger, want.check)
+		}
 	}
-	want(t, examineServer(t, urlOf(redisserver.Start(t, "--save", "60 1"))), Danger, "persistence", `save 60 1`)
-	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes"))), Note, "persistence", "everysec")
-	want(t, examineServer(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger,
-		"persistence", "appendfsync everysec")
-}
-
-// Trap 42: a server that evicts drops locks.
-func TestExamineEvictingServer(t *testing.T) {
-	long(t)
-	t.Parallel()
-	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
-		report := examineServer(t, urlOf(redisserver.Start(t,
-			append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
-		want(t, report, Danger, "eviction", policy, "maxmemory-policy noeviction")
-	}
-	unlimited := examineServer(t, urlOf(redisserver.Start(t,
-		append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
-	want(t, unlimited, Note, "eviction", "maxmemory is 0")
-	wantNone(t, unlimited, Danger, "eviction")
 }
 
 func TestExamineFullServer(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	if _, err := srv.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
 		t.Fatal(err)
@@ -139,7 +146,6 @@ func TestExamineFullServer(t *testing.T) {
 // A service that forbids CONFIG and INFO gets "unknown" with the reason, never "ok".
 func TestExamineManagedServer(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command",
 		"ACL", "")...)
 	report := examineServer(t, urlOf(srv))
@@ -170,7 +176,6 @@ func TestExamineManagedServer(t *testing.T) {
 // The server of holdfast dev tells nothing of itself. The findings say why that is no matter.
 func TestExamineServerForTrials(t *testing.T) {
 	long(t)
-	t.Parallel()
 	trial, err := server.Embed()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +188,6 @@ func TestExamineServerForTrials(t *testing.T) {
 
 func TestExamineReplicas(t *testing.T) {
 	long(t)
-	t.Parallel()
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
 	report := examineServer(t, urlOf(master))
 	for len(findingsOf(report, Note, "replication", "1 of 1 replicas confirmed")) == 0 {
@@ -210,10 +214,6 @@ func TestExamineReplicas(t *testing.T) {
 // A replica confirms every second: to be late takes seconds.
 func TestExamineLateReplica(t *testing.T) {
 	long(t)
-	t.Parallel()
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
-	}
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
 	want(t, examineServer(t, urlOf(master)), OK, "replica lag", "in step")
 	replicas[0].Stop()
@@ -232,7 +232,6 @@ func TestExamineLateReplica(t *testing.T) {
 // A proxy that carries requests and no messages.
 func TestExamineProxyWithoutMessages(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	proxy := fault.Start(t, srv.Addr())
 	lost := proxy.SwallowAnswer("message")
@@ -244,7 +243,6 @@ func TestExamineProxyWithoutMessages(t *testing.T) {
 
 func TestExamineServerAway(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t)
 	srv.Kill()
 	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || isAnswer(err) {
@@ -260,7 +258,6 @@ func TestExamineServerAway(t *testing.T) {
 // The probes leave nothing behind, and touch no key but their own, also if they are interrupted.
 func TestExamineLeavesNothing(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u",
 		"other": "v"}

@@ -135,7 +135,6 @@ func TestPermissionsPatterns(t *testing.T) {
 // The smallest user is enough, also where it cannot ask for its permissions.
 func TestExamineSmallestUser(t *testing.T) {
 	long(t)
-	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	report := examineServer(t, smallest(t, srv, ""))
 	for _, check := range []string{"eviction", "persistence", "permissions", "lock", "messages"} {

@@ -12,8 +12,11 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // With a short TTL, the time of a request can be over while the client still connects. Such a
 // server is asked again. A server that refuses the connection, or the user, is not.

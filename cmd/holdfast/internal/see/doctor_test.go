@@ -1,11 +1,15 @@
 package see
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/doctor"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // On a terminal the texts of a finding fit.
 func TestDoctorLinesFit(t *testing.T) {

@@ -18,8 +18,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 func TestServeRefusesBadArguments(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "token")

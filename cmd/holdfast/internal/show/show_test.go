@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,8 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // hostile are texts that a terminal would obey, or that look like others.
 var hostile = map[string]string{

@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 

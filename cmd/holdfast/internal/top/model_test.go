@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +16,11 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
