@@ -1,30 +1,21 @@
 package main
 
 import (
-	"io"
-
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
 )
 
-// Completion prints the script with which a shell completes commands and flags.
-type Completion struct {
-	Shell string
-	Out   io.Writer
-}
-
-// Run prints the script. The error for an unknown shell names the known ones.
-func (c *Completion) Run() error {
-	root := newRoot()
-	switch c.Shell {
+// printCompletion prints the script with which a shell completes commands and flags.
+func printCompletion(cmd *cobra.Command, args []string) error {
+	switch root, out := cmd.Root(), cmd.OutOrStdout(); args[0] {
 	case "bash":
-		return root.GenBashCompletionV2(c.Out, true)
+		return root.GenBashCompletionV2(out, true)
 	case "zsh":
-		return root.GenZshCompletion(c.Out)
+		return root.GenZshCompletion(out)
 	case "fish":
-		return root.GenFishCompletion(c.Out, true)
+		return root.GenFishCompletion(out, true)
 	}
-	return cli.Usagef("no completion for %q: there is bash, zsh and fish", c.Shell)
+	return cli.Usagef("no completion for %q: there is bash, zsh and fish", args[0])
 }
 
 func newCompletion() *cobra.Command {
@@ -38,9 +29,7 @@ func newCompletion() *cobra.Command {
   fish   holdfast completion fish > ~/.config/fish/completions/holdfast.fish`,
 		Args:      oneShell,
 		ValidArgs: []string{"bash", "zsh", "fish"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return (&Completion{Shell: args[0], Out: cmd.OutOrStdout()}).Run()
-		},
+		RunE:      printCompletion,
 	}
 }
 

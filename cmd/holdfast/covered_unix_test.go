@@ -3,7 +3,6 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,8 +19,8 @@ import (
 // A coverage is what the scripts of testdata do with the commands, by the path of a command.
 type coverage struct {
 	root  *cobra.Command
-	flags map[string]map[string]bool
-	codes map[string]map[int]bool
+	flags map[string]bool // "COMMAND --FLAG"
+	codes map[string][]int
 }
 
 // driven are the commands that need more than a script, with the tests that drive them.
@@ -37,7 +36,7 @@ var invoked = regexp.MustCompile(`holdfast ([^|;)<>]*)`)
 
 func readCoverage(t *testing.T) coverage {
 	t.Helper()
-	c := coverage{newRoot(), map[string]map[string]bool{}, map[string]map[int]bool{}}
+	c := coverage{newRoot(), map[string]bool{}, map[string][]int{}}
 	scripts, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -55,7 +54,7 @@ func readCoverage(t *testing.T) coverage {
 			t.Fatal(err)
 		}
 		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
-			c.flag(command, flag[1])
+			c.flags[command+" "+flag[0]] = true
 		}
 	}
 	return c
@@ -102,11 +101,11 @@ func (c *coverage) invocation(words []string) string {
 		case long && name == "":
 			return path
 		case long:
-			c.flag(path, name)
+			c.flags[path+" --"+name] = true
 		case strings.HasPrefix(word, "-"):
 			for _, short := range word[1:] {
 				if flag := cmd.Flags().ShorthandLookup(string(short)); flag != nil {
-					c.flag(path, flag.Name)
+					c.flags[path+" --"+flag.Name] = true
 				}
 			}
 		}
@@ -114,24 +113,11 @@ func (c *coverage) invocation(words []string) string {
 	return path
 }
 
-func (c *coverage) flag(command, name string) {
-	if c.flags[command] == nil {
-		c.flags[command] = map[string]bool{}
-	}
-	c.flags[command][name] = true
-}
-
 // code notes an exit code. The commands below one command share its help.
 func (c *coverage) code(command, text string) {
-	code, err := strconv.Atoi(text)
-	if err != nil {
-		return
+	if code, err := strconv.Atoi(text); err == nil {
+		c.codes[withHelp(command)] = append(c.codes[withHelp(command)], code)
 	}
-	command = withHelp(command)
-	if c.codes[command] == nil {
-		c.codes[command] = map[int]bool{}
-	}
-	c.codes[command][code] = true
 }
 
 // withHelp is the path of the command whose help names the exit codes.
@@ -148,7 +134,7 @@ func TestScriptsGiveEveryFlag(t *testing.T) {
 	c := readCoverage(t)
 	each(c.root, func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			if flag.Name != "help" && !ofConnection(flag.Name) && !c.flags[cmd.CommandPath()][flag.Name] {
+			if flag.Name != "help" && !ofConnection(flag.Name) && !c.flags[cmd.CommandPath()+" --"+flag.Name] {
 				t.Errorf("no script gives --%s to %s", flag.Name, cmd.CommandPath())
 			}
 		})
@@ -166,7 +152,7 @@ func TestScriptsSeeEveryExitCode(t *testing.T) {
 		for _, code := range regexp.MustCompile(`(?:^|;)\s*(\d+)(\+n)?`).FindAllStringSubmatch(told, -1) {
 			want, _ := strconv.Atoi(code[1])
 			seen := func(got int) bool { return got == want || code[2] != "" && got > want }
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(c.codes[withHelp(cmd.CommandPath())])), seen) {
+			if !slices.ContainsFunc(c.codes[withHelp(cmd.CommandPath())], seen) {
 				t.Errorf("no script ends %s with %s%s", cmd.CommandPath(), code[1], code[2])
 			}
 		}

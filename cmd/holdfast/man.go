@@ -8,21 +8,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Man writes the pages of man.
-type Man struct {
-	Dir string
-}
-
-// Run writes a page for each command. The directory must be there.
-func (m *Man) Run() error {
-	if info, err := os.Stat(m.Dir); err != nil || !info.IsDir() {
-		return cli.Usagef("DIR %q: it must be a directory that is there", m.Dir)
-	}
-	root := newRoot()
-	root.DisableAutoGenTag = true
-	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: root.Version, Manual: "holdfast"}, m.Dir)
-}
-
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
@@ -36,6 +21,13 @@ of the pages.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return (&Man{Dir: args[0]}).Run() },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return cli.Usagef("DIR %q: it must be a directory that is there", args[0])
+			}
+			root := newRoot()
+			root.DisableAutoGenTag = true
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: root.Version, Manual: "holdfast"}, args[0])
+		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -17,17 +16,7 @@ import (
 // "+dirty" if the clone had changes.
 var release, commit string
 
-// Version prints what this program was built from.
-type Version struct {
-	Out io.Writer
-}
-
-// Run prints one line: version, commit if known, version of Go, system.
-func (v *Version) Run() error {
-	_, err := fmt.Fprintln(v.Out, versionLine())
-	return err
-}
-
+// versionLine is version, commit if known, version of Go, and system.
 func versionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -78,6 +67,9 @@ func newVersion() *cobra.Command {
 		Long: `Print the version, the commit, the version of Go and the system. The commit is unknown to go run, and
 to a build with -buildvcs=false. A module of a proxy has the version of its tag alone.`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+			return err
+		},
 	}
 }

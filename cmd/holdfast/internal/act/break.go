@@ -208,10 +208,9 @@ Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, o
 			return b.Run(cmd.Context())
 		},
 	}
-	b.Connection.AddFlags(cmd)
+	b.AddNameFlags(cmd)
 	cmd.Flags().Int64Var(&b.Token, "token", 0, "the fencing token `N` of the hold, or any other of its grant")
 	cmd.Flags().BoolVar(&b.Force, "force", false, "do not wait for the holder to stop: two may hold then")
 	cmd.Flags().StringVar(&b.Yes, "yes", "", "`NAME` once more, in place of the question of --force")
-	cmd.ValidArgsFunction = cli.CompleteNames(&b.Connection)
 	return cmd
 }

@@ -22,12 +22,8 @@ type Deadlocks struct {
 func (d *Deadlocks) Run(ctx context.Context) error {
 	var c cli.Checklist
 	d.Output.Check(&c, cli.ListFormats...)
-	d.Connection.Check(&c)
 	c.Check(!d.IsQuorum(), "a quorum has no queue, in which waiters could say what they hold")
-	if err := c.Err(); err != nil {
-		return err
-	}
-	client, end, err := d.NewClient(holdfast.Config{})
+	client, end, err := d.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}

@@ -25,23 +25,14 @@ type Evict struct {
 	Out    io.Writer
 }
 
-// Validate refuses bad arguments.
-func (e *Evict) Validate() error {
+// Run takes the waiter out.
+func (e *Evict) Run(ctx context.Context) error {
 	var c cli.Checklist
 	cli.CheckName(&c, e.Name)
 	c.Check(waiterForm.MatchString(e.Waiter),
 		"WAITER %q: it must be one that inspect shows, of 16 characters a-z and 2-7", e.Waiter)
 	c.Check(!e.IsQuorum(), "a quorum has no queue: its waiters ask each for itself")
-	e.Connection.Check(&c)
-	return c.Err()
-}
-
-// Run takes the waiter out.
-func (e *Evict) Run(ctx context.Context) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
-	client, end, err := e.NewClient(holdfast.Config{Label: cli.Operator()})
+	client, end, err := e.Open(c, holdfast.Config{Label: cli.Operator()})
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,11 @@ func CheckName(list *Checklist, name string) {
 	list.Check(name != "" && len(name) <= MaxText, "NAME of %d bytes: it must have 1 to %d", len(name), MaxText)
 }
 
+// CheckPattern notes a bad PATTERN.
+func CheckPattern(list *Checklist, pattern string) {
+	list.Check(len(pattern) <= MaxText, "PATTERN of %d bytes: it must have at most %d", len(pattern), MaxText)
+}
+
 // CheckTTL notes what is wrong with --ttl.
 func CheckTTL(list *Checklist, c *Connection, ttl time.Duration) {
 	list.Check(ttl >= LeastTTL && ttl <= MostTTL, "--ttl %v: it must be %v to %v", ttl, LeastTTL, MostTTL)

@@ -54,6 +54,24 @@ func (c *Connection) Check(list *Checklist) {
 // IsQuorum reports whether the servers are the masters of a quorum.
 func (c *Connection) IsQuorum() bool { return server.Members(c.Redis) != nil }
 
+// AddNameFlags adds the flags of the connection to a command whose first argument is a NAME, and
+// completes that.
+func (c *Connection) AddNameFlags(cmd *cobra.Command) {
+	c.AddFlags(cmd)
+	cmd.ValidArgsFunction = CompleteNames(c)
+}
+
+// Open is NewClient after a check of the flags. list has what else is wrong with the arguments.
+func (c *Connection) Open(list Checklist, config holdfast.Config) (
+	client *holdfast.Client, end func(), err error,
+) {
+	c.Check(&list)
+	if err := list.Err(); err != nil {
+		return nil, nil, err
+	}
+	return c.NewClient(config)
+}
+
 // NewClient makes a client with the prefix of the connection. It sends nothing. The caller calls
 // end, which gives back what the client has and closes the connections.
 func (c *Connection) NewClient(config holdfast.Config) (client *holdfast.Client, end func(), err error) {

@@ -126,11 +126,8 @@ func (p *serverCheck) time() {
 func (p *serverCheck) compareClocks(check string) {
 	last := p.clock[len(p.clock)-1]
 	distance := last.shown.Sub(last.came.Add(-last.came.Sub(last.sent) / 2)).Round(time.Millisecond)
-	if distance.Abs() < mostDistance {
-		p.ok(check, fmt.Sprintf("no steps, rate right within 1 %%, %v beside this host's clock", distance))
-		return
-	}
-	p.add(Note, check, fmt.Sprintf("no steps, rate right within 1 %%, %v beside this host's clock", distance),
+	p.note(distance.Abs() < mostDistance, check,
+		fmt.Sprintf("no steps, rate right within 1 %%, %v beside this host's clock", distance),
 		"locks use the server's clock alone, so this does no harm; but one of the clocks is not kept, and its correction may be a step",
 		"run chrony or ntpd on both machines")
 }
@@ -148,11 +145,7 @@ func (p *serverCheck) roundTrips() {
 	}
 	p50, p99 := percentiles(trips)
 	found := fmt.Sprintf("p50 %v, p99 %v of %d", p50, p99, len(trips))
-	if p99 < slowTrip {
-		p.ok(check, found)
-		return
-	}
-	p.add(Note, check, found, "a lease is renewed every third of its TTL, and lost if that takes too long",
+	p.note(p99 < slowTrip, check, found, "a lease is renewed every third of its TTL, and lost if that takes too long",
 		"choose a TTL of at least 30 times the p99")
 }
 

@@ -36,28 +36,15 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 	})
 	slices.SortFunc(checks, func(a, b *serverCheck) int { return strings.Compare(a.name, b.name) })
 	checks = slices.DeleteFunc(checks, func(p *serverCheck) bool { return !p.chooseTag(ctx, rdb, served) })
-	away := make([]error, len(checks))
-	forEachServer(checks, func(p *serverCheck) {
-		err := p.connect(ctx)
-		if err == nil {
-			p.examine(ctx)
-			p.fullCoverage(ctx)
-			timeout, err := p.config(ctx, "cluster-node-timeout")
-			p.failover("cluster-node-timeout", timeout, err, 1.5) // a node may be asked half of it later
-		}
-		away[slices.Index(checks, p)] = err
+	away := Finding{Check: "cluster", Means: "nobody can take or renew the locks in its slots",
+		Change: "start it, or let a replica take over"}
+	present, err := examineEach(ctx, checks, away, func(p *serverCheck) {
+		p.fullCoverage(ctx)
+		timeout, err := p.config(ctx, "cluster-node-timeout")
+		p.failover("cluster-node-timeout", timeout, err, 1.5) // a node may be asked half of it later
 	})
-	var present []*serverCheck
-	for i, p := range checks {
-		if away[i] == nil {
-			present = append(present, p)
-			continue
-		}
-		p.add(Danger, "cluster", "no answer: "+errorText(away[i]), "nobody can take or renew the locks in its slots",
-			"start it, or let a replica take over")
-	}
-	if len(present) == 0 && len(checks) > 0 {
-		return away[0]
+	if err != nil {
+		return err
 	}
 	if len(present) > 0 { // one lock is enough: it costs the same at each
 		present[0].locks(ctx, rdb)

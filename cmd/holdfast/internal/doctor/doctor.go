@@ -162,6 +162,7 @@ type serverCheck struct {
 	clock    clockReadings
 	began    time.Time
 	lags     map[string]replica // what replication was at first
+	away     error              // of the first contact
 	findings []Finding
 
 	unconfirmed bool // no replica confirmed a write
@@ -184,6 +185,15 @@ func (p *serverCheck) add(level Level, check, found, means, change string) {
 }
 
 func (p *serverCheck) ok(check, found string) { p.add(OK, check, found, "", "") }
+
+// note makes a finding that is ok if it is good, and otherwise a note.
+func (p *serverCheck) note(good bool, check, found, means, change string) {
+	if good {
+		p.ok(check, found)
+		return
+	}
+	p.add(Note, check, found, means, change)
+}
 
 // connect is the first contact. Its error says that the server is away or refuses this client.
 func (p *serverCheck) connect(ctx context.Context) error {
@@ -230,6 +240,30 @@ func forEachServer(checks []*serverCheck, do func(*serverCheck)) {
 		})
 	}
 	all.Wait()
+}
+
+// examineEach runs the checks of all masters, and more after them. A master that does not answer is
+// a danger: away says of which check, and what it means. If none answers, that is the error.
+func examineEach(ctx context.Context, checks []*serverCheck, away Finding, more func(*serverCheck)) (
+	present []*serverCheck, err error,
+) {
+	forEachServer(checks, func(p *serverCheck) {
+		if p.away = p.connect(ctx); p.away == nil {
+			p.examine(ctx)
+			more(p)
+		}
+	})
+	for _, p := range checks {
+		if p.away == nil {
+			present = append(present, p)
+			continue
+		}
+		p.add(Danger, away.Check, "no answer: "+errorText(p.away), away.Means, away.Change)
+	}
+	if len(present) == 0 && len(checks) > 0 {
+		return nil, checks[0].away
+	}
+	return present, nil
 }
 
 // do sends one command.

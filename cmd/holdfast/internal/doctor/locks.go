@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,26 +24,59 @@ const (
 	probeTTL  = 10 * time.Second
 )
 
+// A connector makes a client of a probe, over stores that remember what is to be deleted.
+type connector func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client, error)
+
 // locks measures a lock beside the bare pair of commands. It needs the permissions of a lock.
 func (p *serverCheck) locks(ctx context.Context, rdb redis.UniversalClient) {
-	const check = "lock"
 	if err := p.checkCommands("eval", "evalsha", "set", "del", "get", "time"); err != nil {
-		p.add(Unknown, check, "not tried: "+err.Error(), "whether a lock can be taken is not known", "see permissions")
+		p.notTried(err.Error())
 		return
 	}
-	rec := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
-	second := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
-	defer func() { removeKeys(ctx, rdb, append(rec.named(), second.named()...)) }()
 	bare, err := barePairs(ctx, rdb, p.key())
-	if err == nil {
-		a, b := newProbe(rec), newProbe(second)
-		err = p.measureLocks(ctx, check, bare, a, b)
-		a.close()
-		b.close()
-	}
 	if err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either",
-			"see the findings above")
+		p.notTaken(err)
+		return
+	}
+	p.tryLocks(ctx, bare,
+		func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client, error) {
+			return holdfast.New(record(rdb), config)
+		})
+}
+
+func (p *serverCheck) notTried(why string) {
+	p.add(Unknown, "lock", "not tried: "+why, "whether a lock can be taken is not known", "see permissions")
+}
+
+func (p *serverCheck) notTaken(err error) {
+	p.add(Danger, "lock", "no lock could be taken: "+trimError(err), "the programs cannot take one either",
+		"see the findings above")
+}
+
+// tryLocks measures locks of two clients, and deletes the keys of both.
+func (p *serverCheck) tryLocks(ctx context.Context, bare []time.Duration, connect connector) {
+	var recorders []*recorder
+	record := func(rdb redis.UniversalClient) store.Store {
+		recorders = append(recorders, &recorder{Store: redisstore.New(rdb), rdb: rdb, prefix: p.prefix})
+		return recorders[len(recorders)-1]
+	}
+	probes := make([]*probe, 2)
+	for i := range probes {
+		one := &probe{waiting: make(chan struct{}, 1)}
+		one.client, one.err = connect(record, &holdfast.Config{Prefix: p.prefix, TTL: probeTTL, Label: "holdfast doctor",
+			Observer: observer(one.waiting), ReleaseTimeout: requestTime})
+		probes[i] = one
+	}
+	if err := p.measureLocks(ctx, bare, probes[0], probes[1]); err != nil {
+		p.notTaken(err)
+	}
+	for _, probe := range probes {
+		if probe.client != nil {
+			_ = probe.client.Close()
+		}
+	}
+	for _, r := range recorders {
+		removeKeys(ctx, r.rdb, r.named())
 	}
 }
 
@@ -56,23 +90,6 @@ type probe struct {
 	client  *holdfast.Client
 	waiting chan struct{} // receives when a caller stands in the queue
 	err     error
-}
-
-func probeConfig(prefix string, waiting chan struct{}) *holdfast.Config {
-	return &holdfast.Config{Prefix: prefix, TTL: probeTTL, Label: "holdfast doctor", Observer: observer(waiting),
-		ReleaseTimeout: requestTime}
-}
-
-func newProbe(rec *recorder) *probe {
-	p := &probe{waiting: make(chan struct{}, 1)}
-	p.client, p.err = holdfast.New(rec, probeConfig(rec.prefix, p.waiting))
-	return p
-}
-
-func (p *probe) close() {
-	if p.client != nil {
-		_ = p.client.Close()
-	}
 }
 
 // An observer tells of waiting.
@@ -89,7 +106,7 @@ func (o observer) Observe(e holdfast.Event) {
 }
 
 // measureLocks measures acquire and release, and the hand-over from one client to another.
-func (p *serverCheck) measureLocks(ctx context.Context, check string, bare []time.Duration, a, b *probe) error {
+func (p *serverCheck) measureLocks(ctx context.Context, bare []time.Duration, a, b *probe) error {
 	if err := errors.Join(a.err, b.err); err != nil {
 		return err
 	}
@@ -111,12 +128,8 @@ func (p *serverCheck) measureLocks(ctx context.Context, check string, bare []tim
 		found += "; SET NX PX and DEL: " + said(bare)
 	}
 	p50, _ := percentiles(handed)
-	if p50 > slowTrip {
-		p.add(Note, check, found, "waiters get in late: a hand-over should cost about one round trip",
-			"see messages and round trip")
-		return nil
-	}
-	p.ok(check, found)
+	p.note(p50 <= slowTrip, "lock", found, "waiters get in late: a hand-over should cost about one round trip",
+		"see messages and round trip")
 	return nil
 }
 
@@ -212,6 +225,7 @@ func handOverOnce(ctx context.Context, a, b *probe, name string) (time.Duration,
 // A recorder is a store that remembers the keys that were named, so that all can be deleted.
 type recorder struct {
 	store.Store
+	rdb    redis.UniversalClient
 	prefix string
 
 	mu   sync.Mutex
@@ -236,14 +250,10 @@ func (r *recorder) Do(ctx context.Context, node string, commands []store.Command
 }
 
 // named returns the keys that begin with the prefix of the probes.
-func (r *recorder) named() (keys []string) {
+func (r *recorder) named() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key := range r.keys {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(r.keys))
 }
 
 // removeKeys deletes keys of the probes, also when the examination was interrupted.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type permission struct {
 	// form is the command as it is tried: it has no effect, or none that lasts. {key} and {channel}
 	// are those of the probes. Empty: the command is not tried by itself.
 	form string
+
+	// dry is a complete form for ACL DRYRUN, which carries nothing out, of a command without a form.
+	dry string
 }
 
 // permissions are those of the smallest user, as SECURITY.md has them; a test compares the two.
@@ -39,7 +43,7 @@ var permissions = []permission{
 	{command: "time", need: forLocks, form: "TIME"},
 	{command: "get", need: forLocks, form: "GET|{key}"},
 	{command: "set", need: forLocks, form: "SET|{key}|x|XX|PX|1000"},
-	{command: "getset", need: forLocks},
+	{command: "getset", need: forLocks, dry: "GETSET|{key}|x"},
 	{command: "del", need: forLocks, form: "DEL|{key}"},
 	{command: "exists", need: forLocks, form: "EXISTS|{key}"},
 	{command: "pttl", need: forLocks, form: "PTTL|{key}"},
@@ -54,25 +58,18 @@ var permissions = []permission{
 	{command: "zremrangebyscore", need: forLocks, form: "ZREMRANGEBYSCORE|{key}|1|1"},
 	{command: "zrevrank", need: forLocks, form: "ZREVRANK|{key}|x"},
 	{command: "zscore", need: forLocks, form: "ZSCORE|{key}|x"},
-	{command: "hset", need: forLocks},
+	{command: "hset", need: forLocks, dry: "HSET|{key}|x|x"},
 	{command: "hgetall", need: forLocks, form: "HGETALL|{key}"},
 	{command: "hdel", need: forWaking, form: "HDEL|{key}|x"},
-	{command: "subscribe", need: forWaking},
-	{command: "unsubscribe", need: forWaking},
+	{command: "subscribe", need: forWaking, dry: "SUBSCRIBE|{channel}"},
+	{command: "unsubscribe", need: forWaking, dry: "UNSUBSCRIBE|{channel}"},
 	{command: "info", need: forWaking, form: "INFO|server"},
-	{command: "ssubscribe", need: forWaking, cluster: true},
-	{command: "sunsubscribe", need: forWaking, cluster: true},
+	{command: "ssubscribe", need: forWaking, cluster: true, dry: "SSUBSCRIBE|{channel}"},
+	{command: "sunsubscribe", need: forWaking, cluster: true, dry: "SUNSUBSCRIBE|{channel}"},
 	{command: "spublish", need: forWaking, cluster: true, form: "SPUBLISH|{channel}|x"},
 	{command: "pubsub|shardnumsub", need: forWaking, cluster: true, form: "PUBSUB|SHARDNUMSUB|{channel}"},
 	{command: "cluster|slots", need: forLocks, cluster: true, form: "CLUSTER|SLOTS"},
 	{command: "scan", need: forPeople, form: "SCAN|0|MATCH|{key}|COUNT|1"},
-}
-
-// full are complete forms for ACL DRYRUN, which carries nothing out, of commands without a form.
-var full = map[string]string{
-	"getset": "GETSET|{key}|x", "hset": "HSET|{key}|x|x",
-	"subscribe": "SUBSCRIBE|{channel}", "unsubscribe": "UNSUBSCRIBE|{channel}",
-	"ssubscribe": "SSUBSCRIBE|{channel}", "sunsubscribe": "SUNSUBSCRIBE|{channel}",
 }
 
 // inScript are commands that leave a key behind. A script tries each, and removes the key: another
@@ -137,11 +134,7 @@ func (p *serverCheck) dryRun(ctx context.Context) (user string, refusals map[str
 	}
 	refusals = map[string]string{}
 	for _, w := range p.neededPermissions() {
-		form := w.form
-		if form == "" {
-			form = full[w.command]
-		}
-		answer, err := p.do(ctx, append([]any{"ACL", "DRYRUN", user}, p.commandWords(form)...)...)
+		answer, err := p.do(ctx, append([]any{"ACL", "DRYRUN", user}, p.commandWords(cmp.Or(w.form, w.dry))...)...)
 		text, _ := answer.(string)
 		switch {
 		case err != nil && len(refusals) == 0 && len(unsure) == 0:
@@ -250,10 +243,8 @@ func (p *serverCheck) judge(user string, refusals map[string]string) {
 
 // checkCommands reports whether the user may send all the commands, as far as is known.
 func (p *serverCheck) checkCommands(commands ...string) error {
-	for _, command := range commands {
-		if line := p.denied[command]; line != "" {
-			return errors.New("no permission for " + command)
-		}
+	if i := slices.IndexFunc(commands, func(command string) bool { return p.denied[command] != "" }); i >= 0 {
+		return errors.New("no permission for " + commands[i])
 	}
 	return nil
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
-	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -35,25 +34,10 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 		p.member = true
 		checks = append(checks, p)
 	}
-	away := 0
-	errs := make([]error, len(checks))
-	forEachServer(checks, func(p *serverCheck) {
-		err := p.connect(ctx)
-		if err == nil {
-			p.examine(ctx)
-			p.compareWithStart(ctx)
-		}
-		errs[slices.Index(checks, p)] = err
-	})
-	for i, p := range checks {
-		if errs[i] != nil {
-			away++
-			p.add(Danger, "quorum", "no answer: "+errorText(errs[i]),
-				"one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
-		}
-	}
-	if away == len(checks) {
-		return errs[0]
+	away := Finding{Check: "quorum", Change: "start it",
+		Means: "one more failure may leave no majority: then no lock can be taken, and all leases are lost"}
+	if _, err := examineEach(ctx, checks, away, func(p *serverCheck) { p.compareWithStart(ctx) }); err != nil {
+		return err
 	}
 	for _, p := range checks {
 		e.findings = append(e.findings, p.findings...)
@@ -106,13 +90,12 @@ func (e *examination) checkCounting(ctx context.Context, checks []*serverCheck) 
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTime)
 	defer cancel()
 	client, end, err := server.Client(e.target.URL, e.target.TLS, holdfast.Config{Prefix: e.target.Prefix})
-	if err != nil {
-		add(Unknown, "which masters count is not known: "+trimError(err), "a master that restarted does not count", "")
-		return
+	var nodes []lockinfo.Master
+	if err == nil {
+		defer end()
+		defer client.Close()
+		nodes, err = client.Quorum(ctx)
 	}
-	defer end()
-	defer client.Close()
-	nodes, err := client.Quorum(ctx)
 	if err != nil {
 		add(Unknown, "which masters count is not known: "+trimError(err), "a master that restarted does not count", "")
 		return
@@ -142,35 +125,21 @@ func (e *examination) checkCounting(ctx context.Context, checks []*serverCheck) 
 
 // measureMajority measures a lock at all masters together.
 func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck) {
-	const check = "lock"
-	p := &serverCheck{name: server.Redact(e.target.URL)}
+	p := e.newServerCheck(server.Redact(e.target.URL), nil)
 	defer func() { e.findings = append(e.findings, p.findings...) }()
-	probes := make([]*probe, 2)
-	var recorders []*recorder
-	for i := range probes {
+	for _, one := range checks {
+		if err := one.checkCommands("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
+			p.notTried(err.Error() + " at " + one.name)
+			return
+		}
+	}
+	p.tryLocks(ctx, nil, func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client,
+		error) {
 		var stores []store.Store
 		for _, one := range checks {
-			if err := one.checkCommands("eval", "evalsha", "hset", "hdel", "hgetall", "del"); err != nil {
-				p.add(Unknown, check, "not tried: "+err.Error()+" at "+one.name,
-					"whether a lock can be taken is not known", "see permissions")
-				return
-			}
-			rec := &recorder{Store: redisstore.New(one.rdb), prefix: e.prefix}
-			recorders, stores = append(recorders, rec), append(stores, rec)
+			stores = append(stores, record(one.rdb))
 		}
-		probes[i] = &probe{waiting: make(chan struct{}, 1)}
-		config := probeConfig(e.prefix, probes[i].waiting)
 		config.TrustNewNodes = true // nobody has ever locked under this prefix
-		probes[i].client, probes[i].err = holdfast.NewQuorum(stores, config)
-	}
-	if err := p.measureLocks(ctx, check, nil, probes[0], probes[1]); err != nil {
-		p.add(Danger, check, "no lock could be taken: "+trimError(err), "the programs cannot take one either",
-			"see the findings above")
-	}
-	for _, probe := range probes {
-		probe.close()
-	}
-	for i, rec := range recorders {
-		removeKeys(ctx, checks[i%len(checks)].rdb, rec.named())
-	}
+		return holdfast.NewQuorum(stores, config)
+	})
 }

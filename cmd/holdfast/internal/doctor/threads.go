@@ -12,12 +12,11 @@ const busyAt = 0.7
 // threads tells how the server uses threads. No lock depends on it.
 func (p *serverCheck) threads(ctx context.Context) {
 	const check = "io-threads"
-	switch n, err := p.config(ctx, "io-threads"); {
-	case err != nil:
-		p.add(Note, check, "not told: "+errorText(err), "no lock depends on it", "")
-	default:
-		p.ok(check, n)
+	n, err := p.config(ctx, "io-threads")
+	if err != nil {
+		n = "not told: " + errorText(err)
 	}
+	p.note(err == nil, check, n, "no lock depends on it", "")
 }
 
 // shortest is how many seconds a look at the main thread lasts at least: less says nothing.
@@ -36,11 +35,7 @@ func (p *serverCheck) checkMainThread(ctx context.Context) {
 		return // an old server, one that does not say, or too short a look; nothing depends on it
 	}
 	share := (after - before) / window
-	if share < busyAt {
-		p.ok(check, fmt.Sprintf("the main thread was busy for %.0f %% of %.1f s", 100*share, window))
-		return
-	}
-	p.add(Note, check, fmt.Sprintf("the main thread was busy for %.0f %% of %.1f s", 100*share, window),
+	p.note(share < busyAt, check, fmt.Sprintf("the main thread was busy for %.0f %% of %.1f s", 100*share, window),
 		"all scripts run there: renewals wait behind other work", "io-threads 4, if the machine has more cores, or a server of its own for the locks")
 }
 

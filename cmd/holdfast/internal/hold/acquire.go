@@ -27,9 +27,7 @@ type Acquire struct {
 	Keep  time.Duration // of the place, when the wait is over; 0: it is left
 	Label string
 	TTL   time.Duration
-
-	Out io.Writer
-	Err *os.File
+	Out   io.Writer
 }
 
 // Validate refuses bad arguments. It sends nothing and shows no password.
@@ -63,9 +61,7 @@ func (a *Acquire) Run(ctx context.Context) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	notices := newNotices(a.Err, a.logOptions)
-	defer notices.close()
-	return a.reportEnd(notices, &a.choice, a.run(ctx, notices))
+	return a.withNotices(func(notices *notices) error { return a.run(ctx, notices) })
 }
 
 func (a *Acquire) run(ctx context.Context, notices *notices) error {
@@ -159,20 +155,14 @@ func (a *Acquire) refusal(ctx context.Context, err error) error {
 	if errors.As(err, new(*cli.UsageError)) {
 		return err
 	}
-	failed := a.Failure(err)
-	if errors.As(failed, new(*cli.ExitError)) {
-		return failed
-	}
-	busy := busyOf(err)
-	if busy == nil {
-		return failed
-	}
+	refused := a.failureOrBusy(err, cli.ExitBusy)
+	var busy *busyError
 	var waited *holdfast.WaitError
 	evicted := errors.As(err, &waited) && waited.Reason == holdfast.WaitEvicted
-	if a.Keep > 0 && !evicted {
+	if errors.As(refused, &busy) && a.Keep > 0 && !evicted {
 		busy.text += "; the place is kept, and its ticket in " + a.File
 	}
-	return cli.ExitWith(cli.ExitBusy, busy)
+	return refused
 }
 
 func newAcquire() *cobra.Command {
@@ -222,8 +212,7 @@ could not be written, and the lock was given back.`,
 			return runInterruptible(a.Run)(cmd, args)
 		},
 	}
-	a.Connection.AddFlags(cmd)
-	cmd.ValidArgsFunction = cli.CompleteNames(&a.Connection)
+	a.AddNameFlags(cmd)
 	flags := cmd.Flags()
 	a.choice.flags(flags)
 	a.waitOptions.flags(flags)

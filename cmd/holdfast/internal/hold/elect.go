@@ -37,9 +37,7 @@ func (e *Elect) Lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notices := newNotices(e.Err, e.logOptions)
-	defer notices.close()
-	return e.reportEnd(notices, &e.choice, e.lead(ctx, path, notices))
+	return e.withNotices(func(notices *notices) error { return e.lead(ctx, path, notices) })
 }
 
 func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
@@ -108,7 +106,7 @@ func (e *Elect) campaign(
 ) (*holdfast.Lease, error) {
 	h := handle{try: election.TryCampaign, lock: election.Campaign}
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
-		return e.lease(ctx, client, h, !first, notices, e.statusLine(e.Err))
+		return e.lease(ctx, client, h, !first, notices, e.statusLine())
 	})
 }
 

@@ -32,26 +32,26 @@ func (r *Run) acquire(
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
 	}
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
-		return r.lease(ctx, client, r.newHandle(client, options...), false, notices, r.statusLine(r.Err))
+		return r.lease(ctx, client, r.newHandle(client, options...), false, notices, r.statusLine())
 	})
 }
 
 // refusal turns the reason why there is no lock into a text and an exit code.
 func (r *Run) refusal(err error) error {
-	var (
-		signal *cli.SignalError
-		none   *holdfast.QuorumError
-	)
-	switch {
-	case errors.As(err, &signal):
+	var signal *cli.SignalError
+	if errors.As(err, &signal) {
 		return cli.Exitf(signal.Code(), "%w before %s was held; nothing was run", err, r.title())
-	case errors.As(err, &none), errors.As(err, new(*holdfast.StoreError)):
-		return r.Failure(err)
 	}
-	if busy := busyOf(err); busy != nil {
-		return cli.ExitWith(r.Conflict, busy)
+	return r.failureOrBusy(err, r.Conflict)
+}
+
+// failureOrBusy is the failure of a server, or says that another holds the lock, which has a code.
+func (r *request) failureOrBusy(err error, code int) error {
+	failed := r.Failure(err)
+	if busy := busyOf(err); busy != nil && !errors.As(failed, new(*cli.ExitError)) {
+		return cli.ExitWith(code, busy)
 	}
-	return err
+	return failed
 }
 
 // busyOf says that another holds the lock, or that the wait was too long. It is nil for any other

@@ -19,23 +19,14 @@ type Latch struct {
 	TTL time.Duration
 }
 
-// Validate refuses bad arguments.
-func (l *Latch) Validate() error {
+// withLatch does one thing with the latch, and turns its error into a text and an exit code.
+func (l *Latch) withLatch(ctx context.Context, act func(*holdfast.Latch) error) error {
 	var c cli.Checklist
 	cli.CheckName(&c, l.Names[0])
 	c.Check(l.TTL >= cli.LeastTTL && l.TTL <= cli.MostTTL, "--ttl %v: it must be %v to %v", l.TTL, cli.LeastTTL,
 		cli.MostTTL)
 	l.waitOptions.check(&c)
-	l.Connection.Check(&c)
-	return c.Err()
-}
-
-// withLatch does one thing with the latch, and turns its error into a text and an exit code.
-func (l *Latch) withLatch(ctx context.Context, act func(*holdfast.Latch) error) error {
-	if err := l.Validate(); err != nil {
-		return err
-	}
-	client, end, err := l.NewClient(holdfast.Config{})
+	client, end, err := l.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}
@@ -78,8 +69,7 @@ func (l *Latch) WaitOpen(ctx context.Context) error {
 			return cli.ExitWith(cli.ExitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())})
 		case count > 0:
 			return cli.ExitWith(cli.ExitBusy,
-				&busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(),
-					count)})
+				&busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(), count)})
 		}
 		return err
 	})
@@ -107,13 +97,20 @@ func newLatch() *cobra.Command {
 	return root
 }
 
+// newLatchCommand makes a command of a latch whose first argument is its name.
+func newLatchCommand(l *Latch, use, short, long string, args cobra.PositionalArgs,
+	run func(context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + latchLong, Args: args,
+		RunE: runInterruptible(run)}
+	l.AddNameFlags(cmd)
+	return cmd
+}
+
 func newLatchSet() *cobra.Command {
 	l, count := namedLatch(), 0
-	cmd := &cobra.Command{
-		Use:   "set NAME COUNT",
-		Short: "Set how many must count down",
-		Long:  "Set how many must count down before the latch opens; 0 opens it at once.\n\n" + latchLong,
-		Args: func(cmd *cobra.Command, args []string) (err error) {
+	cmd := newLatchCommand(l, "set NAME COUNT", "Set how many must count down",
+		"Set how many must count down before the latch opens; 0 opens it at once.",
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return cli.Usagef("%s takes a NAME and a COUNT, got %s", cmd.CommandPath(), cli.CountArgs(args))
 			}
@@ -124,11 +121,7 @@ func newLatchSet() *cobra.Command {
 			}
 			count = int(number)
 			return nil
-		},
-		RunE: runInterruptible(func(ctx context.Context) error { return l.Set(ctx, count) }),
-	}
-	l.Connection.AddFlags(cmd)
-	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+		}, func(ctx context.Context) error { return l.Set(ctx, count) })
 	cli.DurationVar(cmd.Flags(), &l.TTL, "ttl", "", cli.MostTTL,
 		"the latch goes away after that time without a count, and after it was open so long")
 	l.quietFlag(cmd.Flags())
@@ -137,29 +130,14 @@ func newLatchSet() *cobra.Command {
 
 func newLatchDown() *cobra.Command {
 	l := namedLatch()
-	cmd := &cobra.Command{
-		Use:   "down NAME",
-		Short: "Count down",
-		Long:  "Take one off the count. An open latch stays open.\n\n" + latchLong,
-		Args:  cli.OneName(&l.Names[0]),
-		RunE:  runInterruptible(l.Down),
-	}
-	l.Connection.AddFlags(cmd)
-	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
-	return cmd
+	return newLatchCommand(l, "down NAME", "Count down", "Take one off the count. An open latch stays open.",
+		cli.OneName(&l.Names[0]), l.Down)
 }
 
 func newLatchWait() *cobra.Command {
 	l := namedLatch()
-	cmd := &cobra.Command{
-		Use:   "wait NAME",
-		Short: "Wait until the latch is open",
-		Long:  "Wait until the latch is open, also if it is not set yet.\n\n" + latchLong,
-		Args:  cli.OneName(&l.Names[0]),
-		RunE:  runInterruptible(l.WaitOpen),
-	}
-	l.Connection.AddFlags(cmd)
-	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
+	cmd := newLatchCommand(l, "wait NAME", "Wait until the latch is open",
+		"Wait until the latch is open, also if it is not set yet.", cli.OneName(&l.Names[0]), l.WaitOpen)
 	l.waitOptions.flags(cmd.Flags())
 	l.quietFlag(cmd.Flags())
 	return cmd

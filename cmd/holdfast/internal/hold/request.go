@@ -19,6 +19,14 @@ type request struct {
 	choice
 	waitOptions
 	logOptions
+	Err *os.File // for notices
+}
+
+// withNotices runs a command, and reports how it ended.
+func (r *request) withNotices(run func(*notices) error) error {
+	notices := newNotices(r.Err, r.logOptions)
+	defer notices.close()
+	return r.reportEnd(notices, &r.choice, run(notices))
 }
 
 // firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
@@ -85,9 +93,9 @@ func (r *request) lease(
 }
 
 // statusLine returns the line on a terminal; nil if there is none, or if it was not wanted.
-func (r *request) statusLine(to *os.File) *statusLine {
-	if r.Quiet || r.Log != logText || cli.Terminal(to) == nil {
+func (r *request) statusLine() *statusLine {
+	if r.Quiet || r.Log != logText || cli.Terminal(r.Err) == nil {
 		return nil
 	}
-	return &statusLine{to}
+	return &statusLine{r.Err}
 }

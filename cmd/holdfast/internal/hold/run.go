@@ -35,8 +35,7 @@ type Run struct {
 	OnLost   string
 	Owner    string // empty: a new one
 	TTL      time.Duration
-
-	In, Out, Err *os.File
+	In, Out  *os.File
 }
 
 // Run holds the lock while the command runs. A *cli.ExitError has the command's exit code, or the
@@ -50,9 +49,7 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notices := newNotices(r.Err, r.logOptions)
-	defer notices.close()
-	return r.reportEnd(notices, &r.choice, r.run(ctx, path, notices))
+	return r.withNotices(func(notices *notices) error { return r.run(ctx, path, notices) })
 }
 
 func (r *Run) run(ctx context.Context, path string, notices *notices) error {

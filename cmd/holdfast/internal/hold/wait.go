@@ -18,31 +18,20 @@ import (
 const askEvery = time.Second
 
 // Wait waits until nobody holds a name. It takes nothing.
-type Wait struct {
-	request
+type Wait struct{ request }
 
-	Err *os.File
-}
-
-// Validate refuses bad arguments.
-func (w *Wait) Validate() error {
+// Run asks until the name is free, ctx ends, or the wait is over. A *cli.ExitError with
+// cli.ExitBusy says that the wait was too long.
+func (w *Wait) Run(ctx context.Context) error {
 	var c cli.Checklist
 	cli.CheckName(&c, w.Names[0])
 	w.waitOptions.check(&c)
 	w.logOptions.check(&c)
 	w.Connection.Check(&c)
-	return c.Err()
-}
-
-// Run asks until the name is free, ctx ends, or the wait is over. A *cli.ExitError with
-// cli.ExitBusy says that the wait was too long.
-func (w *Wait) Run(ctx context.Context) error {
-	if err := w.Validate(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
-	notices := newNotices(w.Err, w.logOptions)
-	defer notices.close()
-	return w.reportEnd(notices, &w.choice, w.run(ctx, notices))
+	return w.withNotices(func(notices *notices) error { return w.run(ctx, notices) })
 }
 
 func (w *Wait) run(ctx context.Context, notices *notices) error {
@@ -84,7 +73,7 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 func (w *Wait) poll(
 	ctx, bounded context.Context, busy *busyError, ask func(context.Context) (*busyError, error), notices *notices,
 ) (*busyError, error) {
-	line := w.statusLine(w.Err)
+	line := w.statusLine()
 	defer line.clear()
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
@@ -153,8 +142,7 @@ Exit codes: 0 it is free; 64 usage; 69 no server, or it cannot serve now; 75 the
 			return w.Run(ctx)
 		}),
 	}
-	w.Connection.AddFlags(cmd)
-	cmd.ValidArgsFunction = cli.CompleteNames(&w.Connection)
+	w.AddNameFlags(cmd)
 	w.waitOptions.flags(cmd.Flags())
 	w.logOptions.flags(cmd.Flags(), "print how long the wait was")
 	return cmd

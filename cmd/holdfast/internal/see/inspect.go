@@ -21,21 +21,12 @@ type Inspect struct {
 	All  bool // all waiters, and not the first 100
 }
 
-// Validate refuses bad arguments.
-func (i *Inspect) Validate() error {
+// Run asks once, and for more waiters if all are wanted.
+func (i *Inspect) Run(ctx context.Context) error {
 	var c cli.Checklist
 	cli.CheckName(&c, i.Name)
 	i.Output.Check(&c, cli.ListFormats...)
-	i.Connection.Check(&c)
-	return c.Err()
-}
-
-// Run asks once, and for more waiters if all are wanted.
-func (i *Inspect) Run(ctx context.Context) error {
-	if err := i.Validate(); err != nil {
-		return err
-	}
-	client, end, err := i.NewClient(holdfast.Config{})
+	client, end, err := i.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}
@@ -49,7 +40,14 @@ func (i *Inspect) Run(ctx context.Context) error {
 		queue = client.Queue(ctx, i.Name)
 	}
 	if i.Format != cli.FormatTable {
-		return i.printDocument(info, queue)
+		info.Queue = nil
+		for w, err := range queue {
+			if err != nil {
+				return i.Failure(err)
+			}
+			info.Queue = append(info.Queue, w)
+		}
+		return i.PrintDocument(info)
 	}
 	page := i.Page()
 	if err := page.Detail(info); err != nil {
@@ -67,17 +65,6 @@ func waitersOf(queue []lockinfo.Waiter) iter.Seq2[lockinfo.Waiter, error] {
 			}
 		}
 	}
-}
-
-func (i *Inspect) printDocument(info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
-	info.Queue = nil
-	for w, err := range queue {
-		if err != nil {
-			return i.Failure(err)
-		}
-		info.Queue = append(info.Queue, w)
-	}
-	return i.PrintDocument(info)
 }
 
 func (i *Inspect) printQueue(page show.Page, info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
@@ -133,9 +120,8 @@ refuses this client. To inspect takes no permission to SCAN.`,
 			return i.Run(cmd.Context())
 		},
 	}
-	i.Connection.AddFlags(cmd)
+	i.AddNameFlags(cmd)
 	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
 	i.Output.AddFlags(cmd, cli.ListFormats...)
-	cmd.ValidArgsFunction = cli.CompleteNames(&i.Connection)
 	return cmd
 }

@@ -32,20 +32,6 @@ type Ls struct {
 	Sort    string
 }
 
-// Validate refuses bad arguments.
-func (l *Ls) Validate() error {
-	var c cli.Checklist
-	c.Check(len(l.Options.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d",
-		len(l.Options.Pattern), cli.MaxText)
-	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
-	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
-	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort,
-		strings.Join(orderNames(), ", "))
-	l.Output.Check(&c, cli.ListFormats...)
-	l.Connection.Check(&c)
-	return c.Err()
-}
-
 // isProcess reports whether a text is a host, or a host and a process id.
 func isProcess(text string) bool {
 	_, id, both := strings.Cut(text, "/")
@@ -63,10 +49,14 @@ func orderNames() []string {
 
 // Run lists the names. After an error, what came before it was printed.
 func (l *Ls) Run(ctx context.Context) error {
-	if err := l.Validate(); err != nil {
-		return err
-	}
-	client, end, err := l.NewClient(holdfast.Config{})
+	var c cli.Checklist
+	cli.CheckPattern(&c, l.Options.Pattern)
+	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
+	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
+	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort,
+		strings.Join(orderNames(), ", "))
+	l.Output.Check(&c, cli.ListFormats...)
+	client, end, err := l.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}
@@ -125,55 +115,38 @@ func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], add func(lockinf
 	return nil
 }
 
-// A list prints names as they come.
-type list interface {
-	add(lockinfo.Info) error
-	end(err error) error // after the last name, or an error that ended the names
+// A list prints names as they come: add each, and end after the last, or after an error that ended
+// them.
+type list struct {
+	add func(lockinfo.Info) error
+	end func(err error) error
 }
 
 func (l *Ls) newList() list {
 	switch l.Format {
 	case cli.FormatJSON:
-		return &documentList{out: l.Out}
+		d := &documentList{out: l.Out}
+		return list{d.add, d.end}
 	case cli.FormatLines:
-		return lineList{&l.Output}
+		return list{func(info lockinfo.Info) error { return l.PrintDocument(info) }, func(error) error { return nil }}
 	}
-	return &tableList{Output: &l.Output, table: l.Page().Table(show.LockColumns), sort: l.Sort == unsorted}
-}
-
-// A tableList is a table. A short one that has no order is sorted by name.
-type tableList struct {
-	*cli.Output
-	table *show.Table
-	sort  bool
-	names int
-}
-
-func (t *tableList) add(info lockinfo.Info) error {
-	t.names++
-	return t.table.Row(show.LockRow(info)...)
-}
-
-func (t *tableList) end(err error) error {
-	if t.sort {
-		t.table.Sort(func(rows [][]show.Cell) {
-			slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
-		})
+	table, names := l.Page().Table(show.LockColumns), 0
+	add := func(info lockinfo.Info) error {
+		names++
+		return table.Row(show.LockRow(info)...)
 	}
-	if t.names == 0 && err == nil {
-		t.Note("no such name is held or waited for")
-	}
-	return t.table.Flush()
+	return list{add, func(err error) error {
+		if l.Sort == unsorted { // a short list is sorted by name
+			table.Sort(func(rows [][]show.Cell) {
+				slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
+			})
+		}
+		if names == 0 && err == nil {
+			l.Note("no such name is held or waited for")
+		}
+		return table.Flush()
+	}}
 }
-
-// A lineList is a document in each line.
-type lineList struct{ *cli.Output }
-
-func (l lineList) add(info lockinfo.Info) error {
-	return l.PrintDocument(info)
-}
-
-func (l lineList) end(error) error { return nil }
 
 // A documentList is one document, which is written while the names come.
 type documentList struct {
@@ -238,7 +211,7 @@ refuses this client: to look for names takes the permission +scan.`,
 			return l.Run(ctx)
 		}),
 	}
-	l.Connection.AddFlags(cmd)
+	l.AddNameFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&l.Options.Contended, "contended", false, "only names with waiters")
 	cli.DurationVar(flags, &l.Options.OlderThan, "older-than", "", 0,
@@ -248,6 +221,5 @@ refuses this client: to look for names takes the permission +scan.`,
 	flags.StringVar(&l.Sort, "sort", unsorted, "`ORDER`: "+strings.Join(orderNames(), ", ")+"; the first 1,000 are shown")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames(), cobra.ShellCompDirectiveNoFileComp))
 	l.Output.AddFlags(cmd, cli.ListFormats...)
-	cmd.ValidArgsFunction = cli.CompleteNames(&l.Connection)
 	return cmd
 }

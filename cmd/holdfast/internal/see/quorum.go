@@ -23,17 +23,12 @@ type QuorumStatus struct {
 	Out   io.Writer
 }
 
-// Validate refuses bad arguments.
-func (s *QuorumStatus) Validate() error {
+// Run prints a line for each master. A *cli.ExitError says that no majority counts.
+func (s *QuorumStatus) Run(ctx context.Context) error {
 	var c cli.Checklist
 	s.Connection.Check(&c)
 	c.Check(s.IsQuorum(), "--redis or REDIS_URL names one server: give --redis once for each master, or quorum:URL,URL,URL")
-	return c.Err()
-}
-
-// Run prints a line for each master. A *cli.ExitError says that no majority counts.
-func (s *QuorumStatus) Run(ctx context.Context) error {
-	if err := s.Validate(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 	members := server.Members(s.Redis)

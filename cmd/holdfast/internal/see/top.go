@@ -25,19 +25,14 @@ type Top struct {
 	Out     io.Writer
 }
 
-// Validate refuses bad arguments.
-func (t *Top) Validate() error {
+// Run shows the screen until the user leaves, or ctx ends. It looks once before: a server that is
+// away, or refuses this client, is an error and no screen.
+func (t *Top) Run(ctx context.Context) error {
 	var c cli.Checklist
 	c.Check(t.File == "" || t.Capture == "",
 		"--capture %q and FILE %q: a capture that is looked at is not captured again", t.Capture, t.File)
 	t.Connection.Check(&c)
-	return c.Err()
-}
-
-// Run shows the screen until the user leaves, or ctx ends. It looks once before: a server that is
-// away, or refuses this client, is an error and no screen.
-func (t *Top) Run(ctx context.Context) error {
-	if err := t.Validate(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 	in, out := cli.Terminal(t.In), cli.Terminal(t.Out)

@@ -30,25 +30,16 @@ type Watch struct {
 	Pattern string
 }
 
-// Validate refuses bad arguments.
-func (w *Watch) Validate() error {
+// Run looks once a second until ctx ends. If the first look fails, that is the end; a later failure
+// is told, and so is the next look that succeeds.
+func (w *Watch) Run(ctx context.Context) error {
 	var c cli.Checklist
-	c.Check(len(w.Pattern) <= cli.MaxText, "PATTERN of %d bytes: it must have at most %d", len(w.Pattern), cli.MaxText)
+	cli.CheckPattern(&c, w.Pattern)
 	c.Check(w.Format != cli.FormatJSON, "--output json: watch prints one document after another, which is jsonl")
 	if w.Format != cli.FormatJSON {
 		w.Output.Check(&c, streamFormats...)
 	}
-	w.Connection.Check(&c)
-	return c.Err()
-}
-
-// Run looks once a second until ctx ends. If the first look fails, that is the end; a later failure
-// is told, and so is the next look that succeeds.
-func (w *Watch) Run(ctx context.Context) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
-	client, end, err := w.NewClient(holdfast.Config{})
+	client, end, err := w.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}
@@ -145,8 +136,7 @@ refuses this client: to look for names takes the permission +scan.`,
 			return w.Run(ctx)
 		}),
 	}
-	w.Connection.AddFlags(cmd)
+	w.AddNameFlags(cmd)
 	w.Output.AddFlags(cmd, streamFormats...)
-	cmd.ValidArgsFunction = cli.CompleteNames(&w.Connection)
 	return cmd
 }

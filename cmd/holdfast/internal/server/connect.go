@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,41 +20,28 @@ type TLS struct {
 // Connect makes the client of go-redis for a URL, of one server or of many. It sends nothing. The
 // client does not try a connection again: the caller is to learn of a failure at once.
 func Connect(raw string, files TLS) (redis.UniversalClient, error) {
-	const retries, dials = -1, 1
 	l, err := read(raw)
 	if err != nil {
 		return nil, err
 	}
-	switch _, form, _ := strings.Cut(l.scheme, "+"); form {
+	switch l.form() {
 	case "sentinel":
-		options, err := l.sentinel()
-		if err == nil {
-			err = files.into(options.TLSConfig)
-		}
+		options, err := l.sentinel(files)
 		if err != nil {
 			return nil, err
 		}
-		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewFailoverClient(options), nil
 	case "cluster":
-		options, err := l.cluster()
-		if err == nil {
-			err = files.into(options.TLSConfig)
-		}
+		options, err := l.cluster(files)
 		if err != nil {
 			return nil, err
 		}
-		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewClusterClient(options), nil
 	}
-	options, err := l.oneServer()
-	if err == nil {
-		err = files.into(options.TLSConfig)
-	}
+	options, err := l.oneServer(files)
 	if err != nil {
 		return nil, err
 	}
-	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 	return redis.NewClient(options), nil
 }
 
@@ -63,14 +49,11 @@ func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 // Of any other URL, and of one that Connect refuses, it returns none.
 func Sentinels(raw string, files TLS) (master string, sentinels []*redis.Options) {
 	l, err := read(raw)
+	if err != nil || l.form() != "sentinel" {
+		return "", nil
+	}
+	options, err := l.sentinel(files)
 	if err != nil {
-		return "", nil
-	}
-	if _, form, _ := strings.Cut(l.scheme, "+"); form != "sentinel" {
-		return "", nil
-	}
-	options, err := l.sentinel()
-	if err != nil || files.into(options.TLSConfig) != nil {
 		return "", nil
 	}
 	for _, address := range options.SentinelAddrs {
@@ -82,8 +65,12 @@ func Sentinels(raw string, files TLS) (master string, sentinels []*redis.Options
 	return options.MasterName, sentinels
 }
 
-// into reads the files into config, which is nil for a URL without encryption.
-func (t TLS) into(config *tls.Config) error {
+// into reads the files into config, which is nil for a URL without encryption. host is the name in
+// the certificate of the server.
+func (t TLS) into(config *tls.Config, host string) error {
+	if config != nil {
+		config.ServerName = host
+	}
 	switch {
 	case t == TLS{}:
 		return nil

@@ -12,6 +12,9 @@ import (
 var replicaOptions = []string{"read_only", "replica_only", "route_by_latency", "route_randomly",
 	"use_disconnected_replicas", "shard_picker"}
 
+// The options of all clients: a failure is reported at once.
+const noRetries, oneDial = -1, 1
+
 // refuseOptions refuses options by their names.
 func (l *location) refuseOptions(why string, names ...string) error {
 	if at := slices.IndexFunc(names, l.query.Has); at >= 0 {
@@ -22,7 +25,7 @@ func (l *location) refuseOptions(why string, names ...string) error {
 
 // sentinel is redis+sentinel://[USER:PASSWORD@]HOST[:26379],.../MASTER[/DB]. User and password are
 // those of the master. The options sentinel_username and sentinel_password are for the sentinels.
-func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
+func (l *location) sentinel(files TLS) (options *redis.FailoverOptions, err error) {
 	database := 0
 	switch len(l.parts) {
 	case 0:
@@ -51,31 +54,24 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	options.Username, options.Password = l.login()
 	options.SentinelUsername, options.SentinelPassword = l.query.Get("sentinel_username"),
 		l.query.Get("sentinel_password")
-	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // go-redis takes the name of each host
-	}
-	return options, nil
+	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, noRetries, oneDial
+	return options, files.into(options.TLSConfig, "") // go-redis takes the name of each host
 }
 
 // cluster is redis+cluster://[USER:PASSWORD@]HOST[:6379],....
-func (l *location) cluster() (options *redis.ClusterOptions, err error) {
+func (l *location) cluster(files TLS) (options *redis.ClusterOptions, err error) {
 	if len(l.parts) > 0 {
 		return nil, l.badURL("a cluster has no database numbers: nothing is allowed after the hosts")
 	}
 	if err := l.refuseOptions("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
-	if err := l.parse(func(text string) (err error) {
-		options,
-			err = redis.ParseClusterURL(text)
-		return err
-	}); err != nil {
+	err = l.parse(func(text string) (err error) { options, err = redis.ParseClusterURL(text); return err })
+	if err != nil {
 		return nil, err
 	}
 	options.Addrs = l.addrs
 	options.Username, options.Password = l.login()
-	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // go-redis takes the name of each host
-	}
-	return options, nil
+	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, noRetries, oneDial
+	return options, files.into(options.TLSConfig, "") // go-redis takes the name of each host
 }

@@ -48,7 +48,7 @@ func sentinelOf(raw string) (*redis.FailoverOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.sentinel()
+	return l.sentinel(TLS{})
 }
 
 func clusterOf(raw string) (*redis.ClusterOptions, error) {
@@ -56,7 +56,7 @@ func clusterOf(raw string) (*redis.ClusterOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.cluster()
+	return l.cluster(TLS{})
 }
 
 func TestParseCluster(t *testing.T) {

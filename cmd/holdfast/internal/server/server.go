@@ -101,8 +101,6 @@ func (s *Server) withClient(use func(*redis.Client) error) error {
 	if err != nil {
 		return err
 	}
-	options.ContextTimeoutEnabled = true
-	options.MaxRetries, options.DialerRetries = -1, 1 // a failure is reported at once
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
 	return use(rdb)

@@ -224,13 +224,9 @@ func (l *location) login() (user, password string) {
 	return l.user.Username(), password
 }
 
-// String is the URL without user, password and options. It is safe to show.
-func (l *location) String() string {
-	text := l.scheme + "://"
-	if l.user != nil {
-		text += "***@"
-	}
-	text += strings.Join(l.hosts, ",")
+// show is the URL without options, and with another user.
+func (l *location) show(user string) string {
+	text := l.scheme + "://" + user + strings.Join(l.hosts, ",")
 	if l.path != "" {
 		text += "/" + l.path
 	}
@@ -247,10 +243,16 @@ func ParseURL(raw string) (*redis.Options, error) {
 	if kinds[l.scheme].several {
 		return nil, l.badURL("it may name several servers: a URL of one is needed here, with redis, rediss or unix")
 	}
-	return l.oneServer()
+	return l.oneServer(TLS{})
 }
 
-func (l *location) oneServer() (options *redis.Options, err error) {
+// form is what the scheme says of several servers: sentinel or cluster.
+func (l *location) form() string {
+	_, form, _ := strings.Cut(l.scheme, "+")
+	return form
+}
+
+func (l *location) oneServer(files TLS) (options *redis.Options, err error) {
 	if err = l.parse(func(text string) (err error) { options, err = redis.ParseURL(text); return err }); err != nil {
 		return nil, err
 	}
@@ -275,10 +277,9 @@ func (l *location) oneServer() (options *redis.Options, err error) {
 	if l.query.Get("db") == "" {
 		options.DB = database
 	}
-	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName, _, _ = net.SplitHostPort(options.Addr)
-	}
-	return options, nil
+	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, noRetries, oneDial
+	host, _, _ := net.SplitHostPort(options.Addr)
+	return options, files.into(options.TLSConfig, host)
 }
 
 // readAll parses a URL with its options.
@@ -287,13 +288,13 @@ func readAll(raw string) (*location, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch _, form, _ := strings.Cut(l.scheme, "+"); form {
+	switch l.form() {
 	case "sentinel":
-		_, err = l.sentinel()
+		_, err = l.sentinel(TLS{})
 	case "cluster":
-		_, err = l.cluster()
+		_, err = l.cluster(TLS{})
 	default:
-		_, err = l.oneServer()
+		_, err = l.oneServer(TLS{})
 	}
 	return l, err
 }
@@ -305,7 +306,11 @@ func Redact(raw string) string {
 		return all
 	}
 	if l, err := readAll(raw); err == nil {
-		return l.String()
+		user := ""
+		if l.user != nil {
+			user = "***@"
+		}
+		return l.show(user)
 	}
 	if scheme, _, ok := strings.Cut(raw, "://"); ok {
 		if scheme = strings.ToLower(scheme); kinds[scheme] != (kind{}) {
@@ -324,14 +329,11 @@ func WithoutPasswords(raw string) string {
 	if err != nil {
 		return Redact(raw)
 	}
-	text := l.scheme + "://"
-	if user, _ := l.login(); user != "" {
-		text += url.User(user).String() + "@"
+	user, _ := l.login()
+	if user != "" {
+		user = url.User(user).String() + "@"
 	}
-	text += strings.Join(l.hosts, ",")
-	if l.path != "" {
-		text += "/" + l.path
-	}
+	text := l.show(user)
 	shown := slices.DeleteFunc(slices.Clone(l.options), func(option string) bool {
 		name, _, _ := strings.Cut(option, "=")
 		name, _ = url.QueryUnescape(name)

@@ -22,38 +22,72 @@ func (p Page) Table(columns []Column) *Table {
 
 // Detail writes what is known of a name, without its queue.
 func (p Page) Detail(info lockinfo.Info) error {
-	lines := [][2]Cell{{{"name", Heading}, {Text: Text(info.Name)}}}
-	if info.Kind != "" {
-		lines = append(lines, [2]Cell{{"kind", Heading}, {Text: Lines(string(info.Kind))}})
+	var failed error
+	line := func(label string, cell Cell) {
+		label = fmt.Sprintf("%-8s", label)
+		if p.Colors {
+			label, cell.Text = Heading.Styled(label), cell.Style.Styled(cell.Text)
+		}
+		if failed == nil {
+			_, failed = fmt.Fprintln(p.Out, label, cell.Text)
+		}
 	}
-	lines = append(lines, [2]Cell{{"state", Heading}, stateCell(info)})
+	line("name", Cell{Text: Text(info.Name)})
+	if info.Kind != "" {
+		line("kind", Cell{Text: Lines(string(info.Kind))})
+	}
+	line("state", stateCell(info))
 	switch {
 	case info.Foreign != "":
-		lines = append(lines, [2]Cell{{"foreign", Heading}, {Text: Lines(info.Foreign)}})
+		line("foreign", Cell{Text: Lines(info.Foreign)})
 	case info.Kind == lockinfo.KindSemaphore:
-		lines = append(lines, [2]Cell{{"permits", Heading},
-			{Text: fmt.Sprintf("%d, %d of them taken", info.Permits, info.Taken)}})
+		line("permits", Cell{Text: fmt.Sprintf("%d, %d of them taken", info.Permits, info.Taken)})
 	case info.Kind == lockinfo.KindLatch:
-		lines = append(lines, [2]Cell{{"count", Heading}, {Text: fmt.Sprintf("%d to count down", info.Count)}})
+		line("count", Cell{Text: fmt.Sprintf("%d to count down", info.Count)})
 	}
-	lines = append(lines, [2]Cell{{"holds", Heading}, {Text: countText(info.Holders, len(info.Holds))}})
+	line("holds", Cell{Text: countText(info.Holders, len(info.Holds))})
 	if info.Masters == nil {
-		lines = append(lines, [2]Cell{{"waiting", Heading}, {Text: fmt.Sprint(info.Waiters)}})
+		line("waiting", Cell{Text: fmt.Sprint(info.Waiters)})
 	}
-	for _, line := range lines {
-		label := fmt.Sprintf("%-8s", line[0].Text)
-		text := line[1].Text
-		if p.Colors {
-			label, text = Heading.Styled(label), line[1].Style.Styled(text)
-		}
-		if _, err := fmt.Fprintln(p.Out, label, text); err != nil {
+	if failed != nil {
+		return failed
+	}
+	return p.writeTables(info)
+}
+
+// writeTables writes what each master says, and the holds.
+func (p Page) writeTables(info lockinfo.Info) error {
+	var masters, holds [][]Cell
+	for _, m := range info.Masters {
+		masters = append(masters, MasterRow(m))
+	}
+	for _, h := range info.Holds {
+		holds = append(holds, HoldRow(h, info))
+	}
+	if err := p.writeTable(MasterColumns, masters); err != nil {
+		return err
+	}
+	if len(masters) > 0 {
+		if _, err := fmt.Fprintln(p.Out, Verdict(info)); err != nil {
 			return err
 		}
 	}
-	if err := p.masters(info); err != nil {
+	return p.writeTable(HoldColumns, holds)
+}
+
+// writeTable writes a table below an empty line, unless it has no rows.
+func (p Page) writeTable(columns []Column, rows [][]Cell) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p.Out); err != nil {
 		return err
 	}
-	return p.holds(info)
+	table := p.Table(columns)
+	for _, row := range rows {
+		_ = table.Row(row...) // Flush tells of an error
+	}
+	return table.Flush()
 }
 
 func countText(all, shown int) string {
@@ -61,26 +95,6 @@ func countText(all, shown int) string {
 		return fmt.Sprintf("%d, the first %d below", all, shown)
 	}
 	return fmt.Sprint(all)
-}
-
-func (p Page) masters(info lockinfo.Info) error {
-	if len(info.Masters) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(p.Out); err != nil {
-		return err
-	}
-	table := p.Table(MasterColumns)
-	for _, m := range info.Masters {
-		if err := table.Row(MasterRow(m)...); err != nil {
-			return err
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(p.Out, Verdict(info))
-	return err
 }
 
 // Verdict says what the masters of a quorum say together.
@@ -91,20 +105,4 @@ func Verdict(info lockinfo.Info) string {
 	}
 	return fmt.Sprintf("verdict: %s, by %d of %d masters that count", Lines(string(info.State())), counting,
 		len(info.Masters))
-}
-
-func (p Page) holds(info lockinfo.Info) error {
-	if len(info.Holds) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(p.Out); err != nil {
-		return err
-	}
-	table := p.Table(HoldColumns)
-	for _, h := range info.Holds {
-		if err := table.Row(HoldRow(h, info)...); err != nil {
-			return err
-		}
-	}
-	return table.Flush()
 }

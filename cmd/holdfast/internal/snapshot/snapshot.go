@@ -8,7 +8,6 @@ package snapshot
 
 import (
 	"cmp"
-	"container/heap"
 	"hash/maphash"
 	"iter"
 	"slices"
@@ -85,7 +84,12 @@ type Snapshot struct {
 // is of no use.
 func Take(names iter.Seq2[lockinfo.Info, error], compare Compare, keep int) (Snapshot, error) {
 	s := Snapshot{At: time.Now()}
-	seen, first := NewWindow(), lockHeap{compare: compare}
+	seen := NewWindow()
+	trim := func() {
+		slices.SortFunc(s.Locks, compare)
+		s.Locks = slices.CompactFunc(s.Locks, func(a, b lockinfo.Info) bool { return a.Name == b.Name })
+		s.Locks = slices.Delete(s.Locks, min(len(s.Locks), keep), len(s.Locks)) // lets go of what they hold
+	}
 	for info, err := range names {
 		if err != nil {
 			return s, err
@@ -94,43 +98,13 @@ func Take(names iter.Seq2[lockinfo.Info, error], compare Compare, keep int) (Sna
 			continue
 		}
 		s.Total++
-		if len(first.locks) == keep && compare(info, first.locks[0]) >= 0 {
-			continue
-		}
-		heap.Push(&first, info)
-		if len(first.locks) > keep {
-			heap.Pop(&first)
+		if s.Locks = append(s.Locks, info); len(s.Locks) >= 2*keep {
+			trim()
 		}
 	}
-	slices.SortFunc(first.locks, compare)
-	s.Locks = slices.CompactFunc(first.locks, func(a, b lockinfo.Info) bool { return a.Name == b.Name })
+	trim()
 	s.Took = time.Since(s.At)
 	return s, nil
-}
-
-// A lockHeap is a heap of names with the last one of the order at the top.
-type lockHeap struct {
-	compare Compare
-	locks   []lockinfo.Info
-}
-
-// Len implements heap.Interface.
-func (r *lockHeap) Len() int { return len(r.locks) }
-
-// Less implements heap.Interface.
-func (r *lockHeap) Less(i, j int) bool { return r.compare(r.locks[i], r.locks[j]) > 0 }
-
-// Swap implements heap.Interface.
-func (r *lockHeap) Swap(i, j int) { r.locks[i], r.locks[j] = r.locks[j], r.locks[i] }
-
-// Push implements heap.Interface.
-func (r *lockHeap) Push(x any) { r.locks = append(r.locks, x.(lockinfo.Info)) }
-
-// Pop implements heap.Interface.
-func (r *lockHeap) Pop() any {
-	last := r.locks[len(r.locks)-1]
-	r.locks = r.locks[:len(r.locks)-1]
-	return last
 }
 
 // windowSize is how many names a Window remembers.
