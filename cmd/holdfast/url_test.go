@@ -16,47 +16,32 @@ func TestURLIsNotShown(t *testing.T) {
 		"redis://u:geheim", "redis://u%3Ageheim%40h", "redis://host?geheim=1", "geheim", "http://u:geheim@host",
 		"unix://u:geheim", "rediss://u:gehe\nim@host", "redis+sentinel://u:geheim@a,b",
 	}
-	forms := map[string]struct {
-		args func(url string) []string
-		want string
-	}{
-		"run": {func(url string) []string { return []string{"run", "-v", "--redis", url, "job", "--", "true"} },
-			"--redis or REDIS_URL: "},
-		"run, =": {func(url string) []string { return []string{"run", "--redis=" + url, "job", "--", "true"} },
-			"--redis or REDIS_URL: "},
-		"quorum": {func(url string) []string {
-			return []string{"run", "--redis", "quorum:redis://[::1]," + url + ",redis://[::2]", "job", "--", "true"}
-		}, "--redis or REDIS_URL: "},
-		"quorum first": {func(url string) []string { return []string{"quorum", "status", "--redis", "quorum:" + url} },
-			"--redis or REDIS_URL: master "},
-		"several": {func(url string) []string {
-			return []string{"quorum", "status", "--redis", url, "--redis", url, "--redis", "redis://[::1]"}
-		}, "--redis or REDIS_URL: master "},
-		"status": {func(url string) []string { return []string{"quorum", "status", "--redis", url} },
-			"--redis or REDIS_URL names one"},
-		"demo": {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
-		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} },
-			"--embedded"},
+	forms := map[string]string{ // what is said of a command line
+		"run -v --redis URL job -- true":                                 "--redis or REDIS_URL: ",
+		"run --redis=URL job -- true":                                    "--redis or REDIS_URL: ",
+		"run --redis quorum:redis://[::1],URL,redis://[::2] job -- true": "--redis or REDIS_URL: ",
+		"quorum status --redis quorum:URL":                               "--redis or REDIS_URL: master ",
+		"quorum status --redis URL --redis URL --redis redis://[::1]":    "--redis or REDIS_URL: master ",
+		"quorum status --redis URL":                                      "--redis or REDIS_URL names one",
+		"demo --redis URL":                                               "--redis: ",
+		"demo --embedded --redis URL":                                    "--embedded",
 	}
-	// In the place of another argument, a URL is recognized by its "://".
-	misplaced := map[string]struct {
-		args func(url string) []string
-		want string
-	}{
-		"name": {func(url string) []string { return []string{"run", url, "job", "--", "true"} },
-			"more than one NAME"},
-		"no --":    {func(url string) []string { return []string{"run", "--", url} }, "no NAME"},
-		"command":  {func(url string) []string { return []string{url} }, "unknown command"},
-		"argument": {func(url string) []string { return []string{"demo", url} }, "takes no arguments"},
-		"another flag": {func(url string) []string { return []string{"run", "--ttl", url, "job", "--", "true"} },
-			"--ttl"},
-		"short flag": {func(url string) []string { return []string{"run", "-w" + url, "job", "--", "true"} }, "--wait"},
-		"one hyphen": {func(url string) []string { return []string{"run", "-redis=" + url, "job", "--", "true"} },
-			"unknown shorthand"},
-		"address": {func(url string) []string { return []string{"dev", "--addr", url} }, "--addr"},
+	misplaced := map[string]string{ // in the place of another argument, a URL is recognized by its "://"
+		"run URL job -- true":        "more than one NAME",
+		"run -- URL":                 "no NAME",
+		"URL":                        "unknown command",
+		"demo URL":                   "takes no arguments",
+		"run --ttl URL job -- true":  "--ttl",
+		"run -wURL job -- true":      "--wait",
+		"run -redis=URL job -- true": "unknown shorthand",
+		"dev --addr URL":             "--addr",
 	}
-	check := func(name, raw string, args []string, want string) {
-		t.Run(name+" "+raw, func(t *testing.T) {
+	check := func(line, raw, want string) {
+		t.Run(line+" "+raw, func(t *testing.T) {
+			args := strings.Fields(line)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "URL", raw)
+			}
 			code, out, errs := execute(t, args...)
 			plain, _ := url.QueryUnescape(out + errs)
 			if code != cli.ExitUsage || strings.Contains(out+errs+plain, "gehe") || !strings.Contains(errs, want) {
@@ -65,18 +50,18 @@ func TestURLIsNotShown(t *testing.T) {
 		})
 	}
 	for _, raw := range urls {
-		for name, form := range forms {
-			check(name, raw, form.args(raw), form.want)
+		for line, want := range forms {
+			check(line, raw, want)
 		}
-		for name, form := range misplaced {
+		for line, want := range misplaced {
 			if strings.Contains(raw, "://") {
-				check(name, raw, form.args(raw), form.want)
+				check(line, raw, want)
 			}
 		}
 		t.Run("environment "+raw, func(t *testing.T) {
 			t.Setenv("REDIS_URL", raw)
-			check("run", raw, []string{"run", "job", "--", "true"}, "--redis or REDIS_URL: ")
-			check("status", raw, []string{"quorum", "status"}, "--redis or REDIS_URL")
+			check("run job -- true", raw, "--redis or REDIS_URL: ")
+			check("quorum status", raw, "--redis or REDIS_URL")
 		})
 	}
 }

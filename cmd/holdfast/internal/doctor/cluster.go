@@ -87,13 +87,13 @@ func findGaps(served []redis.ClusterSlot) (gaps []string) {
 // checkCoverage checks that every slot has a master.
 func (e *examination) checkCoverage(where string, served []redis.ClusterSlot) {
 	const check = "cluster"
-	finding := Finding{Level: OK, Check: check, Server: where, Found: "all slots are served"}
 	if gaps := findGaps(served); len(gaps) > 0 {
-		finding = Finding{Danger, check, where, "nobody serves the slots " + strings.Join(gaps, ", "),
+		e.add(Danger, check, where, "nobody serves the slots "+strings.Join(gaps, ", "),
 			"the locks of the names in these slots can be neither taken nor renewed; with cluster-require-full-coverage yes, none can",
-			"redis-cli --cluster fix HOST:PORT"}
+			"redis-cli --cluster fix HOST:PORT")
+		return
 	}
-	e.findings = append(e.findings, finding)
+	e.add(OK, check, where, "all slots are served", "", "")
 }
 
 // chooseTag chooses a tag of the probes that lies in a slot of this master. It returns false for a

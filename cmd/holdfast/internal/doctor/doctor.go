@@ -109,6 +109,10 @@ type examination struct {
 	findings []Finding
 }
 
+func (e *examination) add(level Level, check, server, found, means, change string) {
+	e.findings = append(e.findings, Finding{level, check, server, found, means, change})
+}
+
 // examineOne examines a server, the master that sentinels name, or a cluster.
 func (e *examination) examineOne(ctx context.Context) error {
 	rdb, err := server.Connect(e.target.URL, e.target.TLS)
@@ -180,8 +184,7 @@ func (p *serverCheck) channel() string { return p.key() + ":@probe" }
 
 // add makes a finding.
 func (p *serverCheck) add(level Level, check, found, means, change string) {
-	p.findings = append(p.findings, Finding{Level: level, Check: check, Server: p.name, Found: found, Means: means,
-		Change: change})
+	p.findings = append(p.findings, Finding{level, check, p.name, found, means, change})
 }
 
 func (p *serverCheck) ok(check, found string) { p.add(OK, check, found, "", "") }
@@ -203,7 +206,7 @@ func (p *serverCheck) connect(ctx context.Context) error {
 
 // examine runs the checks of one master. The clock is read before and after the others.
 func (p *serverCheck) examine(ctx context.Context) {
-	p.info, p.noInfo = p.askInfo(ctx)
+	p.info, p.noInfo = p.askInfo(ctx, infoSections...)
 	p.clock.readMany(ctx, p.rdb)
 	p.version()
 	p.eviction(ctx)

@@ -11,6 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// wantOne checks that a check made one finding, of a level and with a text.
+func wantOne(t *testing.T, name string, p *serverCheck, level Level, text string) {
+	t.Helper()
+	if len(p.findings) != 1 || p.findings[0].Level != level || !strings.Contains(p.findings[0].Found, text) {
+		t.Errorf("%s: %+v, want %s with %q", name, p.findings, level, text)
+	}
+}
+
 func TestVersions(t *testing.T) {
 	for text, level := range map[string]Level{
 		"redis_version:5.0.14":                          Danger,
@@ -32,9 +40,7 @@ func TestVersions(t *testing.T) {
 		p := &serverCheck{name: "s", info: infoText{}}
 		p.info.read(text)
 		p.version()
-		if len(p.findings) != 1 || p.findings[0].Level != level {
-			t.Errorf("%s: %v, want %s", text, p.findings, level)
-		}
+		wantOne(t, text, p, level, "")
 	}
 }
 
@@ -82,9 +88,7 @@ func TestFailover(t *testing.T) {
 	} {
 		p := &serverCheck{name: "s", ttl: c.ttl}
 		p.failover("setting", c.value, c.err, c.factor)
-		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.words) {
-			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.words)
-		}
+		wantOne(t, name, p, c.level, c.words)
 	}
 }
 
@@ -158,9 +162,7 @@ func TestClock(t *testing.T) {
 	} {
 		p := &serverCheck{name: "s", clock: c.readings}
 		p.time()
-		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.found) {
-			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.found)
-		}
+		wantOne(t, name, p, c.level, c.found)
 	}
 }
 
@@ -168,10 +170,7 @@ func TestRoundTrips(t *testing.T) {
 	for trip, level := range map[time.Duration]Level{time.Millisecond: OK, 300 * time.Millisecond: Note} {
 		p := &serverCheck{name: "s", clock: makeReadings(trip, func(time.Duration) time.Duration { return 0 })}
 		p.roundTrips()
-		if len(p.findings) != 1 || p.findings[0].Level != level ||
-			!strings.Contains(p.findings[0].Found, "p50 "+trip.String()) {
-			t.Errorf("%v: %+v", trip, p.findings)
-		}
+		wantOne(t, "round trips", p, level, "p50 "+trip.String())
 	}
 }
 

@@ -14,9 +14,9 @@ type infoText map[string]string
 // have a long default answer.
 var infoSections = []string{"server", "memory", "persistence", "replication", "cpu", "cluster"}
 
-func (p *serverCheck) askInfo(ctx context.Context) (infoText, error) {
+func (p *serverCheck) askInfo(ctx context.Context, sections ...string) (infoText, error) {
 	info := infoText{}
-	for _, section := range infoSections {
+	for _, section := range sections {
 		answer, err := p.do(ctx, "INFO", section)
 		if err != nil {
 			return nil, err

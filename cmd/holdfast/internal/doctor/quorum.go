@@ -56,14 +56,11 @@ const (
 
 // findTwins finds masters that are one server, or on one machine.
 func (e *examination) findTwins(checks []*serverCheck) {
-	add := func(p *serverCheck, found, means, change string) {
-		e.findings = append(e.findings, Finding{Danger, "quorum", p.name, found, means, change})
-	}
 	runs, hosts := map[string]*serverCheck{}, map[string]*serverCheck{}
 	for _, p := range checks {
 		run := p.info["run_id"]
 		if twin := runs[run]; twin != nil && run != "" {
-			add(p, "it is the same server as "+twin.name, sameServer, ownServer)
+			e.add(Danger, "quorum", p.name, "it is the same server as "+twin.name, sameServer, ownServer)
 			continue
 		}
 		runs[run] = p
@@ -72,7 +69,7 @@ func (e *examination) findTwins(checks []*serverCheck) {
 			continue // a socket
 		}
 		if twin := hosts[host]; twin != nil {
-			add(p, "it is on the host of "+twin.name, "one machine that dies takes two votes",
+			e.add(Danger, "quorum", p.name, "it is on the host of "+twin.name, "one machine that dies takes two votes",
 				"a machine of its own for each master")
 			continue
 		}
@@ -82,11 +79,8 @@ func (e *examination) findTwins(checks []*serverCheck) {
 
 // checkCounting asks which masters count, as holdfast quorum status does.
 func (e *examination) checkCounting(ctx context.Context, checks []*serverCheck) {
-	const check = "quorum"
 	all := server.Redact(e.target.URL)
-	add := func(level Level, found, means, change string) {
-		e.findings = append(e.findings, Finding{level, check, all, found, means, change})
-	}
+	add := func(level Level, found, means, change string) { e.add(level, "quorum", all, found, means, change) }
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTime)
 	defer cancel()
 	client, end, err := server.Client(e.target.URL, e.target.TLS, holdfast.Config{Prefix: e.target.Prefix})

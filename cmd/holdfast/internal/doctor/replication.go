@@ -136,14 +136,11 @@ func (p *serverCheck) lag(ctx context.Context) {
 	if len(p.lags) == 0 || p.member {
 		return
 	}
-	answer, err := p.do(ctx, "INFO", "replication")
+	info, err := p.askInfo(ctx, "replication")
 	if err != nil {
 		p.add(Unknown, check, "not told: "+errorText(err), "a fail-over to a late replica forgets locks", "")
 		return
 	}
-	text, _ := answer.(string)
-	info := infoText{}
-	info.read(text)
 	now := info.replicas()
 	late := false
 	for _, name := range slices.Sorted(maps.Keys(p.lags)) {

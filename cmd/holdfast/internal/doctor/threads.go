@@ -26,10 +26,7 @@ const shortest = 0.1
 func (p *serverCheck) checkMainThread(ctx context.Context) {
 	const check = "load"
 	before, window := p.info.mainThread(), time.Since(p.began).Seconds()
-	answer, err := p.do(ctx, "INFO", "cpu")
-	text, _ := answer.(string)
-	info := infoText{}
-	info.read(text)
+	info, err := p.askInfo(ctx, "cpu")
 	after := info.mainThread()
 	if err != nil || before < 0 || after < 0 || window < shortest {
 		return // an old server, one that does not say, or too short a look; nothing depends on it

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,14 +24,7 @@ func releaseOf(text string) (r release, ok bool) {
 }
 
 // isBefore compares two releases.
-func (r release) isBefore(other release) bool {
-	for i := range r {
-		if r[i] != other[i] {
-			return r[i] < other[i]
-		}
-	}
-	return false
-}
+func (r release) isBefore(other release) bool { return slices.Compare(r[:], other[:]) < 0 }
 
 // oldest is the first version whose commands the scripts need.
 var oldest = release{6, 2, 0}
