@@ -111,20 +111,15 @@ type composeFile struct {
 	Volumes map[string]struct{}
 }
 
-func readCompose(t *testing.T) (c composeFile) {
-	t.Helper()
+// The commands of compose.yaml, as they stand there, with the Redis that stands there.
+func TestComposeFileCommandsRun(t *testing.T) {
+	long(t)
+	var c composeFile
 	decoder := yaml.NewDecoder(bytes.NewReader(deployFile(t, "compose.yaml")))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&c); err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
-
-// The commands of compose.yaml, as they stand there, with the Redis that stands there.
-func TestComposeFileCommandsRun(t *testing.T) {
-	long(t)
-	c := readCompose(t)
 	command := func(service string) []string {
 		args := slices.Clone(c.Services[service].Command)
 		for i := range args {
@@ -148,10 +143,7 @@ func TestComposeFileCommandsRun(t *testing.T) {
 	first := startJob(t, s, command("scheduler")...)
 	first.says("scheduling with token ")
 	second := startJob(t, s, command("scheduler")...)
-	until(t, "the second candidate waits", func() bool {
-		kind, err := s.Do("TYPE", "holdfast:{scheduler}:queue")
-		return err == nil && kind == "zset"
-	})
+	queued(t, s, "scheduler")
 	first.stop()
 	second.says("scheduling with token ")
 	second.stop()

@@ -15,7 +15,7 @@ func TestRunKilled(t *testing.T) {
 	victim, _, first := startHolder(t, s, sleeper, "--ttl", ttl.String())
 	first.read(t)
 	waiter, stderr, second := startHolder(t, s, sleeper, "--ttl", ttl.String(), "-v")
-	queued(t, s)
+	queued(t, s, "job")
 
 	killed := time.Now()
 	if err := victim.Process.Kill(); err != nil {

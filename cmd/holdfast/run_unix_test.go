@@ -91,10 +91,10 @@ func complaints(stderr *bytes.Buffer) string {
 }
 
 // queued returns when the queue has a waiter.
-func queued(t *testing.T, s *redisserver.Server) {
+func queued(t *testing.T, s *redisserver.Server, name string) {
 	t.Helper()
 	until(t, "the queue has a waiter", func() bool {
-		kind, err := s.Do("TYPE", "holdfast:{job}:queue")
+		kind, err := s.Do("TYPE", "holdfast:{"+name+"}:queue")
 		return err == nil && kind == "zset"
 	})
 }
@@ -199,7 +199,7 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Continue()
-	queued(t, s)
+	queued(t, s, "job")
 	if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 // A screen is all that a terminal shows.
@@ -66,12 +68,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-var (
-	faint, green = ansi.NewStyle().Faint(), ansi.NewStyle().ForegroundColor(ansi.Green)
-	red, yellow  = ansi.NewStyle().ForegroundColor(ansi.Red), ansi.NewStyle().ForegroundColor(ansi.Yellow)
-	styles       = map[string]ansi.Style{"HOLDS": green, "HOLDS on and on": yellow, "believes it holds": yellow,
-		"killed": red, "stopped": red, "had its turn": faint}
-)
+var styles = map[string]show.Style{"HOLDS": show.Good, "HOLDS on and on": show.Warning,
+	"believes it holds": show.Warning, "killed": show.Bad, "stopped": show.Bad, "had its turn": show.Faint}
 
 // View implements tea.Model. It shows the newest lines that fit.
 func (s *screen) View() tea.View {
@@ -79,7 +77,7 @@ func (s *screen) View() tea.View {
 	lines := []string{
 		"The noon lottery on " + s.server,
 		fmt.Sprintf("round %d of %d  %s", s.Round, s.config.Rounds, strings.Join(s.Marks, "")),
-		faint.Styled("✓ drawn   ! refused   holder: S stopped   M held too long   K killed"), "", holder, bar, "",
+		show.Faint.Styled("✓ drawn   ! refused   holder: S stopped   M held too long   K killed"), "", holder, bar, "",
 	}
 	columns := max(s.width/24, 1)
 	grid := make([]string, (len(s.Doing)+columns-1)/columns)
@@ -89,7 +87,7 @@ func (s *screen) View() tea.View {
 	lines = append(append(lines, grid...), "")
 	story := strings.Split(ansi.Wordwrap(strings.TrimSpace(s.story), s.width, ""), "\n")
 	room := min(max(s.height-len(lines)-1, 0), len(story))
-	lines = append(append(lines, story[len(story)-room:]...), faint.Styled("ctrl-c or q leaves"))
+	lines = append(append(lines, story[len(story)-room:]...), show.Faint.Styled("ctrl-c or q leaves"))
 	lines = lines[max(len(lines)-s.height, 0):]
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, s.width, "…")
@@ -101,17 +99,17 @@ func (s *screen) View() tea.View {
 func (s *screen) lease() (holder, bar string) {
 	switch {
 	case s.config.NoLock:
-		return yellow.Styled("there is no lock"), ""
+		return show.Warning.Styled("there is no lock"), ""
 	case s.Holder == 0:
-		return faint.Styled("nobody holds the lock"), ""
+		return show.Faint.Styled("nobody holds the lock"), ""
 	}
-	holder = green.Styled(fmt.Sprintf("worker %d holds the lock, token %s", s.Holder, s.Token))
+	holder = show.Good.Styled(fmt.Sprintf("worker %d holds the lock, token %s", s.Holder, s.Token))
 	if doing := s.Doing[s.Holder-1]; doing == "killed" || doing == "stopped" {
-		holder = red.Styled(fmt.Sprintf("worker %d is %s; its lease is not over yet", s.Holder, doing))
+		holder = show.Bad.Styled(fmt.Sprintf("worker %d is %s; its lease is not over yet", s.Holder, doing))
 	}
-	left, width, style := max(time.Until(s.Until), 0), max(min(s.width-30, 100), 10), green
+	left, width, style := max(time.Until(s.Until), 0), max(min(s.width-30, 100), 10), show.Good
 	if left < s.Lasts/3 {
-		style = red
+		style = show.Bad
 	}
 	full := min(int(float64(width)*left.Seconds()/s.Lasts.Seconds()), width)
 	return holder, style.Styled(strings.Repeat("█", full)) + strings.Repeat("░", width-full) +

@@ -75,9 +75,11 @@ var permissions = []permission{
 // inScript are commands that leave a key behind. A script tries each, and removes the key: another
 // request cannot come between. Its answer is "ok" or the error.
 var inScript = map[string]string{
-	"getset": "local r=redis.pcall('GETSET',KEYS[1],'x') redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'",
-	"hset":   "local r=redis.pcall('HSET',KEYS[1],'x','x') redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'",
+	"getset": "local r=redis.pcall('GETSET',KEYS[1],'x')" + restOfTrial,
+	"hset":   "local r=redis.pcall('HSET',KEYS[1],'x','x')" + restOfTrial,
 }
+
+const restOfTrial = " redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'"
 
 // commandWords makes a command of a form.
 func (p *serverCheck) commandWords(form string) []any {

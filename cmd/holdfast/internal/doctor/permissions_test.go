@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"maps"
 	"os"
 	"regexp"
@@ -75,15 +74,14 @@ func TestPermissionsMissing(t *testing.T) {
 		}
 		for how, more := range map[string][]string{"asked": {"+acl|whoami", "+acl|dryrun"}, "tried": nil} {
 			t.Run(w.command+" "+how, func(t *testing.T) {
-				p := serverCheckOf(t, smallest(t, srv, w.command, more...))
-				p.permissions(context.Background())
+				p, report := examinePermissions(t, smallest(t, srv, w.command, more...))
 				got := slices.Sorted(maps.Keys(p.denied))
 				untried := how == "tried" && (w.command == "subscribe" || w.command == "unsubscribe")
 				switch {
 				case untried: // only a connection for messages shows it: see the check of messages
 				case how == "tried" && (w.command == "eval" || w.command == "del"):
 					if !slices.Contains(got, w.command) ||
-						len(findingsOf(Report{Findings: p.findings}, Unknown, "permissions", "getset, hset")) == 0 {
+						len(findingsOf(report, Unknown, "permissions", "getset, hset")) == 0 {
 						t.Errorf("got %v, %v", got, p.findings)
 					}
 				case !slices.Equal(got, []string{w.command}):
@@ -94,7 +92,7 @@ func TestPermissionsMissing(t *testing.T) {
 					level = Danger
 				}
 				if !untried {
-					want(t, Report{Findings: p.findings}, level, "permissions", "refused: "+w.command, "+"+w.command)
+					want(t, report, level, "permissions", "refused: "+w.command, "+"+w.command)
 				}
 			})
 		}
@@ -120,15 +118,11 @@ func TestPermissionsScriptsLeaveNothing(t *testing.T) {
 // A user without the keys or the channels of the prefix is told the pattern.
 func TestPermissionsPatterns(t *testing.T) {
 	srv := redisserver.Start(t, durable...)
-	for how, more := range map[string][]string{"asked": {"+acl|whoami", "+acl|dryrun"}, "tried": nil} {
-		p := serverCheckOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetkeys", "~other:*")...))
-		p.permissions(context.Background())
-		want(t, Report{Findings: p.findings}, Danger, "permissions", "~app:*")
-		p = serverCheckOf(t, smallest(t, srv, "", append(slices.Clone(more), "resetchannels")...))
-		p.permissions(context.Background())
-		if len(findingsOf(Report{Findings: p.findings}, Note, "permissions", "&app:*")) == 0 {
-			t.Errorf("%s: %v", how, p.findings)
-		}
+	for _, more := range [][]string{{"+acl|whoami", "+acl|dryrun"}, nil} { // asked, and tried
+		_, report := examinePermissions(t, smallest(t, srv, "", append(slices.Clone(more), "resetkeys", "~other:*")...))
+		want(t, report, Danger, "permissions", "~app:*")
+		_, report = examinePermissions(t, smallest(t, srv, "", append(slices.Clone(more), "resetchannels")...))
+		want(t, report, Note, "permissions", "&app:*")
 	}
 }
 
@@ -148,8 +142,8 @@ func TestExamineSmallestUser(t *testing.T) {
 	want(t, examineServer(t, smallest(t, srv, "subscribe")), Note, "messages", "NOPERM")
 }
 
-// serverCheckOf is a master that was met, before any check.
-func serverCheckOf(t *testing.T, url string) *serverCheck {
+// examinePermissions examines nothing but the permissions.
+func examinePermissions(t *testing.T, url string) (*serverCheck, Report) {
 	t.Helper()
 	rdb, err := server.Connect(url, server.TLS{})
 	if err != nil {
@@ -157,5 +151,7 @@ func serverCheckOf(t *testing.T, url string) *serverCheck {
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 	e := &examination{target: Target{URL: url, Prefix: "app"}, prefix: "app:doctor-test"}
-	return e.newServerCheck("server", rdb.(*redis.Client))
+	p := e.newServerCheck("server", rdb.(*redis.Client))
+	p.permissions(t.Context())
+	return p, Report{Findings: p.findings}
 }
