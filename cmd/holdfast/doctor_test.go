@@ -53,7 +53,8 @@ func TestDoctorExitCodes(t *testing.T) {
 		code int
 		text string
 	}{
-		"--redis redis://" + gone.Addr():         {cli.ExitNoServer, "no answer from a server at redis://" + gone.Addr()},
+		"--redis redis://" + gone.Addr(): {cli.ExitNoServer,
+			"no answer from a server at redis://" + gone.Addr()},
 		"--redis redis://u:secret@" + srv.Addr(): {cli.ExitDenied, "refuses this client"},
 		"--redis redis://" + strange.Addr():      {cli.ExitNoServer, "cannot serve: ERR unknown command"},
 		"--output yaml":                          {cli.ExitUsage, `--output "yaml": it must be one of table, json`},

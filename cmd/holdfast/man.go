@@ -27,7 +27,8 @@ of the pages.`,
 			}
 			root := newRoot()
 			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: root.Version, Manual: "holdfast"}, args[0])
+			header := &doc.GenManHeader{Section: "1", Source: root.Version, Manual: "holdfast"}
+			return doc.GenManTree(root, header, args[0])
 		},
 	}
 }

@@ -177,8 +177,8 @@ func TestOperationsAreAllRun(t *testing.T) {
 	}
 }
 
-// Trap 5: the holder is told. Unless by force, nobody else gets in before the holder has stopped. The
-// commands do what the scripts do.
+// Trap 5: the holder is told. Unless by force, nobody else gets in before the holder has stopped.
+// The commands do what the scripts do.
 func TestOperationsBreak(t *testing.T) {
 	long(t)
 	owned := []holdfast.Option{holdfast.WithOwner("alice")} // the state is a set then, and no string

@@ -99,9 +99,10 @@ func TestRunTLS(t *testing.T) {
 			cmd, stderr := program(t, nil, append(append([]string{"run", "-n", "--redis"}, test.flags...),
 				"job", "--", "true")...)
 			_ = cmd.Run()
-			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(stderr.String(), test.want) ||
-				strings.Contains(stderr.String(), test.not) {
-				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, stderr, test.code, test.want, test.not)
+			code, text := cmd.ProcessState.ExitCode(), stderr.String()
+			if code != test.code || !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
+				t.Errorf("exit code %d, stderr %q; want %d and %q, not %q", code, text, test.code, test.want,
+					test.not)
 			}
 		})
 	}

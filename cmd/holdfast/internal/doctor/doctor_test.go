@@ -108,6 +108,7 @@ func TestExamineDurableServer(t *testing.T) {
 // Trap 42: a server that evicts drops locks. Trap 44: without AOF a restart loses every lock.
 func TestExamineSettings(t *testing.T) {
 	long(t)
+	const evictsNothing = "maxmemory-policy noeviction"
 	for options, c := range map[string]struct {
 		level Level
 		check string
@@ -117,12 +118,16 @@ func TestExamineSettings(t *testing.T) {
 		"--save|60 1":                       {Danger, "persistence", []string{"save 60 1"}},
 		"--appendonly|yes":                  {Note, "persistence", []string{"everysec"}},
 		"--appendonly|yes|--appendfsync|no": {Danger, "persistence", []string{"appendfsync everysec"}},
-		"--maxmemory|50mb|--maxmemory-policy|allkeys-lru":  {Danger, "eviction", []string{"allkeys-lru", "maxmemory-policy noeviction"}},
-		"--maxmemory|50mb|--maxmemory-policy|volatile-lru": {Danger, "eviction", []string{"volatile-lru", "maxmemory-policy noeviction"}},
-		"--maxmemory|50mb|--maxmemory-policy|volatile-ttl": {Danger, "eviction", []string{"volatile-ttl", "maxmemory-policy noeviction"}},
-		"--maxmemory-policy|allkeys-lru":                   {Note, "eviction", []string{"maxmemory is 0"}},
+		"--maxmemory|50mb|--maxmemory-policy|allkeys-lru": {Danger, "eviction",
+			[]string{"allkeys-lru", evictsNothing}},
+		"--maxmemory|50mb|--maxmemory-policy|volatile-lru": {Danger, "eviction",
+			[]string{"volatile-lru", evictsNothing}},
+		"--maxmemory|50mb|--maxmemory-policy|volatile-ttl": {Danger, "eviction",
+			[]string{"volatile-ttl", evictsNothing}},
+		"--maxmemory-policy|allkeys-lru": {Note, "eviction", []string{"maxmemory is 0"}},
 	} {
-		report := examineServer(t, urlOf(redisserver.Start(t, strings.FieldsFunc(options, func(r rune) bool { return r == '|' })...)))
+		words := strings.FieldsFunc(options, func(r rune) bool { return r == '|' })
+		report := examineServer(t, urlOf(redisserver.Start(t, words...)))
 		want(t, report, c.level, c.check, c.words...)
 		if c.level == Note {
 			wantNone(t, report, Danger, c.check)

@@ -24,8 +24,8 @@ const (
 	probeTTL  = 10 * time.Second
 )
 
-// A connector makes a client of a probe, over stores that remember what is to be deleted.
-type connector func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client, error)
+// A storeSource makes stores of probes, which remember what is to be deleted.
+type storeSource func(redis.UniversalClient) store.Store
 
 // locks measures a lock beside the bare pair of commands. It needs the permissions of a lock.
 func (p *serverCheck) locks(ctx context.Context, rdb redis.UniversalClient) {
@@ -38,10 +38,9 @@ func (p *serverCheck) locks(ctx context.Context, rdb redis.UniversalClient) {
 		p.notTaken(err)
 		return
 	}
-	p.tryLocks(ctx, bare,
-		func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client, error) {
-			return holdfast.New(record(rdb), config)
-		})
+	p.tryLocks(ctx, bare, func(newStore storeSource, config *holdfast.Config) (*holdfast.Client, error) {
+		return holdfast.New(newStore(rdb), config)
+	})
 }
 
 func (p *serverCheck) notTried(why string) {
@@ -54,17 +53,19 @@ func (p *serverCheck) notTaken(err error) {
 }
 
 // tryLocks measures locks of two clients, and deletes the keys of both.
-func (p *serverCheck) tryLocks(ctx context.Context, bare []time.Duration, connect connector) {
+func (p *serverCheck) tryLocks(
+	ctx context.Context, bare []time.Duration, connect func(storeSource, *holdfast.Config) (*holdfast.Client, error),
+) {
 	var recorders []*recorder
-	record := func(rdb redis.UniversalClient) store.Store {
+	newStore := func(rdb redis.UniversalClient) store.Store {
 		recorders = append(recorders, &recorder{Store: redisstore.New(rdb), rdb: rdb, prefix: p.prefix})
 		return recorders[len(recorders)-1]
 	}
 	probes := make([]*probe, 2)
 	for i := range probes {
 		one := &probe{waiting: make(chan struct{}, 1)}
-		one.client, one.err = connect(record, &holdfast.Config{Prefix: p.prefix, TTL: probeTTL, Label: "holdfast doctor",
-			Observer: observer(one.waiting), ReleaseTimeout: requestTime})
+		one.client, one.err = connect(newStore, &holdfast.Config{Prefix: p.prefix, TTL: probeTTL,
+			Label: "holdfast doctor", Observer: observer(one.waiting), ReleaseTimeout: requestTime})
 		probes[i] = one
 	}
 	if err := p.measureLocks(ctx, bare, probes[0], probes[1]); err != nil {

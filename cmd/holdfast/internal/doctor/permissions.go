@@ -32,7 +32,8 @@ type permission struct {
 	// are those of the probes. Empty: the command is not tried by itself.
 	form string
 
-	// dry is a complete form for ACL DRYRUN, which carries nothing out, of a command without a form.
+	// dry is a complete form for ACL DRYRUN, which carries nothing out, of a command without
+	// a form.
 	dry string
 }
 

@@ -127,11 +127,10 @@ func (e *examination) measureMajority(ctx context.Context, checks []*serverCheck
 			return
 		}
 	}
-	p.tryLocks(ctx, nil, func(record func(redis.UniversalClient) store.Store, config *holdfast.Config) (*holdfast.Client,
-		error) {
+	p.tryLocks(ctx, nil, func(newStore storeSource, config *holdfast.Config) (*holdfast.Client, error) {
 		var stores []store.Store
 		for _, one := range checks {
-			stores = append(stores, record(one.rdb))
+			stores = append(stores, newStore(one.rdb))
 		}
 		config.TrustNewNodes = true // nobody has ever locked under this prefix
 		return holdfast.NewQuorum(stores, config)
