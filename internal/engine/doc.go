@@ -172,10 +172,9 @@
 // that hold or wait. The server refuses a new ticket with the old number and names the new number.
 // If the attempt, or one that its caller waited behind, was accepted with the old number before,
 // then the name was resized. The attempt goes on with a new ticket and the new number, and so do
-// the attempts after it. Its pool serves the waiters that it has, to the last, but leaves the
-// engine's table. A new caller with the old number makes a pool of its own, whose leader the server
-// refuses: such a caller cannot be told from one whose number was never right. A caller that polls
-// goes on likewise once it was answered that others hold.
+// the attempts after it. A new caller with the old number is refused: it cannot be told from one
+// whose number was never right. A caller that polls goes on likewise once it was answered that
+// others hold.
 //
 // # Entries
 //
@@ -311,19 +310,13 @@
 // therefore no news. Neither is a reentry: it belongs to the outermost lease under whose context it
 // entered, and the last of these leases that is released ends them all for the observer.
 //
-// Events in the background queue up for one goroutine (reporter), which lives while there are any.
-// They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
-// become one, so the queue of a slow observer does not grow without end while nothing else happens.
-// A renewal tells how much trust was left, which shows whether renewals come in time. Of a claim
-// little is left, however well all is. So the renewal of a hold that was promised for less than a
-// TTL is told as Confirmed, and not as Renewed.
+// Events in the background queue up for one goroutine (reporter), as effects after those that end
+// contexts. A renewal tells how much trust was left, which shows whether renewals come in time. Of
+// a claim little is left, however well all is: so its renewal is told as Confirmed.
 //
 // A slow report (slow.go) belongs to one call that may wait, and then to the lease that the call
-// got and that the observer was told of. The reports have one timer, as the holds have
-// (schedule.go). It queues an event in the background, and logs it, at doubling times. The end of
-// the call, or what tells the observer that the lease ended, ends the report. Most reports end
-// untold, so the stack of the caller is most of what they cost. Elections have none, as candidates
-// wait and a leader leads for as long as all is well.
+// got. The end of the call, or what tells the observer that the lease ended, ends the report. Most
+// reports end untold, so the stack of the caller is most of what they cost.
 //
 // # Trust
 //
@@ -364,17 +357,11 @@
 // A fixed hold (WithoutRenewal) is not renewed by the watchdog. Its holder prolongs it by Extend,
 // with one renewal of the full TTL: the same request, within the same min hold and max hold. Trust
 // counts from the sending of that request, as after a renewal, and no answer makes it shorter.
+// Without an answer trust is as it was, and nothing is sent again: the caller decides whether its
+// work still makes progress. The server may then keep the hold for longer than it is trusted.
 //
-// An Extend stands in the place of a renewal (hold.renewing). So a release and a downgrade wait for
-// it, and it waits for a downgrade and for another Extend. A group takes the places of all of its
-// holds at one moment, or waits: two groups that share holds cannot wait for each other. The
-// request has the time of a renewal, and ends with trust.
-//
-// Without an answer trust is as it was, the caller gets the failure, and nothing is sent again: the
-// caller decides whether its work still makes progress. The server may then keep the hold for
-// longer than it is trusted. If the caller's ctx ends, the caller leaves at once, and the request
-// keeps its place until it is answered or its time is over. Its answer can then end the lease, but
-// not prolong it.
+// An Extend stands in the place of a renewal (hold.renewing), for as long as its request may take
+// effect: no release, downgrade or other Extend runs beside it (extend.go).
 //
 // # A hold that is broken
 //
@@ -395,9 +382,8 @@
 //
 // A client that breaks a hold of its own ends it with the answer, and needs no message. It also
 // asks at once about a waiter that it evicted, and about a ticket that it gave back. Goroutines
-// that wait in a pool for a hold of this process ask nothing, and so do not subscribe. Once the
-// hold has lasted for 250 ms the engine subscribes in their place (holdListener). It then asks
-// about the hold once, as a message may have come before, and again after each gap.
+// that wait in a pool for a hold of this process ask nothing: the engine subscribes in their place
+// (holdListener).
 //
 // A ForceBreak leaves nothing of the hold. The former holder is told in the same way, and finds
 // that its hold is gone.
@@ -412,11 +398,9 @@
 // whichever process. A message that the hold was broken goes to that first process; the present
 // one learns of it by its next renewal.
 //
-// Only a lease that is alone in its hold can leave. A lease whose downgrade is under way cannot, as
-// nobody knows yet what the server has. The goroutines that wait in its pool ask for themselves. A
-// renewal that is under way is harmless: no renewal makes a hold. An ask that may still arrive is
-// not: after a release elsewhere it would win the hold for nobody. So Detach waits until it takes
-// no effect any more.
+// Only a lease that is alone in its hold can leave, and no downgrade may be under way, as nobody
+// knows yet what the server has. A renewal under way is harmless: no renewal makes a hold. An ask
+// that may still arrive is not, so Detach waits until it takes no effect any more.
 //
 // Attach sends one renewal, and trust counts from its sending, as with any other. The hold is not
 // passed on and not joined: another process may have the same ticket, and would draw the same

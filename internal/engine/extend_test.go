@@ -194,45 +194,6 @@ func TestLeaseExtendLeftByCallerKeepsItsTurn(t *testing.T) {
 	})
 }
 
-// Extends of one hold follow one another, so the last one sent is the last one answered. A caller
-// that gives up behind another has sent nothing.
-func TestLeaseExtendsFollowOneAnother(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.lock(fixed)
-		a.setWay(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
-		began := time.Now()
-		done := make(chan error, 3)
-		for range 3 {
-			go func() { done <- lease.Extend(t.Context()) }()
-		}
-		short, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-		defer cancel()
-		var ended *engine.WaitEnded
-		synctest.Wait()
-		if err := lease.Extend(short); !errors.As(err, &ended) || ended.Waited != 150*time.Millisecond {
-			t.Errorf("the one that gave up: %v", err)
-		}
-		for range 3 {
-			if err := <-done; err != nil {
-				t.Errorf("Extend: %v", err)
-			}
-		}
-		renewals := a.requests(began, "renew")
-		if len(renewals) != 3 {
-			t.Fatalf("%d requests", len(renewals))
-		}
-		for i, r := range renewals {
-			if r.at.Sub(began) != time.Duration(i)*300*time.Millisecond {
-				t.Errorf("request %d was sent after %v", i+1, r.at.Sub(began))
-			}
-		}
-		checkTrust(t, lease, began.Add(600*time.Millisecond+extendTTL-margin(extendTTL)))
-		a.setWay(way{})
-		a.release(lease)
-	})
-}
-
 // Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
 // mode that it has.
 func TestLeaseExtendBesideDowngradeTakesTurns(t *testing.T) {

@@ -209,30 +209,25 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 
 var lasting = engine.Options{TTL: 15 * time.Second}
 
+// acquire is a call that waits for a lock, and gives back what it gets.
+func acquire(spec protocol.Spec, o engine.Options, weight int64) func(context.Context, *engine.Engine) error {
+	spec.Name, o.TTL = "n", lasting.TTL
+	return func(ctx context.Context, e *engine.Engine) error {
+		return acquired(e.NewLock(spec, o).Weigh(weight).Acquire(ctx))
+	}
+}
+
+var permits = protocol.Spec{Kind: protocol.Semaphore, Shared: true, Permits: 1}
+
 // waits are the calls that wait, and those that ask again all the same.
 var waits = map[string]func(context.Context, *engine.Engine) error{
-	"a mutex": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Acquire(ctx))
-	},
-	"a mutex in strict order": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
-			engine.Options{TTL: lasting.TTL, Strict: true}).Acquire(ctx))
-	},
+	"a mutex":                 acquire(protocol.Spec{Kind: protocol.Mutex}, lasting, 0),
+	"a mutex in strict order": acquire(protocol.Spec{Kind: protocol.Mutex}, engine.Options{Strict: true}, 0),
+	"polling":                 acquire(permits, engine.Options{Interval: time.Second}, 1),
+	"readers":                 acquire(protocol.Spec{Kind: protocol.ReadWrite, Shared: true}, lasting, 0),
+	"permits":                 acquire(permits, lasting, 1),
 	"a try": func(ctx context.Context, e *engine.Engine) error {
 		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, lasting).Try(ctx))
-	},
-	"polling": func(ctx context.Context, e *engine.Engine) error {
-		o := engine.Options{TTL: lasting.TTL, Interval: time.Second}
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
-			o).Weigh(1).Acquire(ctx))
-	},
-	"readers": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true},
-			lasting).Acquire(ctx))
-	},
-	"permits": func(ctx context.Context, e *engine.Engine) error {
-		return acquired(e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 1},
-			lasting).Weigh(1).Acquire(ctx))
 	},
 	"a kept place": func(ctx context.Context, e *engine.Engine) error {
 		d := engine.Detached{Spec: protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options: lasting,
