@@ -81,7 +81,7 @@ func clientMutants() []Mutant {
 			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"),
 		patched("loss told before the context ends", root("TestLossIsToldAfterTheEnd"), engine+"events.go",
 			"\te.mu.after(func() { e.reporter.push(e, &report{event, renewed}) })\n",
-			"\te.reports.push(e, &report{event, renewed})\n"),
+			"\te.reporter.push(e, &report{event, renewed})\n"),
 		patched("a TTL as long as the fail-over enough for doctor",
 			Check{Module: "cmd/holdfast", Package: "./internal/doctor", Test: "TestFailover"},
 			"cmd/holdfast/internal/doctor/failover.go", "if takes <= livesThrough(p.ttl) {",
