@@ -27,38 +27,14 @@
 //
 // A hold lasts from the return of the Lock that won it to the earliest of: the call of Release, the
 // Detach of the lease, the notice of its loss, the last trust end known, the closing of its
-// client, the killing of its process. It excludes readers until it is downgraded. Package judge has
-// the rules that all parts of the proof share. For every name:
+// client, the killing of its process. It excludes readers until it is downgraded.
 //
-//   - overlap: no two trusted holds that exclude each other overlap: one that excludes and any
-//     other, unless one entered the other through its context or both are of one owner; readers
-//     share;
-//   - permits: the permits of all trusted holds of a semaphore together are never more than there
-//     were when the last of the holds was granted. While a Resize is under way, the larger number
-//     counts. For a hold whose process may have learned of another number before, the largest that
-//     there ever was counts;
-//   - token: a token given to a call that began after another had returned is larger. No two leases
-//     share one, but for readers of one process. Holds that exclude each other bear tokens in the
-//     order in which they began. So a writer's is larger than those of all before, and no reader's
-//     is smaller than that of a writer before it;
-//   - minhold: no contender gets in before a min hold is over;
-//   - release: none is reported done for a lease that was lost, given back before, or already
-//     followed by another's;
-//   - trust: nothing brings a lost lease back, Err is never nil past Until, and Check does not
-//     confirm a lease that another has;
-//   - resource: storage that refuses smaller tokens loses no update, refuses no trusted holder, and
-//     shows no change to a trusted reader;
-//   - order: a waiter in the queue is not passed again and again by later callers, neither a writer
-//     by readers nor a large request by small ones;
-//   - idle: nobody waits longer than a second for a name that nobody holds. Each wait is bounded by
-//     the holders before it, the TTLs of holds that ended without a release, and the faults that
-//     its report counts;
-//   - leader: an election names its leader, with the leader's token;
-//   - latch: none opens before as many as were set may have counted down, and none is set twice;
-//   - stuck: every call returns by its deadline, not counting the time its process was stopped;
-//   - left: no key of any name, of its queue or its watchers is without an expiry at any moment.
-//     After the longest TTL nothing is left at the server of processes that ended well. The places
-//     of killed ones in the queue go when these count as dead.
+// Package judge names the rules, and has those that all parts of the proof share. The functions of
+// package history that look for a breach (checkOverlap, checkPermits and so on) say what each rule
+// allows, and what excuses a breach. Package workload looks for what is left at the server: no key
+// of any name, of its queue or its watchers is without an expiry at any moment. After the longest
+// TTL nothing is left of processes that ended well. The places of killed ones in the queue go when
+// these count as dead.
 //
 // Package linear checks the same history once more, against a model of each name and with
 // porcupine: whether there is an order of all grants and ends in which each contender could get

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 const second = int64(time.Second)
 

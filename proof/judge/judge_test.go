@@ -1,12 +1,18 @@
 package judge
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 func TestClaimExcludes(t *testing.T) {
 	for _, c := range []struct {

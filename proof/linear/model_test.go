@@ -1,12 +1,17 @@
 package linear
 
 import (
+	"os"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // at is a step that took effect at some moment between two.
 func at(from, to int64, s step) porcupine.Operation {

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -31,10 +30,6 @@ const (
 	// request.
 	claim = 600 * time.Millisecond
 )
-
-// clocks returns the dice for what clocks show. It is another than the plan's, so that it changes
-// nothing else in the plan of a seed.
-func clocks(seed uint64) dice { return dice{Rand: rand.New(rand.NewPCG(seed, 0x636c6f636b73))} }
 
 // drawMoment draws a time: any number of digits, some years in which a digit comes or clocks begin,
 // or a time of now.

@@ -4,21 +4,8 @@
 //
 // Draw makes a Plan of a seed: three to six clients on hosts of their own, the faults, and some 520
 // operations on mutexes, a read-write lock, a semaphore, an election, groups and latches. Run plays
-// it. A ledger applies the rules of package judge while it goes on:
-//
-//   - overlap: when a lease is given, no other that excludes it is trusted, by its own Err;
-//   - token: tokens of holds that exclude each other grow, and none comes twice; an entry has the
-//     token of its hold;
-//   - minhold: nobody gets in before a min hold is over;
-//   - order: in calm runs in strict order, no caller overtakes one that called 100 ms before;
-//   - stuck: nobody waits for longer than 1.5 s while nobody holds, once 38 s have passed since the
-//     last fault;
-//   - lost: no hold is lost without a fault, none is found gone, and each loss is told by the end
-//     of its trust;
-//   - release, failed: calls say what is so, and fail for a reason; no hold is renewed after it was
-//     given back;
-//   - latch: none opens before all have begun to count down, or stays shut;
-//   - left: nothing is left at the server, and no goroutine.
+// it. A ledger applies the rules of package judge while it goes on (rules.go). In calm runs in
+// strict order it also looks at the order of the waiters.
 //
 // Some 40 times a run, an operator breaks a hold of a name, often one that is handed over just
 // then, or evicts a waiter. The holder's code runs on for up to 5 s after its lease is lost. All

@@ -2,11 +2,14 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -34,6 +37,20 @@ func (w *world) watch() (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
+}
+
+// awaitCounting waits until all masters count.
+func (w *world) awaitCounting() error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); sleep(time.Second) {
+		nodes, err := w.own.Quorum(context.Background())
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return !n.Counts }) {
+			return nil
+		}
+	}
+	return errors.New("simulate: the masters never counted")
 }
 
 // checkExpiries looks for keys that would stay for ever. mu is held.
@@ -85,7 +102,8 @@ func (h *host) admits(name string, held *holding) string {
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
 	var known []string
-	for _, id := range h.fieldsOf(key) {
+	ids, _ := h.HKeys(key) // none if there is no such key
+	for _, id := range ids {
 		value := h.HGet(key, id)
 		known = append(known, id+"="+value)
 		id = strings.TrimPrefix(id, "-") // what remains of a hold that was broken keeps others out as the hold did
@@ -94,12 +112,6 @@ func (h *host) admits(name string, held *holding) string {
 		}
 	}
 	return fmt.Sprintf("at %d, not until %d: %s", now, until, strings.Join(known, " "))
-}
-
-// fieldsOf returns the fields of a key; none if there is no such key.
-func (h *host) fieldsOf(key string) []string {
-	ids, _ := h.HKeys(key)
-	return ids
 }
 
 // matchesValue reports whether a master's value is that of a hold, as far as can be told: of names

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -20,10 +19,6 @@ type Operation struct {
 	Late   bool   // it waits for a hold that is handed over and not taken up
 	Which  uint64 // of the holds or the waiters that it sees
 }
-
-// operators returns the dice for what operators do, and for how long the code of a holder that was
-// broken runs on. It is another than the plan's, as that of clocks is.
-func operators(seed uint64) dice { return dice{Rand: rand.New(rand.NewPCG(seed, 0x6f70657261746f72))} }
 
 // drawOperators draws them near operations, as there is nothing to break elsewhere.
 func (p *Plan) drawOperators(d dice) {

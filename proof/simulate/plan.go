@@ -121,7 +121,7 @@ func class(name string) string {
 
 // Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
-	d := dice{Rand: rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
+	d := newDice(seed, "holdfast")
 	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: length}
 	switch roll := d.IntN(100); {
 	case roll < 15:
@@ -143,8 +143,8 @@ func Draw(seed uint64) Plan {
 	if p.Mode != Calm {
 		p.drawFaults(d)
 	}
-	p.drawClock(clocks(seed))
-	p.drawOperators(operators(seed))
+	p.drawClock(newDice(seed, "clocks"))
+	p.drawOperators(newDice(seed, "operator"))
 	return p
 }
 
@@ -271,6 +271,16 @@ func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
 
 // A dice draws decisions.
 type dice = harness.Dice
+
+// newDice returns the dice of a seed for one part of a plan, whose name has at most eight bytes.
+// Each part has its own, so that it changes nothing in the others.
+func newDice(seed uint64, part string) dice {
+	var stream uint64
+	for _, b := range []byte(part) {
+		stream = stream<<8 | uint64(b)
+	}
+	return dice{Rand: rand.New(rand.NewPCG(seed, stream))}
+}
 
 // drift is by how much faster than ours a clock may run.
 func drift(d dice) float64 { return 0.018*d.Float64() - 0.009 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/network"
@@ -9,7 +8,7 @@ import (
 
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
 func DrawQuorum(seed uint64) Plan {
-	d := dice{Rand: rand.New(rand.NewPCG(seed, 0x71756f72756d))}
+	d := newDice(seed, "quorum")
 	p := Plan{Seed: seed, Mode: Quorum, Length: length}
 	for range 3 + d.IntN(2) {
 		p.Latency = append(p.Latency, d.Between(50*time.Microsecond, time.Millisecond))
@@ -19,8 +18,8 @@ func DrawQuorum(seed uint64) Plan {
 	}
 	p.drawOps(d)
 	p.drawQuorumFaults(d)
-	p.drawClocks(clocks(seed))
-	p.drawOperators(operators(seed))
+	p.drawClocks(newDice(seed, "clocks"))
+	p.drawOperators(newDice(seed, "operator"))
 	return p
 }
 

@@ -71,8 +71,12 @@ func (w *world) play() error {
 		}
 	}
 	if w.plan.Mode == Quorum {
-		if err := w.foundQuorum(); err != nil {
+		if err := w.awaitCounting(); err != nil {
 			return err
+		}
+		w.zero = time.Now() // the run's time begins when new masters count
+		for _, r := range w.classes {
+			r.idle = w.zero
 		}
 	}
 	for i := range w.clients {

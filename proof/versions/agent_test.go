@@ -10,29 +10,6 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// The messages of the agent, word for word: an agent of an earlier commit is the same program.
-type (
-	request struct {
-		ID     int
-		Do     string
-		Kind   string
-		Name   string
-		Lease  string
-		Ticket string
-		Token  int64
-	}
-	answer struct {
-		ID      int
-		Error   string
-		Class   string
-		Token   int64
-		Ticket  string
-		Holders int
-		Waiters int
-		Foreign string
-	}
-)
-
 // A peer is a running agent.
 type peer struct {
 	*testing.T
@@ -40,7 +17,7 @@ type peer struct {
 
 	mu      sync.Mutex
 	in      *json.Encoder
-	waiting map[int]chan answer
+	waiting map[int]chan Answer
 	last    int
 }
 
@@ -52,12 +29,12 @@ func (v version) startAgent(t *testing.T, servers ...*redisserver.Server) *peer 
 		args = append(args, srv.Addr())
 	}
 	agent := harness.Start(t, exec.Command(v.agent, args...))
-	p := &peer{T: t, name: v.name, in: json.NewEncoder(agent.Stdin), waiting: map[int]chan answer{}}
+	p := &peer{T: t, name: v.name, in: json.NewEncoder(agent.Stdin), waiting: map[int]chan Answer{}}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
 		for {
-			var a answer
+			var a Answer
 			if agent.Lines.Decode(&a) != nil {
 				return
 			}
@@ -77,13 +54,13 @@ func (v version) startAgent(t *testing.T, servers ...*redisserver.Server) *peer 
 }
 
 // send asks for something, and does not wait.
-func (p *peer) send(r request) <-chan answer {
+func (p *peer) send(r Request) <-chan Answer {
 	p.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last++
 	r.ID = p.last
-	c := make(chan answer, 1)
+	c := make(chan Answer, 1)
 	p.waiting[r.ID] = c
 	if err := p.in.Encode(r); err != nil {
 		p.Fatalf("%s: %v", p.name, err)
@@ -92,19 +69,19 @@ func (p *peer) send(r request) <-chan answer {
 }
 
 // await waits for the answer.
-func (p *peer) await(c <-chan answer) answer {
+func (p *peer) await(c <-chan Answer) Answer {
 	p.Helper()
 	select {
 	case a := <-c:
 		return a
 	case <-harness.Within(p.T, 2*harness.Patience).Done():
 		p.Fatalf("%s: no answer", p.name)
-		return answer{}
+		return Answer{}
 	}
 }
 
 // mustDo wants no error.
-func (p *peer) mustDo(r request) answer {
+func (p *peer) mustDo(r Request) Answer {
 	p.Helper()
 	a := p.await(p.send(r))
 	if a.Error != "" {
@@ -114,7 +91,7 @@ func (p *peer) mustDo(r request) answer {
 }
 
 // mustFail wants an error of a class.
-func (p *peer) mustFail(class string, r request) answer {
+func (p *peer) mustFail(class string, r Request) Answer {
 	p.Helper()
 	a := p.await(p.send(r))
 	if a.Error == "" || a.Class != class {
@@ -128,5 +105,5 @@ func (p *peer) mustFail(class string, r request) answer {
 func (p *peer) awaitWaiters(name string, n int) {
 	p.Helper()
 	harness.Eventually(p.T, "the name has its waiters",
-		func() bool { return p.mustDo(request{Do: "inspect", Name: name}).Waiters == n })
+		func() bool { return p.mustDo(Request{Do: "inspect", Name: name}).Waiters == n })
 }

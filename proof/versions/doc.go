@@ -1,5 +1,5 @@
 // Package versions runs clients of this commit beside those of an earlier one, in processes of
-// their own, on the same names of real servers. It has tests alone, which run with
+// their own, on the same names of real servers. Its tests run with
 // HOLDFAST_PROOF=1.
 //
 // The earlier commit is that of the last tag, or until there is one the commit that const untagged

@@ -14,49 +14,38 @@ func TestVersionsOfAnotherFormatRefuse(t *testing.T) {
 	harness.Long(t)
 	now, before := build(t, "now", repositoryRoot(t), false), build(t, "the format before",
 		unpackCommit(t, formatBefore), false)
-	for name, servers := range map[string]int{"one server": 1, "quorum of three": 3} {
-		for direction, pair := range map[string][2]version{"the format before second": {now, before},
-			"the format before first": {before, now}} {
-			t.Run(name+", "+direction, func(t *testing.T) {
-				var masters []*redisserver.Server
-				for range servers {
-					masters = append(masters, redisserver.Start(t))
-				}
-				checkRefusals(t, pair[0].startAgent(t, masters...), pair[1].startAgent(t, masters...), masters)
-			})
-		}
-	}
+	inBothOrders(t, now, before, checkRefusals)
 }
 
 // checkRefusals lets a guest meet what a holder of another format has.
 func checkRefusals(t *testing.T, holder, guest *peer, masters []*redisserver.Server) {
 	t.Helper()
 	ticket := holder.detachTicket("m")
-	guest.mustFail("ticket", request{Do: "attach", Ticket: ticket, Lease: "never"})
-	holder.mustDo(request{Do: "attach", Ticket: ticket, Lease: "l"})
+	guest.mustFail("ticket", Request{Do: "attach", Ticket: ticket, Lease: "never"})
+	holder.mustDo(Request{Do: "attach", Ticket: ticket, Lease: "l"})
 	before := listContent(t, masters, "m")
 	for _, do := range []string{"try", "lock"} {
-		guest.mustFail("store foreign key", request{Do: do, Kind: "mutex", Name: "m", Lease: "never"})
+		guest.mustFail("store foreign key", Request{Do: do, Kind: "mutex", Name: "m", Lease: "never"})
 	}
-	if got := guest.mustDo(request{Do: "inspect", Name: "m"}); got.Foreign == "" {
+	if got := guest.mustDo(Request{Do: "inspect", Name: "m"}); got.Foreign == "" {
 		t.Errorf("%s inspects a lock of another format, and does not say so", guest.name)
 	}
 	if after := listContent(t, masters, "m"); after != before {
 		t.Errorf("the keys changed from\n%s\nto\n%s", before, after)
 	}
-	holder.mustDo(request{Do: "check", Lease: "l"})
-	holder.mustDo(request{Do: "release", Lease: "l"})
+	holder.mustDo(Request{Do: "check", Lease: "l"})
+	holder.mustDo(Request{Do: "release", Lease: "l"})
 	// The name is free for both now, one after the other.
-	guest.mustDo(request{Do: "lock", Kind: "mutex", Name: "m", Lease: "now"})
-	holder.mustFail("store foreign key", request{Do: "try", Kind: "mutex", Name: "m", Lease: "never"})
-	guest.mustDo(request{Do: "release", Lease: "now"})
+	guest.mustDo(Request{Do: "lock", Kind: "mutex", Name: "m", Lease: "now"})
+	holder.mustFail("store foreign key", Request{Do: "try", Kind: "mutex", Name: "m", Lease: "never"})
+	guest.mustDo(Request{Do: "release", Lease: "now"})
 }
 
 // detachTicket returns the ticket of a mutex that this peer locked, and detached.
 func (p *peer) detachTicket(name string) string {
 	p.Helper()
-	p.mustDo(request{Do: "lock", Kind: "mutex", Name: name, Lease: "detached"})
-	return p.mustDo(request{Do: "detach", Lease: "detached"}).Ticket
+	p.mustDo(Request{Do: "lock", Kind: "mutex", Name: name, Lease: "detached"})
+	return p.mustDo(Request{Do: "detach", Lease: "detached"}).Ticket
 }
 
 // listContent returns all keys with what identifies the hold in them. Renewals change what stands

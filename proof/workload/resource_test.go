@@ -1,12 +1,17 @@
 package workload
 
 import (
+	"os"
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // Workers reach the storage, whose rules judge.Storage has, and ask for silence, by a connection.
 func TestResource(t *testing.T) {

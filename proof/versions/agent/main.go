@@ -21,32 +21,10 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/versions"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
-
-// A Request is one thing to do. Lease is the test's word for a lease of this agent.
-type Request struct {
-	ID     int
-	Do     string // lock, try, release, check, lost, detach, attach, inspect, break
-	Kind   string // of lock and try: mutex, read, write, semaphore
-	Name   string
-	Lease  string
-	Ticket string
-	Token  int64 // of break
-}
-
-// An Answer tells what came of a Request.
-type Answer struct {
-	ID      int
-	Error   string // empty if it succeeded
-	Class   string // held, ticket, lost REASON, or store KIND; empty if none of these
-	Token   int64
-	Ticket  string
-	Holders int
-	Waiters int
-	Foreign string
-}
 
 const ttl = 5 * time.Second
 
@@ -91,7 +69,7 @@ func serve(prefix string, addrs []string) error {
 	in := json.NewDecoder(os.Stdin)
 	var wg sync.WaitGroup
 	for {
-		var req Request
+		var req versions.Request
 		if err = in.Decode(&req); err != nil {
 			break
 		}
@@ -102,7 +80,7 @@ func serve(prefix string, addrs []string) error {
 	return client.Close()
 }
 
-func (a *agent) answer(ctx context.Context, req Request) {
+func (a *agent) answer(ctx context.Context, req versions.Request) {
 	answer, err := a.do(ctx, req)
 	answer.ID = req.ID
 	if err != nil {
@@ -113,7 +91,7 @@ func (a *agent) answer(ctx context.Context, req Request) {
 	_ = a.out.Encode(answer) // a test that is gone needs no answer
 }
 
-func (a *agent) do(ctx context.Context, req Request) (answer Answer, err error) {
+func (a *agent) do(ctx context.Context, req versions.Request) (answer versions.Answer, err error) {
 	switch req.Do {
 	case "lock", "try", "attach":
 		lease, err := a.take(ctx, req)
@@ -127,7 +105,7 @@ func (a *agent) do(ctx context.Context, req Request) (answer Answer, err error) 
 		return answer, nil
 	case "inspect":
 		info, err := a.client.Inspect(ctx, req.Name)
-		return Answer{Holders: info.Holders, Waiters: info.Waiters, Foreign: info.Foreign}, err
+		return versions.Answer{Holders: info.Holders, Waiters: info.Waiters, Foreign: info.Foreign}, err
 	case "break":
 		return answer, a.client.Break(ctx, req.Name, req.Token)
 	}
@@ -152,7 +130,7 @@ func (a *agent) do(ctx context.Context, req Request) (answer Answer, err error) 
 	return answer, err
 }
 
-func (a *agent) take(ctx context.Context, req Request) (*holdfast.Lease, error) {
+func (a *agent) take(ctx context.Context, req versions.Request) (*holdfast.Lease, error) {
 	if req.Do == "attach" {
 		return a.client.Attach(ctx, holdfast.Ticket(req.Ticket))
 	}
