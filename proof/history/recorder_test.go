@@ -49,7 +49,8 @@ func TestRecorderWritesWhatLoadReads(t *testing.T) {
 	}
 }
 
-func TestRecorderRefusesASecondFile(t *testing.T) {
+// A recorder makes no second file of a process, and keeps its first failure.
+func TestRecorderFails(t *testing.T) {
 	dir := t.TempDir()
 	rec, err := Create(dir, "a.1")
 	if err != nil {
@@ -58,16 +59,6 @@ func TestRecorderRefusesASecondFile(t *testing.T) {
 	if again, err := Create(dir, "a.1"); err == nil {
 		_ = again.Close()
 		t.Error("a file of the same process was made twice")
-	}
-	if err := rec.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestRecorderKeepsItsFirstFailure(t *testing.T) {
-	rec, err := Create(t.TempDir(), "a.1")
-	if err != nil {
-		t.Fatal(err)
 	}
 	_ = rec.file.Close()
 	rec.Put(Record{Event: Call})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,43 +105,32 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 	before := u.of(name)
 	info, err := c.Inspect(ctx, fmt.Sprint("name ", name))
 	after := u.of(name)
-	if err != nil || !answered(info) {
+	silent := func(m lockinfo.Master) bool { return m.Err != nil || !m.Counts }
+	if err != nil || slices.ContainsFunc(info.Masters, silent) {
 		return // a machine stood still
 	}
-	told := map[string]lockinfo.Hold{}
-	for _, hold := range info.Holds {
-		told[hold.Label] = hold
-	}
-	for caller := range before {
-		if before[caller] == after[caller] && !after[caller].busy {
-			hold, is := told[fmt.Sprint("caller ", caller)]
-			u.compare(info, after[caller].lease, hold, is)
+	for caller, claim := range before {
+		if claim == after[caller] && !claim.busy {
+			label := fmt.Sprint("caller ", caller)
+			told := slices.IndexFunc(info.Holds, func(h lockinfo.Hold) bool { return h.Label == label })
+			u.compare(info, claim.lease, told)
 		}
 	}
 }
 
-// compare compares what is told of one caller with the lease that it has; nil: it has none.
-func (u *truth) compare(info lockinfo.Info, lease *holdfast.Lease, hold lockinfo.Hold, told bool) {
-	right := told && info.State() == lockinfo.StateHeld && len(info.Holds) == 1
+// compare compares the hold that is told of one caller, -1: none, with the lease that it has; nil:
+// it has none.
+func (u *truth) compare(info lockinfo.Info, lease *holdfast.Lease, told int) {
 	switch {
-	case lease == nil && told:
-		u.Errorf("a caller that holds nothing is told as %+v", hold)
+	case lease == nil && told >= 0:
+		u.Errorf("a caller that holds nothing is told as %+v", info.Holds[told])
 	case lease == nil:
 		u.idle.Add(1)
 	case lease.Err() != nil:
-	case !right || hold.Token > lease.Token() || lease.Token() > hold.LastToken:
+	case told < 0 || info.State() != lockinfo.StateHeld || len(info.Holds) != 1 ||
+		info.Holds[told].Token > lease.Token() || lease.Token() > info.Holds[told].LastToken:
 		u.Errorf("a hold with token %d is told as %+v", lease.Token(), info)
 	default:
 		u.held.Add(1)
 	}
-}
-
-// answered reports whether all masters answered.
-func answered(info lockinfo.Info) bool {
-	for _, m := range info.Masters {
-		if m.Err != nil || !m.Counts {
-			return false
-		}
-	}
-	return true
 }

@@ -326,24 +326,12 @@ func (l *ledger) releaseResult(h *holding, was, err error) (result string, may b
 	return "done", was == nil
 }
 
-// beginFault counts a fault in, endFault out; both take mu.
-func (l *ledger) beginFault(f *Fault) {
+// noteFault counts a fault in, and at its end out; it takes mu.
+func (l *ledger) noteFault(f *Fault, what string, more int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faulty++
-	l.addEvent(nil, f.Client, "fault", string(f.Kind))
-	l.noteFault(f)
-}
-
-func (l *ledger) endFault(f *Fault) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.faulty--
-	l.addEvent(nil, f.Client, "fault over", string(f.Kind))
-	l.noteFault(f)
-}
-
-func (l *ledger) noteFault(f *Fault) {
+	l.faulty += more
+	l.addEvent(nil, f.Client, what, string(f.Kind))
 	if at := time.Now().Add(f.recoveryTime()); at.After(l.recoveredAt) {
 		l.recoveredAt = at
 	}
@@ -364,7 +352,7 @@ func (l *ledger) noteFault(f *Fault) {
 // released. Times and tokens are not in it, as they follow from the jitter of clients too, which no
 // seed rules.
 func (l *ledger) hashEvents() uint64 {
-	lines := make([]string, 0, len(l.events))
+	var lines []string
 	for _, e := range l.events {
 		if e.what == "got" {
 			e.text = ""

@@ -11,13 +11,13 @@ import (
 
 // strike lets a fault happen, and ends it.
 func (w *world) strike(f *Fault) {
-	w.beginFault(f)
+	w.noteFault(f, "fault", 1)
 	undo := w.startFault(f)
 	if f.For > 0 && undo != nil {
 		sleep(f.For)
 		undo()
 	}
-	w.endFault(f)
+	w.noteFault(f, "fault over", -1)
 	if w.forgetsHolds(f) {
 		sleep(overlapExcuse + time.Millisecond)
 		w.checkOverlaps()

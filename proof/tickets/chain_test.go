@@ -55,10 +55,8 @@ type run struct {
 	kills     *history.Recorder
 	over      time.Time
 
-	mu       sync.Mutex
-	count    map[string]int
-	attached int
-	gone     int
+	mu    sync.Mutex
+	count map[string]int // of moments, and of tickets: attached, gone
 }
 
 // No two chains hold a name at a time, tokens grow, all processes of a chain have one token, and
@@ -87,14 +85,15 @@ func TestChains(t *testing.T) {
 	}
 	r.judge()
 	r.nothingLeft(srv)
-	t.Logf("%d attached, %d found nothing; killed or dropped: %v", r.attached, r.gone, r.count)
+	attached, gone := r.count["attached"], r.count["gone"]
+	t.Logf("%d attached, %d found nothing; with those killed or dropped: %v", attached, gone, r.count)
 	for _, when := range moments {
 		if r.count[when] == 0 {
 			t.Errorf("none was killed, or %s", when)
 		}
 	}
-	if r.gone > r.attached/4 { // only where the machine stood still for a TTL
-		t.Errorf("%d tickets were good, and %d were not", r.attached, r.gone)
+	if gone > attached/4 { // only where the machine stood still for a TTL
+		t.Errorf("%d tickets were good, and %d were not", attached, gone)
 	}
 }
 
@@ -110,11 +109,11 @@ func (r *run) enough() bool {
 	return true
 }
 
-// killed counts a kill, or a ticket that nobody uses.
-func (r *run) killed(when string) {
+// tally counts kills and tickets.
+func (r *run) tally(what string, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.count[when]++
+	r.count[what] += more
 }
 
 // chain passes one lease on until it is released, its ticket is thrown away, or a process dies that
@@ -144,9 +143,8 @@ func (r *run) chain(id string, of mode) {
 		}
 		if token == 0 {
 			token, p.First = held.Token, held.Hold
-		} else if r.mu.Lock(); true {
-			r.attached++
-			r.mu.Unlock()
+		} else {
+			r.tally("attached", 1)
 		}
 		if held.Token != token {
 			r.Errorf("%s has token %d, the chain's is %d", p.Proc, held.Token, token)
@@ -179,7 +177,7 @@ func (r *run) chain(id string, of mode) {
 			c.end()
 		}
 		if rand.IntN(12) == 0 {
-			r.killed(thrownAway)
+			r.tally(thrownAway, 1)
 			return
 		}
 	}
@@ -247,10 +245,8 @@ func (r *run) useAgain(p plan, ticket holdfast.Ticket) {
 		r.Errorf("%s has what was released: %+v", p.Proc, held)
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count[usedAgain]++
-	r.gone-- // as it should be
+	r.tally(usedAgain, 1)
+	r.tally("gone", -1) // as it should be
 }
 
 // A running is a child, seen from its parent.
@@ -282,9 +278,7 @@ func (c *running) next() (s step, ok bool) {
 		}
 	}
 	if s.At == "gone" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.gone++
+		c.tally("gone", 1)
 	}
 	return s, true
 }
@@ -301,7 +295,7 @@ func (c *running) end() {
 
 // kill is kill -9.
 func (c *running) kill(when string) {
-	c.killed(when)
+	c.tally(when, 1)
 	c.Kill()
 	c.kills.Put(history.Record{Event: history.Kill, Proc: c.proc})
 	_ = c.Stdin.Close()

@@ -6,7 +6,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// Names are what the locks of a run are called. A name keeps its type; groups are made of mutexes.
+// Names are what the locks of a run are called, some of each type but groups, which are made of
+// mutexes. A name keeps its type.
 type Names map[history.Type][]string
 
 // EveryType has names of each type: few, so that all processes meet.
@@ -20,50 +21,24 @@ func EveryType() Names {
 	}
 }
 
-// weights are how often a step is about a type, as far as the run has such names.
-var weights = []struct {
-	history.Type
-	weight int
-}{
-	{history.Mutex, 32},
-	{history.ReadWrite, 28},
-	{history.Semaphore, 14},
-	{history.Group, 10},
-	{history.Election, 8},
-	{history.Latch, 8},
-}
-
-// ofType gives the names of a type.
-func (n Names) ofType(t history.Type) []string {
-	if t == history.Group {
-		t = history.Mutex
-	}
-	return n[t]
-}
-
-// draw chooses what a step is about: a type, and a name of it, or of a group two or more.
+// draw chooses what a step is about: a type, and a name of it, or of a group some.
 func (n Names) draw(d dice) (history.Type, []string) {
-	var sum int
-	for _, w := range weights {
-		if len(n.ofType(w.Type)) > 0 {
-			sum += w.weight
-		}
+	var typ history.Type
+	switch roll := d.IntN(100); {
+	case roll < 32:
+		typ = history.Mutex
+	case roll < 60:
+		typ = history.ReadWrite
+	case roll < 74:
+		typ = history.Semaphore
+	case roll < 84:
+		names := slices.Clone(n[history.Mutex])
+		d.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		return history.Group, names[:1+d.IntN(len(names))]
+	case roll < 92:
+		typ = history.Election
+	default:
+		typ = history.Latch
 	}
-	roll := d.IntN(sum)
-	for _, w := range weights {
-		names := n.ofType(w.Type)
-		if len(names) == 0 {
-			continue
-		}
-		if roll -= w.weight; roll >= 0 {
-			continue
-		}
-		if w.Type == history.Group {
-			names = slices.Clone(names)
-			d.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-			return w.Type, names[:min(len(names), 1+d.IntN(len(names)))]
-		}
-		return w.Type, []string{names[d.IntN(len(names))]}
-	}
-	panic("workload: the weights do not add up")
+	return typ, []string{n[typ][d.IntN(len(n[typ]))]}
 }

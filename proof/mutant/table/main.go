@@ -47,7 +47,11 @@ func run(ctx context.Context, runs int, words string) error {
 	fmt.Printf("| mutant | check | caught | after |\n|---|---|---|---|\n")
 	escaped := 0
 	for _, m := range chosen {
-		verdict, err := try(ctx, m, runs)
+		var verdict mutant.Verdict
+		err := inTemp(func(dir string) (err error) {
+			verdict, err = m.Try(ctx, root, dir, runs)
+			return err
+		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -69,30 +73,33 @@ func run(ctx context.Context, runs int, words string) error {
 	return nil
 }
 
+// inTemp runs something in a directory that is then removed.
+func inTemp(do func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "holdfast-mutant-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return do(dir)
+}
+
 // choose finds the mutants whose names contain the words. Each of their patches must fit, before
 // any check takes its time.
-func choose(runs int, words string) ([]mutant.Mutant, error) {
+func choose(runs int, words string) (chosen []mutant.Mutant, err error) {
 	if runs < 1 {
 		return nil, fmt.Errorf("-runs is %d, allowed: 1 and more", runs)
 	}
-	dir, err := os.MkdirTemp("", "holdfast-mutant-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	var chosen []mutant.Mutant
-	var unfit []error
 	for _, m := range mutant.Mutants() {
 		changes := func(p mutant.Patch) bool { return strings.Contains(p.File, words) }
 		if strings.Contains(m.Name, words) || slices.ContainsFunc(m.Patches, changes) {
 			chosen = append(chosen, m)
-			unfit = append(unfit, m.Apply(root, dir))
+			err = errors.Join(err, inTemp(func(dir string) error { return m.Apply(root, dir) }))
 		}
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no mutant has %q in its name or in a file that it changes", words)
 	}
-	return chosen, errors.Join(unfit...)
+	return chosen, err
 }
 
 // end returns the last lines of the output of a check that did not notice.
@@ -119,32 +126,24 @@ func row(m mutant.Mutant, v mutant.Verdict, err error) string {
 
 // sound runs each check where nothing is broken.
 func sound(ctx context.Context, mutants []mutant.Mutant) error {
-	dir, err := os.MkdirTemp("", "holdfast-mutant-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := mutant.Copy(root, dir); err != nil {
-		return err
-	}
 	done := map[mutant.Check]bool{}
-	for _, m := range mutants {
-		if c := m.Caught; !done[c] {
-			if err := mutant.Sound(ctx, dir, c); err != nil {
+	err := inTemp(func(dir string) error {
+		if err := mutant.Copy(root, dir); err != nil {
+			return err
+		}
+		for _, m := range mutants {
+			if done[m.Caught] {
+				continue
+			}
+			if err := mutant.Sound(ctx, dir, m.Caught); err != nil {
 				return err
 			}
-			done[c] = true
+			done[m.Caught] = true
 		}
+		return nil
+	})
+	if err == nil {
+		fmt.Printf("%d checks pass where nothing is broken\n\n", len(done))
 	}
-	fmt.Printf("%d checks pass where nothing is broken\n\n", len(done))
-	return nil
-}
-
-func try(ctx context.Context, m mutant.Mutant, runs int) (mutant.Verdict, error) {
-	dir, err := os.MkdirTemp("", "holdfast-mutant-")
-	if err != nil {
-		return mutant.Verdict{}, err
-	}
-	defer os.RemoveAll(dir)
-	return m.Try(ctx, root, dir, runs)
+	return err
 }
