@@ -13,7 +13,7 @@ import (
 
 // runOp is one operation, from its call to its release.
 func (w *world) runOp(op *Op) {
-	if op.Kind == Latch {
+	if op.Type == history.Latch {
 		w.useLatch(op)
 		return
 	}
@@ -78,10 +78,8 @@ func (op *Op) options() []holdfast.Option {
 
 // takeLease asks for the hold of an operation.
 func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
-	types := map[Kind]history.Type{Read: history.ReadWrite, Write: history.ReadWrite, Permit: history.Semaphore,
-		Lead: history.Election, All: history.Group}
-	asked := history.Record{Kind: history.Lock, Type: types[op.Kind], Name: op.Names[0], Names: op.Names,
-		Shares: op.Kind == Read, Weight: op.Weight, Size: permits}
+	asked := history.Record{Kind: history.Lock, Type: op.Type, Name: op.Names[0], Names: op.Names,
+		Shares: op.Shares, Weight: op.Weight, Size: permits}
 	if op.Try {
 		asked.Kind = history.TryLock
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -151,7 +152,7 @@ func (l *ledger) report(rule, format string, args ...any) {
 }
 
 func (w *wait) String() string {
-	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Kind, w.op.Names, w.client.name)
+	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Type, w.op.Names, w.client.name)
 }
 
 // Trusted reports whether a hold counts: its lease says so, its process lives.
@@ -165,7 +166,7 @@ func (h *holding) Claim() judge.Claim {
 // grantOf returns how it began to hold a name.
 func (l *ledger) grantOf(h *holding, name string) judge.Grant {
 	claim := h.Claim()
-	claim.Shares = h.op.Kind == Read
+	claim.Shares = h.op.Shares
 	return judge.Grant{
 		Claim: claim, Proc: h.client.name, Joined: h.shared, Token: h.tokens[name],
 		Called: int64(h.called.Sub(l.zero)), Returned: int64(h.from.Sub(l.zero)), Trusted: h.certain,
@@ -174,7 +175,7 @@ func (l *ledger) grantOf(h *holding, name string) judge.Grant {
 
 // standsInQueue reports whether a wait stands in one queue from its call on; a group stands in that
 // of its first busy name.
-func (w *wait) standsInQueue() bool { return !w.op.Try && w.op.Kind != All }
+func (w *wait) standsInQueue() bool { return !w.op.Try && w.op.Type != history.Group }
 
 // beginWait counts a wait in; it takes mu.
 func (l *ledger) beginWait(c *client, op *Op) *wait {
@@ -201,7 +202,7 @@ func (l *ledger) endWait(w *wait, lease *holdfast.Lease, err error) *holding {
 		l.addEvent(w.client, w.op.ID, "no", l.failureReason(w, err))
 		return nil
 	}
-	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
+	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Shares}
 	l.addEvent(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
 	if !h.Trusted() {
 		r.noteEnd(h)

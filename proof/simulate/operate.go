@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -28,7 +29,7 @@ func (p *Plan) drawOperators(d dice) {
 	}
 	for range some {
 		near := p.Ops[d.IntN(len(p.Ops))]
-		if near.Kind == Latch {
+		if near.Type == history.Latch {
 			continue
 		}
 		p.Operators = append(p.Operators, Operation{
@@ -42,7 +43,7 @@ func (p *Plan) drawOperators(d dice) {
 		if d.Percent(50) {
 			p.Ops[i].RunsOn = d.Short(0, 5*time.Second)
 		}
-		if p.Ops[i].Kind == All { // the names that were not broken are held for as long
+		if p.Ops[i].Type == history.Group { // the names that were not broken are held for as long
 			p.Ops[i].RunsOn = min(p.Ops[i].RunsOn, time.Second)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/proof/history"
 )
 
 // A Plan is all that is decided before a run, from its seed alone.
@@ -44,26 +45,14 @@ const (
 	Quorum  Mode = "quorum" // independent masters, each with faults of its own; at most one at a time forgets
 )
 
-// A Kind is what an operation is about.
-type Kind string
-
-// The kinds.
-const (
-	Mutex  Kind = "mutex"
-	Read   Kind = "read"
-	Write  Kind = "write"
-	Permit Kind = "permit"
-	Lead   Kind = "lead"
-	All    Kind = "all"
-	Latch  Kind = "latch" // set it, count it down, wait for it
-)
-
-// An Op is one lock operation: to ask for a hold, to use it and to give it back.
+// An Op is one lock operation: to ask for a hold, to use it and to give it back; or a latch that is
+// set, counted down and waited for.
 type Op struct {
 	ID     int
 	At     time.Duration // since the begin of the run
 	Client int
-	Kind   Kind
+	Type   history.Type
+	Shares bool // a reader
 	Names  []string
 	Weight int64 // permits; of a latch the count
 	Owner  string
@@ -83,6 +72,9 @@ type Op struct {
 
 	RunsOn time.Duration // how long its code runs on after an operator broke the hold
 }
+
+// writes reports whether it is for the writer of a read-write lock.
+func (op *Op) writes() bool { return op.Type == history.ReadWrite && !op.Shares }
 
 // An Inner is what a holder does with its lease.
 type Inner string
@@ -160,22 +152,24 @@ func (p Plan) Until(end time.Duration) Plan {
 // drawOps draws bursts, so that there is something to wait for. A quorum has owners, and a TTL for
 // each operation.
 func (p *Plan) drawOps(d dice) {
-	kinds := []Kind{Mutex, Mutex, Mutex, Write, Write, Permit, Lead, All, All, Latch}
+	types := []history.Type{history.Mutex, history.Mutex, history.Mutex, history.ReadWrite, history.ReadWrite,
+		history.Semaphore, history.Election, history.Group, history.Group, history.Latch}
 	if p.Mode == Quorum {
-		kinds = []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}
+		types = []history.Type{history.Mutex, history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
+			history.ReadWrite, history.Group}
 	}
 	for len(p.Ops) < least {
 		at := d.Between(5*time.Second, workEnd)
-		kind := kinds[d.IntN(len(kinds))]
+		typ := types[d.IntN(len(types))]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
 		wide := d.Short(10*time.Millisecond, 5*time.Second)
-		if kind == Latch {
+		if typ == history.Latch {
 			p.drawLatch(d, at, wide)
 			continue
 		}
 		owned := p.Mode == Quorum && d.Percent(30)
 		for range 4 + d.IntN(6) {
-			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
+			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Type: typ, TTL: ttl, Strict: p.Strict}
 			op.drawNames(d, name)
 			if p.Mode == Quorum {
 				op.TTL = ttls[d.IntN(len(ttls))]
@@ -193,24 +187,22 @@ func (p *Plan) drawOps(d dice) {
 // drawNames draws what an operation of a kind locks; a mutex has the name of its burst. Of those
 // that write, some read, and a group of one name is a mutex.
 func (op *Op) drawNames(d dice, name string) {
-	switch op.Kind {
-	case Mutex:
+	switch op.Type {
+	case history.Mutex:
 		op.Names = []string{name}
-	case Write:
+	case history.ReadWrite:
 		op.Names = []string{"rw"}
-		if d.Percent(60) {
-			op.Kind = Read
-		}
-	case Permit:
+		op.Shares = d.Percent(60)
+	case history.Semaphore:
 		op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(permits)
-	case Lead:
+	case history.Election:
 		op.Names = []string{"lead"}
-	case All:
+	case history.Group:
 		for _, i := range d.Perm(len(groups))[:1+d.IntN(len(groups))] {
 			op.Names = append(op.Names, groups[i])
 		}
 		if len(op.Names) == 1 {
-			op.Kind = Mutex
+			op.Type = history.Mutex
 		}
 	}
 }
@@ -222,7 +214,7 @@ func (p *Plan) numberOps() {
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		op.ID = i
-		if i%8 == 0 && (op.Kind == Mutex || op.Kind == Write) && op.Inner != Downgrade && op.MaxHold == 0 {
+		if i%8 == 0 && (op.Type == history.Mutex || op.writes()) && op.Inner != Downgrade && op.MaxHold == 0 {
 			op.MinHold = min(2*op.TTL, 4*time.Second)
 		}
 	}
@@ -254,7 +246,7 @@ func (p *Plan) drawUse(d dice, op *Op) {
 		op.MaxHold = 2 * op.TTL
 	}
 	op.Inner = []Inner{Nothing, Nothing, Nothing, Reenter, Look, Downgrade}[d.IntN(6)]
-	if op.Inner == Downgrade && op.Kind != Write || op.Inner == Reenter && op.Kind == Permit {
+	if op.Inner == Downgrade && !op.writes() || op.Inner == Reenter && op.Type == history.Semaphore {
 		op.Inner = Nothing
 	}
 	op.Twice = d.Percent(5)
@@ -262,7 +254,8 @@ func (p *Plan) drawUse(d dice, op *Op) {
 
 // drawLatch draws one that is set, waited for and counted down, each by others.
 func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
-	op := Op{Kind: Latch, Names: []string{"latch"}, Weight: 1 + d.Int64N(4), TTL: time.Minute, Limit: 40 * time.Second}
+	op := Op{Type: history.Latch, Names: []string{"latch"}, Weight: 1 + d.Int64N(4), TTL: time.Minute,
+		Limit: 40 * time.Second}
 	for range 1 + d.IntN(3) {
 		op.At, op.Client = at+d.Short(0, wide), d.IntN(len(p.Latency))
 		p.Ops = append(p.Ops, op)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -44,7 +45,8 @@ func (l *ledger) checkToken(name string, h *holding) {
 	if i, text := judge.Rival(grants, l.grantOf(h, name)); text != "" {
 		l.addViolation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
 	}
-	if h.certain && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
+	ordered := h.certain && l.plan.Mode != Quorum && !h.shared && h.op.Type != history.Semaphore
+	if ordered && !l.tokens[name].Grow(token, false) {
 		l.addViolation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
 	}
 	l.tokens[name] = l.tokens[name].With(token, h.shared)
