@@ -26,6 +26,7 @@ type track struct {
 	Name string
 	Rows int
 	Bars []bar
+	free []int64 // until when each row is taken
 }
 
 // A page is the drawing.
@@ -36,25 +37,26 @@ type page struct {
 
 	origin, end int64
 	lanes       map[string]*track
-	free        map[string][]int64 // until when the rows of a track are taken
 }
 
 func (p *page) millis(at int64) float64 { return float64(min(max(at, p.origin), p.end)-p.origin) / 1e6 }
 
 // addBar draws a bar in the first row of its track that has room.
 func (p *page) addBar(name, class, text string, from, to int64) {
-	if p.lanes[name] == nil {
-		p.lanes[name] = &track{Name: name}
+	lane := p.lanes[name]
+	if lane == nil {
+		lane = &track{Name: name}
+		p.lanes[name] = lane
 	}
-	row := slices.IndexFunc(p.free[name], func(until int64) bool { return until <= from })
+	row := slices.IndexFunc(lane.free, func(until int64) bool { return until <= from })
 	if row < 0 {
-		row = len(p.free[name])
-		p.free[name] = append(p.free[name], 0)
-		p.lanes[name].Rows = row + 1
+		row = lane.Rows
+		lane.Rows++
+		lane.free = append(lane.free, 0)
 	}
-	p.free[name][row] = to
+	lane.free[row] = to
 	long := max(p.millis(to)-p.millis(from), 0.05)
-	p.lanes[name].Bars = append(p.lanes[name].Bars, bar{p.millis(from), long, row, class, text})
+	lane.Bars = append(lane.Bars, bar{p.millis(from), long, row, class, text})
 }
 
 // Draw writes the history as one page of HTML that needs nothing else: a track for each name, with
@@ -67,7 +69,7 @@ func Draw(w io.Writer, h *History, violations []Violation) error {
 	p := &page{
 		Violations: violations,
 		origin:     h.Records[0].At, end: h.Records[len(h.Records)-1].At,
-		lanes: map[string]*track{}, free: map[string][]int64{},
+		lanes: map[string]*track{},
 	}
 	p.Long = p.millis(p.end)
 	p.addHolds(h)

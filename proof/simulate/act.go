@@ -88,10 +88,8 @@ func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) 
 
 // keepLease keeps a lease for a while, or until it ends.
 func (w *world) keepLease(h *holding, long time.Duration) {
-	timer := time.NewTimer(max(long, 1))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(max(long, 1)):
 	case <-h.lease.Done():
 	case <-h.client.ctx.Done():
 	}

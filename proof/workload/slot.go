@@ -72,10 +72,8 @@ func (s *slot) name() string { return fmt.Sprintf("p%d", s.index+1) }
 
 // wait waits, until ctx is over or the worker has ended by itself, which it tells.
 func (s *slot) wait(ctx context.Context, long time.Duration) bool {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(long):
 	case <-ctx.Done():
 	case err := <-s.done:
 		s.done <- err
@@ -146,12 +144,10 @@ func (s *slot) silence(long time.Duration) {
 // finish asks the worker to end, and tells what it had to say if it ended badly or not at all.
 func (s *slot) finish() error {
 	_ = s.stdin.Close()
-	timer := time.NewTimer(drain)
-	defer timer.Stop()
 	var err error
 	select {
 	case err = <-s.done:
-	case <-timer.C:
+	case <-time.After(drain):
 		harness.Abort(s.cmd.Process) // shows its goroutines where the system can
 		err = errors.Join(errors.New("did not end"), <-s.done)
 	}
@@ -166,10 +162,8 @@ func (s *slot) finish() error {
 
 // pause waits, or until done.
 func pause(long time.Duration, done <-chan struct{}) {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(long):
 	case <-done:
 	}
 }
