@@ -1,84 +1,63 @@
 package dist
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
-
-// A descriptor is as in the OCI image specification.
-type descriptor struct {
-	MediaType string
-	Digest    string
-	Size      int
-	Platform  struct{ OS, Architecture string }
-}
-
-// A layout is the directory of an OCI image.
-type layout struct {
-	*testing.T
-	dir string
-}
-
-// blob reads what a descriptor describes, whose size and digest must be right.
-func (l *layout) blob(d descriptor, into any) []byte {
-	l.Helper()
-	data := read(l.T, filepath.Join(l.dir, "blobs", strings.ReplaceAll(d.Digest, ":", "/")))
-	sum := sha256.Sum256(data)
-	if d.Digest != "sha256:"+hex.EncodeToString(sum[:]) || d.Size != len(data) {
-		l.Fatalf("%s of %d bytes has digest %x and %d bytes", d.Digest, d.Size, sum, len(data))
-	}
-	if into != nil {
-		if err := json.Unmarshal(data, into); err != nil {
-			l.Fatal(err)
-		}
-	}
-	return data
-}
 
 // image: its layers, unpacked to a root, run; its configuration says how.
 func (f *files) image(t *testing.T) {
-	l := &layout{T: t, dir: t.TempDir()}
-	unpack(t, l.dir, bytes.NewReader(read(t, f.path("image.tar"))))
-	if text := string(read(t, filepath.Join(l.dir, "oci-layout"))); !strings.Contains(text, `"imageLayoutVersion"`) {
-		t.Errorf("oci-layout is %q", text)
+	dir := t.TempDir()
+	output(t, exec.Command("tar", "-xf", f.path("image.tar"), "-C", dir))
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var top, index struct{ Manifests []descriptor }
-	if err := json.Unmarshal(read(t, filepath.Join(l.dir, "index.json")), &top); err != nil || len(top.Manifests) != 1 {
-		t.Fatalf("index.json has %d manifests: %v", len(top.Manifests), err)
+	if err := validate.Index(index); err != nil {
+		t.Error(err)
 	}
-	l.blob(top.Manifests[0], &index)
-	seen := map[string]bool{}
-	for _, m := range index.Manifests {
-		seen[m.Platform.OS+"/"+m.Platform.Architecture] = true
-		root := l.root(m)
-		if m.Platform.Architecture != runtime.GOARCH {
-			continue
+	manifest, err := index.IndexManifest()
+	if err != nil || len(manifest.Manifests) != 1 {
+		t.Fatalf("index.json has %d manifests: %v", len(manifest.Manifests), err)
+	}
+	index, err = index.ImageIndex(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest, err = index.IndexManifest(); err != nil {
+		t.Fatal(err)
+	}
+	var platforms []string
+	for _, m := range manifest.Manifests {
+		platforms = append(platforms, m.Platform.String())
+		image, err := index.Image(m.Digest)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if os.Geteuid() == 0 {
-			f.runs(t, "chroot", "--userspec=65532:65532", root, "/usr/bin/holdfast")
-		} else {
-			f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
-			t.Error("the image has no root certificates")
+		checkConfig(t, image, m.Platform.Architecture)
+		if m.Platform.Architecture == runtime.GOARCH {
+			f.imageRuns(t, image)
 		}
 	}
-	if !seen["linux/amd64"] || !seen["linux/arm64"] || len(seen) != 2 {
-		t.Errorf("the image is for %v", seen)
+	if !slices.Equal(platforms, []string{"linux/amd64", "linux/arm64"}) {
+		t.Errorf("the image is for %v", platforms)
+	}
+	for reference, architecture := range map[string]string{"holdfast:" + version: "amd64",
+		"holdfast:" + version + "-amd64": "amd64", "holdfast:" + version + "-arm64": "arm64"} {
+		f.imageLoads(t, reference, architecture)
 	}
 	if path, err := exec.LookPath("skopeo"); err == nil {
 		out := output(t, exec.Command(path, "inspect", "--raw", "oci-archive:"+f.path("image.tar")))
@@ -86,75 +65,46 @@ func (f *files) image(t *testing.T) {
 	}
 }
 
-// root unpacks the layers of an image, and looks at its configuration.
-func (l *layout) root(m descriptor) string {
-	l.Helper()
-	var manifest struct {
-		Config descriptor
-		Layers []descriptor
+func checkConfig(t *testing.T, image v1.Image, architecture string) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
 	}
-	l.blob(m, &manifest)
-	var config struct {
-		Architecture string
-		Config       struct {
-			User       string
-			Entrypoint []string
-			Labels     map[string]string
-		}
-		RootFS struct {
-			IDs []string `json:"diff_ids"`
-		} `json:"rootfs"`
+	if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/holdfast"}) ||
+		config.Architecture != architecture || c.Labels["org.opencontainers.image.version"] != version {
+		t.Errorf("the configuration is %+v", config)
 	}
-	l.blob(manifest.Config, &config)
-	c := config.Config
-	if c.User != "65532:65532" || len(c.Entrypoint) != 1 || c.Entrypoint[0] != "/usr/bin/holdfast" ||
-		config.Architecture != m.Platform.Architecture || c.Labels["org.opencontainers.image.version"] != version {
-		l.Errorf("the configuration is %+v", config)
-	}
-	root := l.TempDir()
-	for i, layer := range manifest.Layers {
-		content, err := gzip.NewReader(bytes.NewReader(l.blob(layer, nil)))
-		if err != nil {
-			l.Fatal(err)
-		}
-		data, err := io.ReadAll(content)
-		if err != nil {
-			l.Fatal(err)
-		}
-		if sum := sha256.Sum256(data); i >= len(config.RootFS.IDs) ||
-			config.RootFS.IDs[i] != "sha256:"+hex.EncodeToString(sum[:]) {
-			l.Errorf("layer %d has another digest than the configuration says", i)
-		}
-		unpack(l.T, root, bytes.NewReader(data))
-	}
-	return root
 }
 
-// unpack writes the files of a tar file, which is our own, below a directory.
-func unpack(t *testing.T, dir string, from io.Reader) {
-	t.Helper()
-	for r := tar.NewReader(from); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !filepath.IsLocal(header.Name) {
-			t.Fatalf("the name %q leaves the directory", header.Name)
-		}
-		path := filepath.Join(dir, header.Name)
-		if header.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(path, 0o755)
-		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			var data []byte
-			if data, err = io.ReadAll(r); err == nil {
-				err = os.WriteFile(path, data, header.FileInfo().Mode())
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+// imageRuns runs the program in the root of an image.
+func (f *files) imageRuns(t *testing.T, image v1.Image) {
+	root := t.TempDir()
+	unpack := exec.Command("tar", "-x", "-C", root)
+	unpack.Stdin = mutate.Extract(image)
+	output(t, unpack)
+	if os.Geteuid() == 0 {
+		f.runs(t, "chroot", "--userspec=65532:65532", root, "/usr/bin/holdfast")
+	} else {
+		f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
 	}
+	if !x509.NewCertPool().AppendCertsFromPEM(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
+		t.Error("the image has no root certificates")
+	}
+}
+
+// imageLoads reads the file as "docker load" of Docker 20 does, which knows no layout.
+func (f *files) imageLoads(t *testing.T, reference, architecture string) {
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(f.path("image.tar"), &tag)
+	if err != nil {
+		t.Fatalf("%s: %v", reference, err)
+	}
+	if err := validate.Image(image); err != nil {
+		t.Errorf("%s: %v", reference, err)
+	}
+	checkConfig(t, image, architecture)
 }

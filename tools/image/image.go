@@ -1,10 +1,12 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/pem"
 	"io"
 	"os"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -35,6 +37,13 @@ func (b build) labels() map[string]string {
 	}
 }
 
+// A file of a tar file. One whose name ends with a slash is a folder.
+type file struct {
+	name string
+	mode int64
+	data []byte
+}
+
 // image has what changes with no version in its first layer, and the program in its second.
 func (b build) image(architecture, path string) (v1.Image, error) {
 	executable, err := os.ReadFile(path)
@@ -47,25 +56,28 @@ func (b build) image(architecture, path string) (v1.Image, error) {
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
-		files []file
 		by    string
+		files []file
 	}{
-		{[]file{
+		{"root certificates of Mozilla, license", []file{
+			{"etc/", 0o755, nil}, {"etc/ssl/", 0o755, nil}, {"etc/ssl/certs/", 0o755, nil},
 			{"etc/ssl/certs/ca-certificates.crt", 0o644, certificates()},
 			{"etc/passwd", 0o644, []byte("nonroot:x:" + user + ":" + user + ":nonroot:/:/sbin/nologin\n")},
+			{"usr/", 0o755, nil}, {"usr/share/", 0o755, nil}, {"usr/share/doc/", 0o755, nil},
+			{"usr/share/doc/holdfast/", 0o755, nil},
 			{"usr/share/doc/holdfast/LICENSE", 0o644, license},
-		}, "root certificates of Mozilla, license"},
-		{[]file{{program, 0o755, executable}}, "holdfast " + b.version},
+		}},
+		{"holdfast " + b.version, []file{
+			{"usr/", 0o755, nil}, {"usr/bin/", 0o755, nil}, {program, 0o755, executable},
+		}},
 	} {
-		content, err := archive(part.files, b.date)
-		if err != nil {
+		var content bytes.Buffer
+		if err := archive(&content, part.files, b.date); err != nil {
 			return nil, err
 		}
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(content)),
-				nil
-		},
-			tarball.WithMediaType(types.OCILayer))
+			return io.NopCloser(bytes.NewReader(content.Bytes())), nil
+		}, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err
 		}
@@ -100,4 +112,19 @@ func certificates() []byte {
 		}
 	}
 	return all.Bytes()
+}
+
+// archive writes a tar file, whose files are of root and of one date.
+func archive(to io.Writer, files []file, date time.Time) error {
+	w := tar.NewWriter(to)
+	for _, f := range files {
+		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date}
+		if err := w.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := w.Write(f.data); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }

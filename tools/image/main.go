@@ -1,5 +1,5 @@
 // Command image makes an OCI image of holdfast for several architectures without a daemon, and
-// writes it as a layout in a tar file:
+// writes it as a layout in a tar file, which "docker load" reads too:
 //
 //	image -version 1.2.3 -commit 0123abcd -date 2026-11-24T04:38:01Z -license LICENSE \
 //	      -out image.tar amd64=PROGRAM arm64=PROGRAM
@@ -7,20 +7,28 @@
 // The image has the program, the license, and the root certificates of Mozilla for rediss://. The
 // certificates come from a Go module, at a fixed version. The image has no shell, and its user is
 // no. 65532. The same arguments give the same bytes.
+//
+// Docker without the store of containerd loads one image for each architecture, which is the end of
+// its tag. The first of them has the tag of the version alone too.
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
@@ -65,6 +73,7 @@ func (b build) write(out, date string, programs []string) (err error) {
 	defer os.RemoveAll(dir)
 
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var loaded tarball.Manifest
 	for _, program := range programs {
 		architecture, path, ok := strings.Cut(program, "=")
 		if !ok {
@@ -77,22 +86,69 @@ func (b build) write(out, date string, programs []string) (err error) {
 		platform := &v1.Platform{OS: "linux", Architecture: architecture}
 		index = mutate.AppendManifests(index,
 			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		tags := []string{"holdfast:" + b.version + "-" + architecture}
+		if len(loaded) == 0 {
+			tags = append(tags, "holdfast:"+b.version)
+		}
+		manifest, err := image.Manifest()
+		if err != nil {
+			return err
+		}
+		loaded = append(loaded, describe(manifest, tags))
 	}
 	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
 
-	// Programs that load a layout look for one index, under its name.
+	// Programs that load a layout look for one index, under its name, or under that for containerd.
 	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-		mutate.IndexAddendum{Add: index,
-			Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": b.version}}})
-	if _, err := layout.Write(dir, named); err != nil {
+		mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
+			"org.opencontainers.image.ref.name": b.version,
+			"io.containerd.image.name":          "docker.io/library/holdfast:" + b.version,
+		}}})
+	path, err := layout.Write(dir, named)
+	if err != nil {
 		return err
 	}
-	written, err := layout.ImageIndexFromPath(dir)
+	written, err := path.ImageIndex()
 	if err != nil {
 		return err
 	}
 	if err := validate.Index(written); err != nil {
 		return err
 	}
-	return pack(out, dir, b.date)
+	text, err := json.Marshal(loaded)
+	if err != nil {
+		return err
+	}
+	return errors.Join(path.WriteFile("manifest.json", text, 0o644), pack(out, dir, b.date))
+}
+
+// describe names the parts of an image for "docker load", which in Docker 20 reads no layout.
+func describe(manifest *v1.Manifest, tags []string) tarball.Descriptor {
+	blob := func(d v1.Descriptor) string { return "blobs/" + d.Digest.Algorithm + "/" + d.Digest.Hex }
+	d := tarball.Descriptor{Config: blob(manifest.Config), RepoTags: tags}
+	for _, layer := range manifest.Layers {
+		d.Layers = append(d.Layers, blob(layer))
+	}
+	return d
+}
+
+// pack writes the files of a directory into a tar file, in the order of their names.
+func pack(out, dir string, date time.Time) error {
+	var files []file
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		files = append(files, file{name, 0o644, data})
+		return err
+	})
+	var content bytes.Buffer
+	if err := errors.Join(err, archive(&content, files, date)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, content.Bytes(), 0o644); err != nil {
+		return errors.Join(err, os.Remove(out))
+	}
+	return nil
 }

@@ -46,8 +46,7 @@ func demo(ctx context.Context, bin, into string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	const line = "holdfast demo --embedded"
-	if err := x.enter(ctx, line); err != nil {
+	if err := x.enter(ctx, "holdfast demo --embedded"); err != nil {
 		return err
 	}
 	screen, err := x.until(ctx, `is killed; its lease is not over yet\n.* 1\.[0-4] s of`)

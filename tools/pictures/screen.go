@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // The measures of a picture, in pixels.
@@ -15,97 +18,55 @@ const (
 	edge, titleHeight     = 16, 34
 )
 
-// escape is an escape sequence that sets colors and weights, which is all that tmux prints.
-var escape = regexp.MustCompile("\x1b\\[([0-9;]*)m")
-
-// A pen is how text looks. The color is a class of the style sheet, and empty for the usual one.
-type pen struct {
-	color                  string
-	bold, underline, swaps bool
+// colors are the classes of the colors that are drawn.
+var colors = map[color.Color]string{
+	nil: "", ansi.Red: "red", ansi.Green: "green", ansi.Yellow: "yellow", ansi.Blue: "blue",
+	ansi.Magenta: "magenta", ansi.Cyan: "cyan",
 }
 
-var colors = map[int]string{31: "red", 32: "green", 33: "yellow", 34: "blue", 35: "magenta", 36: "cyan", 39: ""}
-
-// set is the pen after an escape sequence.
-func (p pen) set(codes string) (pen, error) {
-	for code := range strings.SplitSeq(codes, ";") {
-		n, err := strconv.Atoi(code)
-		if code == "" {
-			n, err = 0, nil
-		}
-		color, isColor := colors[n]
-		switch {
-		case err != nil:
-			return p, err
-		case n == 0:
-			p = pen{}
-		case n == 1:
-			p.bold = true
-		case n == 2:
-			p.color = "faint"
-		case n == 4:
-			p.underline = true
-		case n == 7:
-			p.swaps = true
-		case isColor:
-			p.color = color
-		case n == 22:
-			p.bold = false
-			if p.color == "faint" {
-				p.color = ""
-			}
-		case n == 24:
-			p.underline = false
-		case n == 27:
-			p.swaps = false
-		case n == 49: // the ground is never colored
-		default:
-			return p, fmt.Errorf("a terminal that sets %d is not drawn", n)
-		}
-	}
-	return p, nil
-}
-
-// class is the pen as classes of the style sheet.
-func (p pen) class() string {
-	var classes []string
-	for _, c := range []struct {
-		name string
-		has  bool
-	}{{p.color, p.color != ""}, {"bold", p.bold}, {"underline", p.underline}, {"swapped", p.swaps}} {
-		if c.has {
-			classes = append(classes, c.name)
-		}
-	}
-	return strings.Join(classes, " ")
-}
-
-// A span is text of one pen within a line.
+// A span is text of one style within a line.
 type span struct {
-	pen
+	class  string
+	swaps  bool
 	text   string
 	column int
 }
 
-// spans takes a line apart. The pen goes on from line to line.
-func spans(line string, p pen) (all []span, after pen, err error) {
-	column := 0
-	add := func(text string) {
-		if text != "" {
-			all = append(all, span{p, text, column})
-			column += utf8.RuneCountInString(text)
+// spans takes a line apart.
+func spans(line uv.Line) (all []span, err error) {
+	for column, cell := range line {
+		next, err := newSpan(cell, column)
+		if err != nil {
+			return nil, err
+		}
+		if last := len(all) - 1; last >= 0 && all[last].class == next.class {
+			all[last].text += next.text
+		} else {
+			all = append(all, next)
 		}
 	}
-	rest := line
-	for at := escape.FindStringSubmatchIndex(rest); at != nil; at = escape.FindStringSubmatchIndex(rest) {
-		add(rest[:at[0]])
-		if p, err = p.set(rest[at[2]:at[3]]); err != nil {
-			return nil, p, err
-		}
-		rest = rest[at[1]:]
+	return all, nil
+}
+
+func newSpan(cell uv.Cell, column int) (span, error) {
+	style, classes := cell.Style, []string{}
+	color, drawn := colors[style.Fg]
+	const known = uv.AttrBold | uv.AttrFaint | uv.AttrReverse
+	if !drawn || style.Bg != nil || style.Attrs&^known != 0 {
+		return span{}, fmt.Errorf("a terminal that sets %q is not drawn", style.String())
 	}
-	add(rest)
-	return all, p, nil
+	faint := style.Attrs&uv.AttrFaint != 0
+	swaps := style.Attrs&uv.AttrReverse != 0
+	for _, c := range []struct {
+		name string
+		has  bool
+	}{{"faint", faint}, {color, color != "" && !faint}, {"bold", style.Attrs&uv.AttrBold != 0},
+		{"underline", style.Underline != uv.UnderlineNone}, {"swapped", swaps}} {
+		if c.has {
+			classes = append(classes, c.name)
+		}
+	}
+	return span{strings.Join(classes, " "), swaps, cell.Content, column}, nil
 }
 
 const styleSheet = `
@@ -118,22 +79,22 @@ const styleSheet = `
 
 // drawScreen is a screen of a terminal as an SVG.
 func drawScreen(title, screen string) (string, error) {
-	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	shown := uv.NewStyledString(strings.TrimRight(screen, "\n"))
+	cells := uv.NewScreenBuffer(shown.WcWidth(), shown.Height())
+	shown.Draw(cells, cells.Bounds())
 	var body strings.Builder
-	var p pen
 	widest := utf8.RuneCountInString(title) + 12
-	for row, line := range lines {
-		all, after, err := spans(line, p)
+	for row, line := range cells.Lines {
+		all, err := spans(line)
 		if err != nil {
 			return "", err
 		}
-		p = after
 		for _, r := range all {
 			widest = max(widest, r.column+utf8.RuneCountInString(strings.TrimRight(r.text, " ")))
 			drawSpan(&body, r, titleHeight+edge/2+row*lineHeight)
 		}
 	}
-	width, height := float64(widest)*charWidth+2*edge, titleHeight+edge+len(lines)*lineHeight
+	width, height := float64(widest)*charWidth+2*edge, titleHeight+edge+len(cells.Lines)*lineHeight
 	var svg strings.Builder
 	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(&svg, "  <title>%s</title>\n  <style>%s  </style>\n", escaped(title), styleSheet)
@@ -161,7 +122,7 @@ func drawSpan(to *strings.Builder, r span, y int) {
 		r.column += n
 		switch shown := strings.TrimRight(part, " "); {
 		case strings.HasPrefix(part, "█"):
-			fmt.Fprintf(to, `  <rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", r.class(), x(column), y+3,
+			fmt.Fprintf(to, `  <rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", r.class, x(column), y+3,
 				float64(n)*charWidth, lineHeight-6)
 		case strings.HasPrefix(part, "░"):
 			fmt.Fprintf(to, `  <rect fill="#30363d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", x(column), y+3,
@@ -170,7 +131,7 @@ func drawSpan(to *strings.Builder, r span, y int) {
 			lead := utf8.RuneCountInString(shown) - utf8.RuneCountInString(strings.TrimLeft(shown, " "))
 			text := strings.TrimLeft(shown, " ")
 			fmt.Fprintf(to, `  <text class="%s" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				r.class(), x(column+lead), y+13, float64(utf8.RuneCountInString(text))*charWidth, escaped(text))
+				r.class, x(column+lead), y+13, float64(utf8.RuneCountInString(text))*charWidth, escaped(text))
 		}
 	}
 }

@@ -8,7 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // texts are the texts of a picture, each with its classes, and its elements that are none.
 func texts(t *testing.T, svg string) (shown map[string]string, rectangles int) {
@@ -63,7 +67,7 @@ func TestDrawScreenKeepsColorsAndColumns(t *testing.T) {
 }
 
 func TestDrawScreenRefusesWhatItCannotDraw(t *testing.T) {
-	if _, err := drawScreen("t", "\x1b[48m"); err == nil || !strings.Contains(err.Error(), "48") {
+	if _, err := drawScreen("t", "\x1b[44mx"); err == nil || !strings.Contains(err.Error(), "44") {
 		t.Errorf("a colored ground: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // A terminal is a session of tmux, with a shell in it.
@@ -45,12 +47,7 @@ func (x *terminal) enter(ctx context.Context, line string) error {
 	if _, err := x.do(ctx, "send-keys", "-l", line); err != nil {
 		return err
 	}
-	return x.press(ctx, "Enter")
-}
-
-// press sends keys, by their names.
-func (x *terminal) press(ctx context.Context, keys ...string) error {
-	_, err := x.do(ctx, append([]string{"send-keys"}, keys...)...)
+	_, err := x.do(ctx, "send-keys", "Enter")
 	return err
 }
 
@@ -65,7 +62,7 @@ func (x *terminal) until(ctx context.Context, pattern string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		plain := escape.ReplaceAllString(screen, "")
+		plain := ansi.Strip(screen)
 		if wanted.MatchString(plain) {
 			return screen, nil
 		}
