@@ -7,58 +7,31 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/dashboard"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // Pages that do not read cost the program a part of the list each, and not a copy, and their
 // streams end.
 func TestPagesThatDoNotReadOnRealConnections(t *testing.T) {
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("it holds 5,000 locks and judges memory: HOLDFAST_PROOF=1, as in make proof, runs it")
-	}
+	harness.Long(t)
 	const names, pages = 5_000, 99
 	server := redisserver.Start(t)
 	client := func(label string) *holdfast.Client {
-		rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		c, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: label})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close(); rdb.Close() })
-		return c
+		return harness.Locker(t, server.Addr(), &holdfast.Config{Label: label})
 	}
-	worker := client(strings.Repeat("\x01", 1000)) // six bytes each in JSON
-	var work sync.WaitGroup
-	todo := make(chan int)
-	for range 16 {
-		work.Go(func() {
-			for i := range todo {
-				_, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(5*time.Minute),
-					holdfast.WithoutRenewal()).TryLock(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range names {
-		todo <- i
-	}
-	close(todo)
-	work.Wait()
+	// A byte of the label is six in JSON.
+	lockMany(t, client(strings.Repeat("\x01", 1000)), names, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal())
 
 	page := dashboard.Handler(client("operator"), nil)
 	var streams atomic.Int64
@@ -112,14 +85,29 @@ func TestPagesThatDoNotReadOnRealConnections(t *testing.T) {
 		defer conn.Close()
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	}
-	all := most(patience) // the streams end meanwhile
+	all := most(harness.Patience) // the streams end meanwhile
 	t.Logf("the list has %d MB; in use are at most %d MB with one page that reads, and %d MB with %d beside it that "+
-		"do not",
-		size>>20, one>>20, all>>20, pages)
+		"do not", size>>20, one>>20, all>>20, pages)
 	if all > one+pages<<20 {
 		t.Errorf("%d pages cost %d MB", pages, (all-one)>>20)
 	}
 	if n := streams.Load(); n != 1 {
 		t.Errorf("%d streams go on, and 1 reads", n)
+	}
+}
+
+// lockMany takes as many names, in the order of their numbers.
+func lockMany(t *testing.T, client *holdfast.Client, names int, options ...holdfast.Option) {
+	t.Helper()
+	var work errgroup.Group
+	work.SetLimit(16)
+	for i := range names {
+		work.Go(func() error {
+			_, err := client.Mutex(fmt.Sprintf("item:%05d", i), options...).TryLock(t.Context())
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/states"
 	"github.com/holdfast-go/holdfast/lockinfo"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // frozen returns an embedded server whose clock stands still.
@@ -24,23 +23,6 @@ func (b *viewer) frozen() *miniredis.Miniredis {
 	mini := miniredis.RunT(b.T)
 	mini.SetTime(time.Now())
 	return mini
-}
-
-// store connects to a server until the test is over.
-func (b *viewer) store(mini *miniredis.Miniredis, dial states.Dial) store.Store {
-	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
-	b.Cleanup(func() { _ = rdb.Close() })
-	return redisstore.New(rdb)
-}
-
-// closed closes a client when the test is over.
-func (b *viewer) closed(client *holdfast.Client, err error) *holdfast.Client {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 // command sends commands of an operator.
@@ -59,7 +41,7 @@ func (b *viewer) command(mini *miniredis.Miniredis) func(args ...any) {
 func (b *viewer) whole(where string) {
 	b.Helper()
 	const bad = `(document.body.innerText.match(/.*(undefined|\bNaN\b|\bnull\b|\[object|Invalid Date).*/g) ?? []).join("; ")`
-	if got := b.text(b.browser, bad); got != "" {
+	if got := b.text(bad); got != "" {
 		b.Errorf("%s: the page shows %s", where, got)
 	}
 }
@@ -68,13 +50,13 @@ func (b *viewer) whole(where string) {
 func (b *viewer) each(made map[string]lockinfo.State) {
 	b.Helper()
 	for _, name := range slices.Sorted(maps.Keys(made)) {
-		b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "lock="+url.PathEscape(name)), nil))
+		b.goTo("lock=" + url.PathEscape(name))
 		b.shows("Seen since this page was opened")
-		b.until(b.browser, fmt.Sprintf(`document.querySelector("#panel p span").textContent === %q`, made[name]))
+		b.until(fmt.Sprintf(`document.querySelector("#panel p span").textContent === %q`, made[name]))
 		b.whole(name)
 	}
 	for _, panel := range []string{"", "changes", "servers", "deadlocks"} {
-		b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", panel), nil))
+		b.goTo(panel)
 		b.whole("#" + panel)
 	}
 	b.run(chromedp.Evaluate(`location.hash = ""; [...document.querySelectorAll("tr.row button")][0].click()`, nil))
@@ -85,7 +67,7 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	b := newViewer(t)
 	mini := b.frozen()
 	client := func(config *holdfast.Config, dial states.Dial) *holdfast.Client {
-		return b.closed(holdfast.New(b.store(mini, dial), config))
+		return harness.Locker(t, mini.Addr(), config, func(o *redis.Options) { o.Dialer, o.DialerRetries = dial, 1 })
 	}
 	b.serve(client(&holdfast.Config{Label: "operator"}, nil))
 	b.open("")
@@ -93,16 +75,16 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	command := b.command(mini)
 	made := states.Make(t, states.Server{Client: client, Command: command,
 		Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) }})
-	b.until(b.browser, fmt.Sprintf("%s === %d", rows, len(made)))
+	b.until(fmt.Sprintf("%s === %d", rows, len(made)))
 	b.each(made)
 	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken",
 		"open": "0 to count down", "permits": "3 of 5 permits taken"} {
-		b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "lock="+url.PathEscape(name)), nil))
+		b.goTo("lock=" + url.PathEscape(name))
 		b.shows(text)
 	}
 	b.open("")
 	command("FLUSHALL")
-	b.run(chromedp.Evaluate(`location.hash = "changes"`, nil))
+	b.goTo("changes")
 	b.shows("freed")
 	b.whole("freed")
 	b.right()
@@ -112,17 +94,13 @@ func TestEveryStateOfAQuorumIsShownWhole(t *testing.T) {
 	b := newViewer(t)
 	masters := []*miniredis.Miniredis{b.frozen(), b.frozen(), b.frozen()}
 	client := func(label string) *holdfast.Client {
-		var stores []store.Store
-		for _, mini := range masters {
-			stores = append(stores, b.store(mini, nil))
-		}
-		return b.closed(holdfast.NewQuorum(stores, &holdfast.Config{Label: label, TrustNewNodes: true,
-			ReleaseTimeout: 100 * time.Millisecond}))
+		config := holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond}
+		return b.quorum(config, masters[0].Addr(), masters[1].Addr(), masters[2].Addr())
 	}
 	b.serve(client("operator"))
 	b.open("")
 	made := states.MakeAtQuorum(t, client, b.command(masters[0]))
-	b.until(b.browser, fmt.Sprintf("%s === %d", rows, len(made)))
+	b.until(fmt.Sprintf("%s === %d", rows, len(made)))
 	b.each(made)
 	masters[1].Close()
 	b.shows("2 of 3 masters count")
@@ -130,7 +108,7 @@ func TestEveryStateOfAQuorumIsShownWhole(t *testing.T) {
 	masters[2].Close()
 	b.shows("1 of 3 masters count")
 	b.whole("too few masters")
-	b.run(chromedp.Evaluate(`location.hash = "servers"`, nil))
+	b.goTo("servers")
 	b.shows("1 of 3 masters count. A lock needs 2.")
 	b.whole("too few masters")
 	b.right()

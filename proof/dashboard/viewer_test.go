@@ -16,12 +16,18 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/dashboard"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
-// patience is how long a test waits for what must come at some time.
-const patience = 30 * time.Second
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
+}
 
 // A viewer is a browser that looks at the dashboard of a server.
 type viewer struct {
@@ -32,15 +38,13 @@ type viewer struct {
 	browser context.Context
 }
 
-func newViewer(t *testing.T, flags ...chromedp.ExecAllocatorOption) *viewer {
+// newViewer starts a browser: the test needs one, and judges times.
+func newViewer(t *testing.T) *viewer {
 	t.Helper()
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("it needs a browser, and judges times: HOLDFAST_PROOF=1, as in make proof, runs it")
-	}
+	harness.Long(t)
 	b := &viewer{T: t, server: redisserver.Start(t), allow: true}
 	b.serve(b.client("operator"))
-	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)),
-		flags...)
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
 	b.browser = b.tab(alloc)
@@ -72,9 +76,19 @@ func (b *viewer) tab(parent context.Context) context.Context {
 // client is one of a process with a label.
 func (b *viewer) client(label string) *holdfast.Client {
 	b.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
-	b.Cleanup(func() { _ = rdb.Close() })
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: label})
+	return harness.Locker(b.T, b.server.Addr(), &holdfast.Config{Label: label})
+}
+
+// quorum returns a client of independent masters.
+func (b *viewer) quorum(config holdfast.Config, addrs ...string) *holdfast.Client {
+	b.Helper()
+	var stores []store.Store
+	for _, addr := range addrs {
+		rdb := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
+		b.Cleanup(func() { _ = rdb.Close() })
+		stores = append(stores, redisstore.New(rdb))
+	}
+	client, err := holdfast.NewQuorum(stores, &config)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,7 +108,7 @@ func (b *viewer) lock(client *holdfast.Client, name string) *holdfast.Lease {
 
 func (b *viewer) run(actions ...chromedp.Action) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.browser, patience)
+	ctx, cancel := context.WithTimeout(b.browser, harness.Patience)
 	defer cancel()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		b.Fatal(err)
@@ -102,26 +116,22 @@ func (b *viewer) run(actions ...chromedp.Action) {
 }
 
 // text returns the value of an expression in the page.
-func (b *viewer) text(tab context.Context, expression string) string {
+func (b *viewer) text(expression string) string {
 	b.Helper()
 	var out string
-	ctx, cancel := context.WithTimeout(tab, patience)
-	defer cancel()
-	if err := chromedp.Run(ctx, chromedp.Evaluate("String("+expression+")", &out)); err != nil {
-		b.Fatal(err)
-	}
+	b.run(chromedp.Evaluate("String("+expression+")", &out))
 	return out
 }
 
 // until waits until an expression in the page is true, and returns how long that took.
-func (b *viewer) until(tab context.Context, expression string) time.Duration {
+func (b *viewer) until(expression string) time.Duration {
 	b.Helper()
 	for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
-		if b.text(tab, expression) == "true" {
+		if b.text(expression) == "true" {
 			return time.Since(begin)
 		}
-		if time.Since(begin) > patience {
-			b.Fatalf("the page never has %s. It has:\n%s", expression, b.text(tab, "document.body.innerText"))
+		if time.Since(begin) > harness.Patience {
+			b.Fatalf("the page never has %s. It has:\n%s", expression, b.text("document.body.innerText"))
 		}
 	}
 }
@@ -129,7 +139,7 @@ func (b *viewer) until(tab context.Context, expression string) time.Duration {
 // shows waits until the page shows a text.
 func (b *viewer) shows(text string) time.Duration {
 	b.Helper()
-	return b.until(b.browser, fmt.Sprintf("document.body.innerText.includes(%q)", text))
+	return b.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
 // listen notes errors of the page, which a refused script is too.
@@ -140,13 +150,19 @@ func (b *viewer) open(hash string) {
 	b.Helper()
 	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+hash), chromedp.WaitReady("#locks"),
 		chromedp.Evaluate(listen, nil))
-	b.until(b.browser, `document.getElementById("live").textContent.startsWith("live")`)
+	b.until(`document.getElementById("live").textContent.startsWith("live")`)
+}
+
+// goTo changes the hash of the page that is open.
+func (b *viewer) goTo(hash string) {
+	b.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", hash), nil))
 }
 
 // right fails the test if the page had an error.
 func (b *viewer) right() {
 	b.Helper()
-	if wrong := b.text(b.browser, `window.wrong.join("; ")`); wrong != "" {
+	if wrong := b.text(`window.wrong.join("; ")`); wrong != "" {
 		b.Errorf("errors of the page: %s", wrong)
 	}
 }
@@ -171,6 +187,5 @@ const rows = `document.querySelectorAll("tr.row").length`
 // names returns those that the list shows, in order.
 func (b *viewer) names() string {
 	b.Helper()
-	return strings.TrimSpace(b.text(b.browser,
-		`[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
+	return strings.TrimSpace(b.text(`[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
 }

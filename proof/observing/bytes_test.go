@@ -32,23 +32,12 @@ func TestBytesThatAreNoText(t *testing.T) {
 		config.Observer = holdfast.Observers(config.Observer, r.observer)
 		client := server.Client(config)
 		registry.MustRegister(promholdfast.NewCollector(client, nil))
-		held, err := server.Client(&holdfast.Config{Label: "\xff"}).Mutex(badName).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := lock(t.Context(), t, server.Client(&holdfast.Config{Label: "\xff"}), badName)
 		exactlyOne := func(name string) {
 			t.Helper()
-			families, err := registry.Gather()
-			if err != nil {
-				t.Fatal(err)
+			if all := scrape(t, registry)[name].GetMetric(); len(all) != 1 || !strings.Contains(all[0].String(), badClass) {
+				t.Errorf("%s has not one series of the class %q, but %v", name, badClass, all)
 			}
-			for _, f := range families {
-				if f.GetName() == name && len(f.GetMetric()) == 1 &&
-					strings.Contains(f.GetMetric()[0].String(), badClass) {
-					return
-				}
-			}
-			t.Errorf("%s has not one series of the class %q", name, badClass)
 		}
 		exactlyOne("holdfast_held_names")
 		r.wait(t, client, held)

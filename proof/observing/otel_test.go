@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/otelholdfast"
-	"github.com/holdfast-go/holdfast/telemetry"
+	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // A rig is an observer on the SDK, and what the SDK has of it.
@@ -79,61 +80,33 @@ func series(name string, set attribute.Set) string {
 	return strings.Join(words, " ")
 }
 
-// All calls of a run with contention are counted exactly, and nothing is held or waits at the end.
-func TestOpenTelemetryIsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		want := contend(t, r.observer)
-		figures := r.figures()
-		total := func(name string) (sum float64) {
-			for series, value := range figures {
-				if strings.HasPrefix(series, name+" ") {
-					sum += float64(value)
-				}
-			}
-			return sum
+// total adds up the series of a metric that have an attribute of this value, and all if it is empty.
+func total(figures map[string]int64, name, attribute string) (sum int) {
+	for series, value := range figures {
+		words := strings.Fields(series)
+		if words[0] == name && (attribute == "" || slices.Contains(words[1:], attribute)) {
+			sum += int(value)
 		}
-		outcome := map[telemetry.Outcome]float64{}
-		for series, value := range figures {
-			if words := strings.Fields(series); words[0] == "lock.acquisitions" {
-				outcome[telemetry.Outcome(words[3])] += float64(value)
-			}
-		}
-		exact(t, want, map[string]float64{
-			"acquisitions": total("lock.acquisitions"), "waits": total("lock.wait_time"),
-			"hold times": total("lock.hold_time"),
-			"losses":     total("lock.losses"), "holds": total("lock.holds"), "waiters": total("lock.waiters"),
-		}, outcome)
-	})
+	}
+	return sum
 }
 
 func TestSpanOfContendedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		server := holdfasttest.Start(t)
+		r, server := newRig(t), holdfasttest.Start(t)
 		client := server.Client(&holdfast.Config{Observer: r.observer})
 		ctx, parent := r.tracers.Tracer("test").Start(t.Context(), "work")
-		held, err := client.Mutex("order:42").Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := lock(ctx, t, client, "order:42")
 		go func() {
 			<-time.After(2 * time.Second)
-			if err := held.Release(); err != nil {
-				t.Error(err)
-			}
+			release(t, held)
 		}()
 		if _, err := client.Mutex("order:42", holdfast.WithWait(time.Second)).Lock(ctx); !errors.Is(err,
 			holdfast.ErrWaitOver) {
 			t.Fatal(err)
 		}
-		lease, err := client.Mutex("order:42").Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(); err != nil {
-			t.Fatal(err)
-		}
+		lease := lock(ctx, t, client, "order:42")
+		release(t, lease)
 		parent.End()
 		spans := r.spans.GetSpans()
 		if len(spans) != 3 || spans[0].Name != "lock.wait" || spans[1].Name != "lock.wait" {
@@ -168,21 +141,10 @@ func TestSpanOfContendedWait(t *testing.T) {
 // wait has a span wait for a lock that another holds, and returns that span.
 func (r *rig) wait(t *testing.T, client *holdfast.Client, held *holdfast.Lease) tracetest.SpanStub {
 	t.Helper()
-	ended := make(chan error, 1)
-	go func() {
-		lease, err := client.Mutex(held.Name()).Lock(t.Context())
-		if err == nil {
-			err = lease.Release()
-		}
-		ended <- err
-	}()
+	waiter := harness.Claim(t.Context(), client.Mutex(held.Name()))
 	synctest.Wait() // it waits
-	if err := held.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	release(t, held)
+	release(t, waiter.Got(t))
 	spans := r.spans.GetSpans()
 	if len(spans) == 0 || spans[len(spans)-1].Name != "lock.wait" {
 		t.Fatalf("the spans are %v, want a wait", names(spans))
@@ -200,10 +162,7 @@ func TestSpanLinksToTheHolder(t *testing.T) {
 				client := server.Client(&holdfast.Config{Observer: r.observer, Label: "holder"})
 				ctx, work := newRig(t).tracers.Tracer("test").Start(t.Context(), "work")
 				defer work.End()
-				lease, err := client.Mutex("order:42").Lock(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lease := lock(ctx, t, client, "order:42")
 				if clients == 2 {
 					client = server.Client(&holdfast.Config{Observer: r.observer})
 				}
@@ -250,16 +209,12 @@ func TestSpanOfForgedTraceHasNoLink(t *testing.T) {
 	}
 }
 
-func TestSpanOfLostLease(t *testing.T) {
+func TestLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		server := holdfasttest.Start(t)
-		client := server.Client(&holdfast.Config{Observer: r.observer})
+		r, server, prom := newRig(t), holdfasttest.Start(t), promholdfast.NewObserver()
+		client := server.Client(&holdfast.Config{Observer: holdfast.Observers(r.observer, prom)})
 		ctx, parent := r.tracers.Tracer("test").Start(t.Context(), "work")
-		lease, err := client.Mutex("order:42").Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := lock(ctx, t, client, "order:42")
 		server.Lose(lease)
 		synctest.Wait()
 		parent.End()
@@ -267,14 +222,11 @@ func TestSpanOfLostLease(t *testing.T) {
 			!slices.Contains(events(caller), "lock.lost") {
 			t.Errorf("the caller's span has %v and the events %v", caller.Status, events(caller))
 		}
-		lost := int64(0)
-		for name, value := range r.figures() {
-			if strings.HasPrefix(name, "lock.losses ") {
-				lost += value
-			}
+		if figures := r.figures(); total(figures, "lock.losses", "") != 1 || total(figures, "lock.holds", "") != 0 {
+			t.Errorf("after the loss the figures are %v", figures)
 		}
-		if lost != 1 || r.figures()["lock.holds mutex"] != 0 {
-			t.Errorf("after the loss the figures are %v", r.figures())
+		if got := gather(t, prom); sum(got["holdfast_losses_total"], "") != 1 || sum(got["holdfast_holds"], "") != 0 {
+			t.Errorf("after the loss: %v", got)
 		}
 	})
 }
@@ -295,11 +247,8 @@ func events(span tracetest.SpanStub) (out []string) {
 	return out
 }
 
-func value(attributes []attribute.KeyValue, key string) attribute.Value {
-	for _, a := range attributes {
-		if string(a.Key) == key {
-			return a.Value
-		}
-	}
-	return attribute.Value{}
+func value(attributes []attribute.KeyValue, key attribute.Key) attribute.Value {
+	set := attribute.NewSet(attributes...)
+	found, _ := set.Value(key)
+	return found
 }

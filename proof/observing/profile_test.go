@@ -2,6 +2,7 @@ package observing_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -69,6 +70,16 @@ func innocent(t *testing.T, client *holdfast.Client) {
 	release(t, lease)
 }
 
+// lock takes a lock with a caller's context.
+func lock(ctx context.Context, t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {
+	t.Helper()
+	lease, err := client.Mutex(name).Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
 func release(t *testing.T, lease *holdfast.Lease) {
 	if err := lease.Release(); err != nil {
 		t.Error(err)
@@ -113,15 +124,7 @@ func TestProfileNamesCulprit(t *testing.T) {
 	}
 }
 
-// alone takes a lock that nobody has, and inVain waits for one until it gives up.
-func alone(t *testing.T, client *holdfast.Client) *holdfast.Lease {
-	lease, err := client.Mutex("order").Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lease
-}
-
+// inVain waits for a lock until it gives up.
 func inVain(t *testing.T, client *holdfast.Client) {
 	if _, err := client.Mutex("order", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err,
 		holdfast.ErrWaitOver) {
@@ -136,7 +139,7 @@ func TestProfileHasWaitsOnly(t *testing.T) {
 		if got := waits(t, p); len(got) > 0 {
 			t.Errorf("an empty profile has %v", got)
 		}
-		lease := alone(t, client)
+		lease := lock(t.Context(), t, client, "order")
 		inVain(t, client)
 		if _, err := client.Mutex("order").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
 			t.Error(err)

@@ -3,6 +3,7 @@ package observing_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,18 +15,20 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/promholdfast"
-	"github.com/holdfast-go/holdfast/telemetry"
 )
 
-// gather returns what a scrape of collectors gets.
-func gather(t *testing.T, collectors ...prometheus.Collector) map[string]*dto.MetricFamily {
+// gather returns what a scrape of a collector gets.
+func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	for _, c := range collectors {
-		if err := registry.Register(c); err != nil {
-			t.Fatal(err)
-		}
+	if err := registry.Register(c); err != nil {
+		t.Fatal(err)
 	}
+	return scrape(t, registry)
+}
+
+func scrape(t *testing.T, registry *prometheus.Registry) map[string]*dto.MetricFamily {
+	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -37,50 +40,16 @@ func gather(t *testing.T, collectors ...prometheus.Collector) map[string]*dto.Me
 	return out
 }
 
-// sum adds up the series of a family; of a histogram, how many values they have.
-func sum(f *dto.MetricFamily) (total float64) {
+// sum adds up the series of a family that have a label of this value, and all if it is empty; of a
+// histogram, how many values they have.
+func sum(f *dto.MetricFamily, label string) (total float64) {
 	for _, m := range f.GetMetric() {
-		total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		has := func(l *dto.LabelPair) bool { return l.GetValue() == label }
+		if label == "" || slices.ContainsFunc(m.GetLabel(), has) {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
 	}
 	return total
-}
-
-// All calls of a run with contention are counted exactly, and nothing is held or waits at the end.
-func TestPrometheusIsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		observer := promholdfast.NewObserver()
-		want := contend(t, observer)
-		got := gather(t, observer)
-		outcome := map[telemetry.Outcome]float64{}
-		for _, m := range got["holdfast_acquisitions_total"].GetMetric() {
-			for _, label := range m.GetLabel() {
-				if label.GetName() == "outcome" {
-					outcome[telemetry.Outcome(label.GetValue())] += m.GetCounter().GetValue()
-				}
-			}
-		}
-		exact(t, want, map[string]float64{
-			"acquisitions": sum(got["holdfast_acquisitions_total"]), "waits": sum(got["holdfast_wait_seconds"]),
-			"hold times": sum(got["holdfast_hold_seconds"]), "losses": sum(got["holdfast_losses_total"]),
-			"holds": sum(got["holdfast_holds"]), "waiters": sum(got["holdfast_waiters"]),
-		}, outcome)
-	})
-}
-
-func TestPrometheusCountsLosses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		observer := promholdfast.NewObserver()
-		server := holdfasttest.Start(t)
-		lease, err := server.Client(&holdfast.Config{Observer: observer}).Mutex("order:42").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		server.Lose(lease)
-		synctest.Wait()
-		if got := gather(t, observer); sum(got["holdfast_losses_total"]) != 1 || sum(got["holdfast_holds"]) != 0 {
-			t.Errorf("after the loss: %v", got)
-		}
-	})
 }
 
 // A Collector tells of all processes, by class, and asks the server no more often than it may.
@@ -90,49 +59,37 @@ func TestCollector(t *testing.T) {
 		class := func(string) string { return "order" }
 		here, there := server.Client(&holdfast.Config{Class: class}), server.Client(nil)
 		collector := promholdfast.NewCollector(here, nil)
-		lease, err := there.Mutex("order:42").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := there.Mutex("order:43").Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		lease := lock(t.Context(), t, there, "order:42")
+		lock(t.Context(), t, there, "order:43")
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
+		var waiting sync.WaitGroup
 		for range 3 { // three processes
 			client := server.Client(nil)
-			go func() {
-				_, err := client.Mutex("order:42").Lock(ctx)
-				ended <- err
-			}()
+			waiting.Go(func() { _, _ = client.Mutex("order:42").Lock(ctx) })
 		}
 		<-time.After(time.Minute)
 		for name, want := range map[string]float64{
 			"holdfast_names": 2, "holdfast_held_names": 2, "holdfast_queued_waiters": 3, "holdfast_longest_queue": 3,
 			"holdfast_oldest_hold_seconds": 60, "holdfast_late_holds": 0, "holdfast_list_success": 1,
 		} {
-			if got := sum(gather(t, collector)[name]); got != want {
+			if got := sum(gather(t, collector)[name], ""); got != want {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
 		cancel()
-		for range 3 {
-			<-ended
-		}
-		if err := lease.Release(); err != nil {
-			t.Error(err)
-		}
-		if got := sum(gather(t, collector)["holdfast_names"]); got != 2 {
+		waiting.Wait()
+		release(t, lease)
+		if got := sum(gather(t, collector)["holdfast_names"], ""); got != 2 {
 			t.Errorf("a second scrape asked the server again: %v names", got)
 		}
 		<-time.After(15 * time.Second)
-		if got := sum(gather(t, collector)["holdfast_names"]); got != 1 {
+		if got := sum(gather(t, collector)["holdfast_names"], ""); got != 1 {
 			t.Errorf("after the release there are %v names, want 1", got)
 		}
 		server.Silence()
 		<-time.After(15 * time.Second)
 		got := gather(t, collector)
-		if got["holdfast_names"] != nil || sum(got["holdfast_list_success"]) != 0 {
+		if got["holdfast_names"] != nil || sum(got["holdfast_list_success"], "") != 0 {
 			t.Errorf("while the server is away: %v", got)
 		}
 	})

@@ -2,6 +2,7 @@ package observing_test
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,49 +10,16 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/telemetry"
 )
 
-// counts are how many events of each kind there were.
-type counts struct {
-	mu sync.Mutex
-	of map[holdfast.EventKind]float64
-}
-
-func (c *counts) Observe(e holdfast.Event) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of[e.Kind]++
-}
-
-const calls = 3 * 4 * 20
-
-// contend makes calls that are granted, passed on, refused and given up, in several processes, and
-// returns how many there were of each.
-func contend(t *testing.T, observer holdfast.Observer) map[holdfast.EventKind]float64 {
-	t.Helper()
-	counter := &counts{of: map[holdfast.EventKind]float64{}}
-	server := holdfasttest.Start(t)
-	var work sync.WaitGroup
-	for p := range 3 {
-		client := server.Client(&holdfast.Config{Observer: holdfast.Observers(counter, observer)})
-		for w := range 4 {
-			work.Go(func() {
-				for i := range 20 {
-					use(t, client, p+w+i)
-				}
-			})
-		}
-	}
-	work.Wait()
-	synctest.Wait()
-	for _, kind := range []holdfast.EventKind{holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused,
-		holdfast.EventGaveUp} {
-		if counter.of[kind] == 0 {
-			t.Errorf("no call was %v", kind)
-		}
-	}
-	return counter.of
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
 }
 
 // use locks in one of three ways.
@@ -70,37 +38,57 @@ func use(t *testing.T, client *holdfast.Client, way int) {
 		return
 	}
 	<-time.After(2 * time.Millisecond)
-	if err := lease.Release(); err != nil {
-		t.Error(err)
-	}
+	release(t, lease)
 }
 
-// A figure is one that must be exact.
-type figure struct {
-	name      string
-	got, want float64
-}
-
-// exact compares the figures of an observer with the counts. Total sums the series of an
-// instrument, and outcome the calls that ended so.
-func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]float64,
-	outcome map[telemetry.Outcome]float64) {
-	t.Helper()
-	for _, f := range []figure{
-		{"granted", outcome[telemetry.OutcomeGranted], want[holdfast.EventGranted]},
-		{"passed on", outcome[telemetry.OutcomePassedOn], want[holdfast.EventPassed]},
-		{"refused", outcome[telemetry.OutcomeRefused], want[holdfast.EventRefused]},
-		{"gave up", outcome[telemetry.OutcomeGaveUp], want[holdfast.EventGaveUp]},
-		{"errors", outcome[telemetry.OutcomeError], 0},
-		{"all calls", total["acquisitions"], calls},
-		{"waits", total["waits"], calls},
-		{"holds ended", total["hold times"], want[holdfast.EventGranted] + want[holdfast.EventPassed]},
-		{"lost", total["losses"], want[holdfast.EventLost]},
-		{"held now", total["holds"], 0},
-		{"waiting now", total["waiters"], 0},
-	} {
-		if f.got != f.want {
-			t.Errorf("%s: %v, want %v", f.name, f.got, f.want)
+// All calls of a run with contention, in several processes, are counted exactly by both observers,
+// and nothing is held or waits at the end.
+func TestFiguresAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const processes, workers, each = 3, 4, 20
+		r, prom, events := newRig(t), promholdfast.NewObserver(), &harness.Events{}
+		server := holdfasttest.Start(t)
+		var work sync.WaitGroup
+		for p := range processes {
+			client := server.Client(&holdfast.Config{Observer: holdfast.Observers(events, r.observer, prom)})
+			for w := range workers {
+				work.Go(func() {
+					for i := range each {
+						use(t, client, p+w+i)
+					}
+				})
+			}
 		}
-	}
+		work.Wait()
+		synctest.Wait()
+		granted, passed := events.Count(holdfast.EventGranted), events.Count(holdfast.EventPassed)
+		refused, gaveUp := events.Count(holdfast.EventRefused), events.Count(holdfast.EventGaveUp)
+		if granted == 0 || passed == 0 || refused == 0 || gaveUp == 0 {
+			t.Errorf("%d calls were granted, %d passed on, %d refused, and %d gave up", granted, passed, refused, gaveUp)
+		}
+		figures, families := r.figures(), gather(t, prom)
+		for _, f := range []struct {
+			otel, prom string
+			outcome    telemetry.Outcome // empty: all series
+			want       int
+		}{
+			{"lock.acquisitions", "holdfast_acquisitions_total", telemetry.OutcomeGranted, granted},
+			{"lock.acquisitions", "holdfast_acquisitions_total", telemetry.OutcomePassedOn, passed},
+			{"lock.acquisitions", "holdfast_acquisitions_total", telemetry.OutcomeRefused, refused},
+			{"lock.acquisitions", "holdfast_acquisitions_total", telemetry.OutcomeGaveUp, gaveUp},
+			{"lock.acquisitions", "holdfast_acquisitions_total", "", processes * workers * each},
+			{"lock.wait_time", "holdfast_wait_seconds", "", processes * workers * each},
+			{"lock.hold_time", "holdfast_hold_seconds", "", granted + passed},
+			{"lock.losses", "holdfast_losses_total", "", events.Count(holdfast.EventLost)},
+			{"lock.holds", "holdfast_holds", "", 0},
+			{"lock.waiters", "holdfast_waiters", "", 0},
+		} {
+			if got := total(figures, f.otel, string(f.outcome)); got != f.want {
+				t.Errorf("%s %s is %d, want %d", f.otel, f.outcome, got, f.want)
+			}
+			if got := sum(families[f.prom], string(f.outcome)); got != float64(f.want) {
+				t.Errorf("%s %s is %v, want %d", f.prom, f.outcome, got, f.want)
+			}
+		}
+	})
 }

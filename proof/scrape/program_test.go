@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -73,16 +73,7 @@ func (c *counts) ObserveRequest(r telemetry.Request) {
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
 	counted := &counts{Calls: map[telemetry.Outcome]int{}, Requests: map[telemetry.RequestOutcome]int{}}
-	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
-	config := &holdfast.Config{
-		TTL: 600 * time.Millisecond, Observer: holdfast.Observers(counted, observer),
-		Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
-	}
-	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config),
-		harness.Locker(t, os.Getenv(serverAddr), config)}
-	registry.MustRegister(observer, promholdfast.NewCollector(clients[0],
-		&promholdfast.CollectorOptions{Every: time.Millisecond}))
-
+	clients, registry := newProgram(t, holdfast.Config{TTL: 600 * time.Millisecond, Observer: counted}, time.Millisecond)
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i, client := range clients {
@@ -91,7 +82,7 @@ func TestProgram(t *testing.T) {
 			all.Go(func() { contend(work, t, counted, client, own, way) })
 		}
 	}
-	serve(t, registry, func(w http.ResponseWriter, _ *http.Request) {
+	serve(registry, func(w http.ResponseWriter, _ *http.Request) {
 		stop()
 		all.Wait()
 		counted.mu.Lock()
@@ -100,24 +91,30 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-// serve serves the metrics, and what /stop does, until /end is asked for.
-func serve(t *testing.T, registry *prometheus.Registry, stop http.HandlerFunc) {
+// newProgram makes two clients, and the metrics of both. A scrape lists all names if the last list
+// is older.
+func newProgram(t *testing.T, config holdfast.Config, every time.Duration) ([]*holdfast.Client, *prometheus.Registry) {
 	t.Helper()
-	end := make(chan struct{})
-	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	http.HandleFunc("/stop", stop)
-	http.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { close(end) })
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	fmt.Println("serving on", listener.Addr())
+	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
+	config.Observer = holdfast.Observers(config.Observer, observer)
+	config.Class = func(name string) string { class, _, _ := strings.Cut(name, ":"); return class }
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
+		harness.Locker(t, os.Getenv(serverAddr), &config)}
+	registry.MustRegister(observer,
+		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: every}))
+	return clients, registry
+}
+
+// serve serves the metrics, and what /stop does, until /end is asked for.
+func serve(registry *prometheus.Registry, stop http.HandlerFunc) {
+	end, mux := make(chan struct{}), http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/stop", stop)
+	mux.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { close(end) })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	fmt.Println("serving on", server.Listener.Addr())
 	<-end
-	if err := server.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
 }
 
 // contend locks in its way until ctx ends. Each call ends by itself, so that none is cut off. Own
@@ -162,14 +159,7 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 // come.
 func TestHealthyProgram(t *testing.T) {
 	harness.OnlyChild(t)
-	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
-	config := &holdfast.Config{
-		Observer: observer, Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
-	}
-	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config),
-		harness.Locker(t, os.Getenv(serverAddr), config)}
-	registry.MustRegister(observer, promholdfast.NewCollector(clients[0],
-		&promholdfast.CollectorOptions{Every: time.Second}))
+	clients, registry := newProgram(t, holdfast.Config{}, time.Second)
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for _, client := range clients {
@@ -183,7 +173,7 @@ func TestHealthyProgram(t *testing.T) {
 		all.Go(func() { takeTurns(work, t, client.RWMutex("config").Lock, 100*time.Millisecond) })
 		all.Go(func() { takeTurns(work, t, client.Election("leader").Campaign, time.Minute) })
 	}
-	serve(t, registry, func(http.ResponseWriter, *http.Request) {
+	serve(registry, func(http.ResponseWriter, *http.Request) {
 		stop()
 		all.Wait()
 	})

@@ -17,10 +17,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/telemetry"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
+}
 
 // start runs a process until the test is over, and returns what stands after a word in its output.
 func start(t *testing.T, cmd *exec.Cmd, word string) string {
@@ -47,6 +54,14 @@ func start(t *testing.T, cmd *exec.Cmd, word string) string {
 	}
 	t.Fatalf("%s did not say %q, but:\n%s", cmd.Path, word, said)
 	return ""
+}
+
+// getJSON reads a page that is JSON.
+func getJSON(t *testing.T, address string, to any) {
+	t.Helper()
+	if err := json.Unmarshal(get(t, address), to); err != nil {
+		t.Fatalf("%s: %v", address, err)
+	}
 }
 
 // get asks for a page that there is.
@@ -91,9 +106,7 @@ func (s server) ask(query string) map[string]float64 {
 			}
 		}
 	}
-	if err := json.Unmarshal(get(s.t, s.url+"/api/v1/query?query="+url.QueryEscape(query)), &answer); err != nil {
-		s.t.Fatal(err)
-	}
+	getJSON(s.t, s.url+"/api/v1/query?query="+url.QueryEscape(query), &answer)
 	out := map[string]float64{}
 	for _, r := range answer.Data.Result {
 		value, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64)
@@ -179,8 +192,8 @@ func TestPrometheus(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(get(t, s.url+"/api/v1/rules"), &rules); err != nil || len(rules.Data.Groups) != 1 {
-		t.Fatalf("the rules are %v, %v", rules, err)
+	if getJSON(t, s.url+"/api/v1/rules", &rules); len(rules.Data.Groups) != 1 {
+		t.Fatalf("the rules are %v", rules)
 	}
 	for _, r := range rules.Data.Groups[0].Rules {
 		if r.Health != "ok" {
@@ -192,9 +205,7 @@ func TestPrometheus(t *testing.T) {
 	held := 0
 	harness.Eventually(t, "each call and each lease of the program has ended", func() bool {
 		want = counts{}
-		if err := json.Unmarshal(get(t, "http://"+target+"/stop"), &want); err != nil {
-			t.Fatal(err)
-		}
+		getJSON(t, "http://"+target+"/stop", &want)
 		ended := 0
 		for _, n := range want.Calls {
 			ended += n
@@ -219,9 +230,7 @@ func TestPrometheus(t *testing.T) {
 	for outcome := range want.Requests { // what was given up is taken back after the call
 		query := fmt.Sprintf(`sum(holdfast_server_requests_total{op!~"list|inspect", outcome=%q})`, outcome)
 		harness.Eventually(t, query+" is what the program counted", func() bool {
-			if err := json.Unmarshal(get(t, "http://"+target+"/stop"), &want); err != nil {
-				t.Fatal(err)
-			}
+			getJSON(t, "http://"+target+"/stop", &want)
 			return s.ask(query)["map[]"] == float64(want.Requests[outcome])
 		})
 	}
