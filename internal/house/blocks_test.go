@@ -45,16 +45,16 @@ type docsBlock struct {
 func docsBlocks(t *testing.T) (blocks []docsBlock) {
 	t.Helper()
 	fence := regexp.MustCompile("(?ms)^[ \t]*```([^\n]*)\n(.*?)^[ \t]*```[ \t]*$")
-	walk(t, func(page string) {
-		if path.Ext(page) != ".md" || strings.HasSuffix(page, ".zh-CN.md") {
-			return
+	for _, page := range sources(".md") {
+		if strings.HasSuffix(page, ".zh-CN.md") {
+			continue
 		}
 		text := readText(t, page)
 		for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
 			line := strings.Count(text[:at[0]], "\n") + 1
 			blocks = append(blocks, docsBlock{page, strings.TrimSpace(text[at[2]:at[3]]), text[at[4]:at[5]], line})
 		}
-	})
+	}
 	if len(blocks) < 30 {
 		t.Fatalf("only %d blocks were found", len(blocks))
 	}
@@ -90,10 +90,7 @@ func TestDocsBlocksAreTested(t *testing.T) {
 // Code that is only indented has no language, and no test finds it.
 func TestDocsCodeIsFenced(t *testing.T) {
 	list, indented := regexp.MustCompile(`^ {0,3}([-*]|\d+[.]) `), regexp.MustCompile(`^ {4,}\S`)
-	walk(t, func(page string) {
-		if path.Ext(page) != ".md" {
-			return
-		}
+	for _, page := range sources(".md") {
 		item, before := false, ""
 		for line := range strings.Lines(codeBlock.ReplaceAllString(readText(t, page), "")) {
 			line = strings.TrimRight(line, "\n")
@@ -105,7 +102,7 @@ func TestDocsCodeIsFenced(t *testing.T) {
 			}
 			before = line
 		}
-	})
+	}
 }
 
 // Each Go block stands in a Go file of the repository, so it is compiled: word for word, apart from
@@ -114,11 +111,9 @@ func TestDocsGoIsCompiled(t *testing.T) {
 	indentation := regexp.MustCompile(`(?m)^\t+`)
 	plain := func(text string) string { return indentation.ReplaceAllString(text, "") }
 	var files []string
-	walk(t, func(name string) {
-		if path.Ext(name) == ".go" {
-			files = append(files, "\n"+plain(readText(t, name)))
-		}
-	})
+	for _, name := range sources(".go") {
+		files = append(files, "\n"+plain(readText(t, name)))
+	}
 	for _, block := range docsBlocks(t) {
 		code := plain(block.code)
 		if block.language == "go" &&
@@ -143,6 +138,7 @@ var (
 // is so in blocks, and in text between back quotes.
 func TestDocsShellNamesWhatExists(t *testing.T) {
 	makefile, proofs := readText(t, "Makefile"), readText(t, "scripts/proof")
+	isThere := func(name string) bool { _, err := os.Stat(name); return err == nil }
 	var lines []docsBlock
 	for _, block := range docsBlocks(t) {
 		if block.language == "sh" {
@@ -151,34 +147,29 @@ func TestDocsShellNamesWhatExists(t *testing.T) {
 			}
 		}
 	}
-	walk(t, func(page string) {
-		if path.Ext(page) == ".md" {
-			for _, match := range quoted.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
-				lines = append(lines, docsBlock{page, "", match[1], 0})
-			}
+	for _, page := range sources(".md") {
+		for _, match := range quoted.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
+			lines = append(lines, docsBlock{page, "", match[1], 0})
 		}
-	})
+	}
 	seen := 0
 	for _, at := range lines {
 		command, _, _ := strings.Cut(at.code, " #")
-		for _, found := range makeTarget.FindAllStringSubmatch(command, -1) {
-			if seen++; !strings.Contains(makefile, "\n"+found[1]+":") {
-				t.Errorf("%s: %s: make has no target %s", at.page, command, found[1])
-			}
-		}
-		for _, found := range proofPart.FindAllStringSubmatch(command, -1) {
-			if seen++; found[1] != "name" && !strings.Contains(proofs, "\n"+found[1]+"() {") {
-				t.Errorf("%s: %s: scripts/proof has no part %s", at.page, command, found[1])
-			}
-		}
-		for _, found := range aScript.FindAllStringSubmatch(command, -1) {
-			if _, err := os.Stat(found[1]); err != nil {
-				t.Errorf("%s: %s: %v", at.page, command, err)
-			}
-		}
-		for _, found := range goRun.FindAllStringSubmatch(command, -1) {
-			if _, err := os.Stat(path.Join(found[1], found[2])); err != nil {
-				t.Errorf("%s: %s: %v", at.page, command, err)
+		for _, part := range []struct {
+			pattern *regexp.Regexp
+			exists  func(found []string) bool
+		}{
+			{makeTarget, func(found []string) bool { return strings.Contains(makefile, "\n"+found[1]+":") }},
+			{proofPart, func(found []string) bool {
+				return found[1] == "name" || strings.Contains(proofs, "\n"+found[1]+"() {")
+			}},
+			{aScript, func(found []string) bool { return isThere(found[1]) }},
+			{goRun, func(found []string) bool { return isThere(path.Join(found[1], found[2])) }},
+		} {
+			for _, found := range part.pattern.FindAllStringSubmatch(command, -1) {
+				if seen++; !part.exists(found) {
+					t.Errorf("%s: %s: there is no %s", at.page, command, found[0])
+				}
 			}
 		}
 		if found := goTest.FindStringSubmatch(command); found != nil {

@@ -1,7 +1,6 @@
 package house
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,7 +13,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+// All names of files are those from the root of the repository on.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(leak.Main(m))
+}
 
 const root = "github.com/holdfast-go/holdfast"
 
@@ -28,30 +37,26 @@ type sourceFile struct {
 }
 
 // parsed has the Go files of all modules. Tests share it, so they change nothing in it.
-var parsed = sync.OnceValues(func() (*token.FileSet, []sourceFile) {
-	set, files, err := parseFiles()
-	if err != nil {
-		panic(err)
-	}
-	return set, files
-})
+var parsed = sync.OnceValues(parseFiles)
 
 // parseFiles reads the Go files of all modules of the repository.
-func parseFiles() (*token.FileSet, []sourceFile, error) {
+func parseFiles() (*token.FileSet, []sourceFile) {
 	set, modules := token.NewFileSet(), map[string]bool{}
 	var files []sourceFile
-	err := walkFiles(func(name string) error {
+	for _, name := range sources() {
 		if path.Base(name) == "go.mod" {
 			modules[path.Dir(name)] = true
 		}
 		if path.Ext(name) != ".go" {
-			return nil
+			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			panic(err)
+		}
 		files = append(files, sourceFile{
 			path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), File: file})
-		return err
-	})
+	}
 	for i := range files {
 		dir := files[i].dir
 		for !modules[dir] {
@@ -59,31 +64,49 @@ func parseFiles() (*token.FileSet, []sourceFile, error) {
 		}
 		files[i].module = dir
 	}
-	return set, files, err
+	return set, files
 }
 
-// walk calls f for every file of the repository that go would look at, and for those beside them.
-func walk(t *testing.T, f func(name string)) {
-	t.Helper()
-	err := walkFiles(func(name string) error { f(name); return nil })
-	if err != nil {
-		t.Fatal(err)
+// types yields the types that a file declares.
+func (f sourceFile) types(yield func(*ast.TypeSpec) bool) {
+	for _, decl := range f.Decls {
+		if group, ok := decl.(*ast.GenDecl); ok {
+			for _, spec := range group.Specs {
+				if typ, ok := spec.(*ast.TypeSpec); ok && !yield(typ) {
+					return
+				}
+			}
+		}
 	}
 }
 
-func walkFiles(f func(name string) error) error {
-	return filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
+// allFiles has the names of the files of the repository.
+var allFiles = sync.OnceValue(func() (names []string) {
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case entry.IsDir() && name == ".git":
+			return filepath.SkipDir
+		case !entry.IsDir():
+			names = append(names, filepath.ToSlash(name))
 		}
-		base := entry.Name()
-		if entry.IsDir() {
-			if name != "." && (base[0] == '.' || base[0] == '_' || base == "testdata") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		return f(filepath.ToSlash(name))
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return names
+})
+
+// leftOut is a file that go would not look at, or one beside it.
+var leftOut = regexp.MustCompile(`(^|/)([._]|testdata/)`)
+
+// sources returns the files of the repository with one of some endings, or all, that go would look
+// at, and those beside them.
+func sources(endings ...string) []string {
+	return slices.DeleteFunc(slices.Clone(allFiles()), func(name string) bool {
+		return leftOut.MatchString(name) || endings != nil && !slices.Contains(endings, path.Ext(name))
 	})
 }
 
@@ -145,14 +168,11 @@ func libraries(t *testing.T, folder string) (paths []string) {
 const maxLines = 600
 
 func TestFileLength(t *testing.T) {
-	walk(t, func(name string) {
-		if ext := path.Ext(name); ext != ".go" && ext != ".lua" {
-			return
-		}
+	for _, name := range sources(".go", ".lua") {
 		if n := countLines(t, name); n > maxLines {
 			t.Errorf("%s has %d lines, more than %d", name, n, maxLines)
 		}
-	})
+	}
 }
 
 // A store has at most maxLines in all: what two of them would have in common is below the seam.
@@ -173,11 +193,7 @@ func TestStoreLength(t *testing.T) {
 
 func countLines(t *testing.T, name string) int {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Count(text, []byte("\n"))
+	return strings.Count(readText(t, name), "\n")
 }
 
 // The folder of package holdfast is the first page of the library.

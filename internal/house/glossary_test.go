@@ -1,7 +1,6 @@
 package house
 
 import (
-	"go/ast"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,22 +52,14 @@ func TestTypesAreNounsOfTheGlossary(t *testing.T) {
 		if file.test || !slices.Contains(released, file.module) || isForTests(file.dir) {
 			continue
 		}
-		for _, decl := range file.Decls {
-			group, ok := decl.(*ast.GenDecl)
-			if !ok {
+		for typ := range file.types {
+			name := file.Name.Name + "." + typ.Name.Name
+			if isNoun(nouns, lastWord(typ.Name.Name)) {
 				continue
 			}
-			for _, spec := range group.Specs {
-				typ, ok := spec.(*ast.TypeSpec)
-				if !ok || isNoun(nouns, lastWord(typ.Name.Name)) {
-					continue
-				}
-				name := file.Name.Name + "." + typ.Name.Name
-				unused = slices.DeleteFunc(unused, func(known string) bool { return known == name })
-				if !slices.Contains(noNouns, name) {
-					t.Errorf("%s: %s ends with no noun of the glossary (docs/glossary.md)", set.Position(typ.Pos()),
-						name)
-				}
+			unused = slices.DeleteFunc(unused, func(known string) bool { return known == name })
+			if !slices.Contains(noNouns, name) {
+				t.Errorf("%s: %s ends with no noun of the glossary (docs/glossary.md)", set.Position(typ.Pos()), name)
 			}
 		}
 	}

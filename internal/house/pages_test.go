@@ -18,31 +18,24 @@ func TestDocsIndexHasEachPage(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("%d pages in docs/: %v", len(pages), err)
 	}
-	indexed := map[string]bool{"docs/README.md": true}
-	for _, link := range linksOf(t, "docs/README.md") {
-		target, _, _ := strings.Cut(link, "#")
-		indexed[path.Join("docs", target)] = true
-	}
+	indexed := linksOf(t, "docs/README.md")
 	for _, page := range pages {
-		if page = filepath.ToSlash(page); !indexed[page] {
+		has := func(link string) bool {
+			return link == filepath.Base(page) || strings.HasPrefix(link, filepath.Base(page)+"#")
+		}
+		if page != filepath.FromSlash("docs/README.md") && !slices.ContainsFunc(indexed, has) {
 			t.Errorf("docs/README.md does not name %s", page)
 		}
 	}
-	for _, link := range linksOf(t, "README.md") {
-		if link == "docs/README.md" {
-			return
-		}
+	if !slices.Contains(linksOf(t, "README.md"), "docs/README.md") {
+		t.Error("README.md does not name docs/README.md")
 	}
-	t.Error("README.md does not name docs/README.md")
 }
 
 // Each link of a page to a file of the repository, or to a heading of one, leads somewhere.
 func TestDocsLinksLeadSomewhere(t *testing.T) {
 	checked := 0
-	walk(t, func(page string) {
-		if path.Ext(page) != ".md" {
-			return
-		}
+	for _, page := range sources(".md") {
 		for _, link := range linksOf(t, page) {
 			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 				continue
@@ -59,7 +52,7 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: %s: there is no such heading", page, link)
 			}
 		}
-	})
+	}
 	if checked < 50 {
 		t.Errorf("only %d links were found", checked)
 	}
@@ -206,5 +199,29 @@ func TestDocsPromisesNameTests(t *testing.T) {
 	}
 	if named < 100 {
 		t.Errorf("docs/promises.md names %d tests", named)
+	}
+}
+
+// Every trap that a comment names is one of docs/traps.md, so that a reader can look it up.
+func TestTrapsAreDescribed(t *testing.T) {
+	described := map[string]bool{}
+	for _, entry := range regexp.MustCompile(`(?m)^(\d+b?)\. `).FindAllStringSubmatch(
+		readText(t, "docs/traps.md"), -1) {
+		described[entry[1]] = true
+	}
+	references := regexp.MustCompile(`(?i)\btraps?\s+(\d+b?(?:(?:, and|,| and)\s+\d+b?)*)`)
+	number := regexp.MustCompile(`\d+b?`)
+	named := 0
+	for _, name := range sources(".go", ".lua", ".md", ".txtar", ".sh") {
+		for _, reference := range references.FindAllStringSubmatch(readText(t, name), -1) {
+			for _, trap := range number.FindAllString(reference[1], -1) {
+				if named++; !described[trap] {
+					t.Errorf("%s names trap %s, which docs/traps.md does not describe", name, trap)
+				}
+			}
+		}
+	}
+	if len(described) < 50 || named < 100 {
+		t.Errorf("%d traps are described, %d named", len(described), named)
 	}
 }
