@@ -40,11 +40,11 @@ func newFake(infos ...lockinfo.Info) *fakeClient {
 }
 
 func (f *fakeClient) setNames(infos ...lockinfo.Info) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, info := range infos {
-		f.names[info.Name] = info
-	}
+	f.change(func() {
+		for _, info := range infos {
+			f.names[info.Name] = info
+		}
+	})
 }
 
 func (f *fakeClient) change(change func()) {
@@ -138,8 +138,7 @@ func newHeld(name, label string, token int64) lockinfo.Info {
 
 // A viewer reads a stream.
 type viewer struct {
-	header http.Header
-	code   int
+	http.ResponseWriter
 	events chan event
 	done   chan struct{}
 	cancel context.CancelFunc
@@ -150,10 +149,6 @@ type event struct {
 	name string
 	data []byte
 }
-
-func (v *viewer) Header() http.Header { return v.header }
-
-func (v *viewer) WriteHeader(code int) { v.code = code }
 
 func (v *viewer) Flush() {}
 
@@ -171,10 +166,12 @@ func (v *viewer) Write(text []byte) (int, error) {
 	}
 }
 
-// openStream opens a stream.
-func openStream(h http.Handler) *viewer {
+// openStream opens a stream, until the end of the test at most.
+func openStream(t *testing.T, h http.Handler) *viewer {
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &viewer{header: http.Header{}, events: make(chan event, 1000), done: make(chan struct{}), cancel: cancel}
+	v := &viewer{ResponseWriter: httptest.NewRecorder(), events: make(chan event, 1000), done: make(chan struct{}),
+		cancel: cancel}
+	t.Cleanup(v.close)
 	go func() {
 		defer close(v.done)
 		h.ServeHTTP(v, httptest.NewRequestWithContext(ctx, "GET", "/events", nil))
@@ -229,7 +226,21 @@ func (v *viewer) readHello(t *testing.T) (secret string, canBreak bool) {
 
 // get makes a request.
 func get(h http.Handler, path string) *httptest.ResponseRecorder {
+	return serve(h, httptest.NewRequest("GET", path, nil))
+}
+
+// postBreak makes a request to break a hold.
+func postBreak(h http.Handler, body string, headers ...map[string]string) *httptest.ResponseRecorder {
+	return serve(h, httptest.NewRequest("POST", "/break", strings.NewReader(body)), headers...)
+}
+
+func serve(h http.Handler, r *http.Request, headers ...map[string]string) *httptest.ResponseRecorder {
+	for _, header := range headers {
+		for key, value := range header {
+			r.Header.Set(key, value)
+		}
+	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	h.ServeHTTP(w, r)
 	return w
 }

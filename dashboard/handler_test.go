@@ -52,8 +52,7 @@ func TestHandlerMissingSlashIsAdded(t *testing.T) {
 		"/locks": "./locks/", "/locks?x=1": "./locks/", "//evil.example": "./evil.example/"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RequestURI, r.URL.Path = path, ""
-		w := httptest.NewRecorder()
-		newHandler(newFake(), nil).ServeHTTP(w, r)
+		w := serve(newHandler(newFake(), nil), r)
 		if w.Code != 302 || w.Header().Get("Location") != want {
 			t.Errorf("%s leads to %q", path, w.Header().Get("Location"))
 		}
@@ -92,10 +91,7 @@ func TestHandlerRefusesReadsOfAnotherSite(t *testing.T) {
 	f := newFake()
 	h := newHandler(f, nil)
 	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/deadlocks"} {
-		r := httptest.NewRequest("GET", path, nil)
-		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := serve(h, httptest.NewRequest("GET", path, nil), map[string]string{"Sec-Fetch-Site": "cross-site"})
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -110,9 +106,7 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 		f := newFake(newHeld("order:1", "A", 7), newHeld("a\u202eb", "B", 8))
 		allowed := true
 		h := newHandler(f, &Options{Authorize: func(*http.Request) bool { return allowed }})
-		v := openStream(h)
-		secret, can := v.readHello(t)
-		v.close()
+		secret, can := openStream(t, h).readHello(t)
 		if !can || secret == "" {
 			t.Fatalf("the page may break: %v, secret %q", can, secret)
 		}
@@ -146,16 +140,8 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 			"no JSON":             {nil, `x`, false, 400},
 			"too long":            {nil, `{"name":"` + strings.Repeat("x", maxBody) + `"}`, false, 400},
 		} {
-			r := httptest.NewRequest("POST", "/break", strings.NewReader(c.body))
-			for key, value := range good {
-				r.Header.Set(key, value)
-			}
-			for key, value := range c.header {
-				r.Header.Set(key, value)
-			}
 			allowed, f.broken = !c.refuse, nil
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
+			w := postBreak(h, c.body, good, c.header)
 			if w.Code != c.code || (len(f.broken) == 1) != (c.code == 200) {
 				t.Errorf("%s: %d, broken %q, want %d", name, w.Code, f.broken, c.code)
 			}
@@ -163,24 +149,11 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 		if w := get(h, "/break"); w.Code != http.StatusMethodNotAllowed {
 			t.Errorf("GET breaks: %d", w.Code)
 		}
-	})
-}
 
-func TestBreakRefusedByDefault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(newHeld("order:1", "A", 7))
-		h := newHandler(f, nil)
-		v := openStream(h)
-		secret, can := v.readHello(t)
-		v.close()
-		r := httptest.NewRequest("POST", "/break", strings.NewReader(`{"name":"order:1","token":7,"typed":"order:1"}`))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		r.Header.Set(secretHeader, secret)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if can || w.Code != 403 || len(f.broken) > 0 {
-			t.Errorf("may break: %v, %d, broken %q", can, w.Code, f.broken)
+		h, f.broken = newHandler(f, nil), nil
+		good[secretHeader], can = openStream(t, h).readHello(t)
+		if w := postBreak(h, body, good); can || w.Code != 403 || len(f.broken) > 0 {
+			t.Errorf("without Authorize: may break: %v, %d, broken %q", can, w.Code, f.broken)
 		}
 	})
 }
@@ -281,7 +254,7 @@ func TestProcessHasItsHoldsAndWaits(t *testing.T) {
 		if w := get(h, "/process?host=host-A&pid=7"); w.Code != 503 {
 			t.Errorf("without a page: %d", w.Code)
 		}
-		v := openStream(h)
+		v := openStream(t, h)
 		v.next(t)
 		var got processUses
 		if err := json.Unmarshal(get(h, "/process?host=host-A&pid=7").Body.Bytes(), &got); err != nil {

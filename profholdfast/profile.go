@@ -125,22 +125,22 @@ func (p *Profile) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // snapshot returns the profile as it is now, in the form of package pprof.
 func (p *Profile) snapshot() *profile.Profile {
 	delay := &profile.ValueType{Type: "delay", Unit: "nanoseconds"}
-	b := newBuilder(&profile.Profile{
+	out := &profile.Profile{
 		SampleType:        []*profile.ValueType{{Type: "waits", Unit: "count"}, delay},
 		DefaultSampleType: delay.Type,
 		TimeNanos:         p.began.UnixNano(),
 		DurationNanos:     int64(time.Since(p.began)),
 		PeriodType:        delay,
 		Period:            1,
-	})
+	}
 	totals, others := p.sumSamples()
 	for s, sum := range totals {
-		b.add(b.addStack(s.stack[:]), sum, newLabels(s))
+		addSample(out, callersOfHoldfast(s.stack[:]), sum, newLabels(s))
 	}
 	if others.waits > 0 {
-		b.add([]*profile.Location{b.addLocation(runtime.Frame{Function: "others"})}, others, nil)
+		addSample(out, []runtime.Frame{{Function: "others"}}, others, nil)
 	}
-	return b.profile
+	return out.Compact()
 }
 
 func (p *Profile) sumSamples() (totals map[sample]total, others total) {

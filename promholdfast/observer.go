@@ -30,10 +30,9 @@ type Observer struct {
 	retries      *prometheus.CounterVec
 	requests     *prometheus.CounterVec
 
-	mu    sync.RWMutex
-	locks map[lockKey]*lockSeries
-	calls map[callKey]*callSeries
-	sent  map[telemetry.Request]prometheus.Counter
+	locks seriesMap[lockKey, *lockSeries]
+	calls seriesMap[callKey, *callSeries]
+	sent  seriesMap[telemetry.Request, prometheus.Counter]
 }
 
 var (
@@ -66,15 +65,12 @@ func NewObserver() *Observer {
 		retries: counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
 		requests: counter("holdfast_server_requests_total", "Requests that were sent to a server.",
 			[]string{"op", "outcome"}),
-		locks: make(map[lockKey]*lockSeries),
-		calls: make(map[callKey]*callSeries),
-		sent:  make(map[telemetry.Request]prometheus.Counter),
 	}
 }
 
 // Observe implements holdfast.Observer.
 func (o *Observer) Observe(e holdfast.Event) {
-	lock := o.lockSeries(lockKey{e.LockKind, e.Class})
+	lock := o.locks.get(lockKey{e.LockKind, e.Class}, o.newLockSeries)
 	switch e.Kind {
 	case holdfast.EventWaiting:
 		lock.waiters.Inc()
@@ -94,16 +90,9 @@ func (o *Observer) Observe(e holdfast.Event) {
 
 // ObserveRequest implements telemetry.RequestObserver.
 func (o *Observer) ObserveRequest(r telemetry.Request) {
-	o.mu.RLock()
-	found := o.sent[r]
-	o.mu.RUnlock()
-	if found == nil {
-		found = o.requests.WithLabelValues(r.Op, string(r.Outcome))
-		o.mu.Lock()
-		o.sent[r] = found // several goroutines make the same one
-		o.mu.Unlock()
-	}
-	found.Inc()
+	o.sent.get(r, func(r telemetry.Request) prometheus.Counter {
+		return o.requests.WithLabelValues(r.Op, string(r.Outcome))
+	}).Inc()
 }
 
 // countOutcome counts a call that ended.
@@ -115,7 +104,7 @@ func (o *Observer) countOutcome(e holdfast.Event, lock *lockSeries) {
 	if outcome == telemetry.OutcomeGranted || outcome == telemetry.OutcomePassedOn {
 		lock.holds.Inc()
 	}
-	call := o.callSeries(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended})
+	call := o.calls.get(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended}, o.newCallSeries)
 	call.acquisitions.Inc()
 	call.waits.Observe(e.Waited.Seconds())
 }
@@ -129,8 +118,32 @@ func lossReason(err error) string {
 	return lost.Reason.Code()
 }
 
-// A lockKey names the series of a kind and a class, and lockSeries has them: a look at the labels
-// of each event would cost more than all else.
+// A seriesMap has the series that were made, by what tells them apart: a look at the labels of each
+// event would cost more than all else.
+type seriesMap[K comparable, S any] struct {
+	mu   sync.RWMutex
+	made map[K]S
+}
+
+// get returns the series of a key, or makes it.
+func (m *seriesMap[K, S]) get(key K, make func(K) S) S {
+	m.mu.RLock()
+	found, ok := m.made[key]
+	m.mu.RUnlock()
+	if ok {
+		return found
+	}
+	found = make(key) // several goroutines make the same one
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.made == nil {
+		m.made = map[K]S{}
+	}
+	m.made[key] = found
+	return found
+}
+
+// A lockKey names the series of a kind and a class, and lockSeries has them.
 type lockKey struct{ kind, class string }
 
 type lockSeries struct {
@@ -141,30 +154,20 @@ type lockSeries struct {
 	retries   prometheus.Counter
 }
 
-// recordHold counts a lease that ended.
-func (l *lockSeries) recordHold(e holdfast.Event) {
-	l.holds.Dec()
-	l.holdTimes.Observe(e.Held.Seconds())
-}
-
-func (o *Observer) lockSeries(key lockKey) *lockSeries {
-	o.mu.RLock()
-	found := o.locks[key]
-	o.mu.RUnlock()
-	if found != nil {
-		return found
-	}
-	made := &lockSeries{
+func (o *Observer) newLockSeries(key lockKey) *lockSeries {
+	return &lockSeries{
 		holdTimes: o.holdTimes.WithLabelValues(key.kind, key.class),
 		holds:     o.holds.WithLabelValues(key.kind, key.class),
 		waiters:   o.waiters.WithLabelValues(key.kind, key.class),
 		headroom:  o.headroom.WithLabelValues(key.kind, key.class),
 		retries:   o.retries.WithLabelValues(key.kind, key.class),
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.locks[key] = made // several goroutines make the same one
-	return made
+}
+
+// recordHold counts a lease that ended.
+func (l *lockSeries) recordHold(e holdfast.Event) {
+	l.holds.Dec()
+	l.holdTimes.Observe(e.Held.Seconds())
 }
 
 // A callKey names the series of calls that ended alike.
@@ -179,20 +182,9 @@ type callSeries struct {
 	acquisitions prometheus.Counter
 }
 
-func (o *Observer) callSeries(key callKey) *callSeries {
-	o.mu.RLock()
-	found := o.calls[key]
-	o.mu.RUnlock()
-	if found != nil {
-		return found
-	}
+func (o *Observer) newCallSeries(key callKey) *callSeries {
 	labels := []string{key.lock.kind, key.lock.class, string(key.outcome), strconv.FormatBool(key.contended)}
-	made := &callSeries{waits: o.waits.WithLabelValues(labels...),
-		acquisitions: o.acquisitions.WithLabelValues(labels...)}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.calls[key] = made
-	return made
+	return &callSeries{o.waits.WithLabelValues(labels...), o.acquisitions.WithLabelValues(labels...)}
 }
 
 // Describe implements prometheus.Collector.
