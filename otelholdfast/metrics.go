@@ -49,32 +49,33 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		failures = append(failures, err)
 		return c
 	}
+	observedCounter := func(name, unit, description string) metric.Int64ObservableCounter {
+		c, err := meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		failures = append(failures, err)
+		return c
+	}
+	gauge := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
+		c, err := meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		failures = append(failures, err)
+		return c
+	}
 	m := &metrics{
 		waitTime: histogram("lock.wait_time", "Time from the call for a lock to its end."),
 		holdTime: histogram("lock.hold_time", "Time from the beginning of a lease to its end."),
 		losses:   counter("lock.losses", "{lease}", "Leases that were lost."),
 		headroom: histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
 		retries:  counter("lock.retries", "{request}", "Requests that failed and are tried again."),
-	}
-	return m, errors.Join(errors.Join(failures...), m.addObservables(meter))
-}
 
-// addObservables makes the instruments whose figures are asked for.
-func (m *metrics) addObservables(meter metric.Meter) error {
-	var failures [5]error
-	m.acquisitions, failures[0] = meter.Int64ObservableCounter("lock.acquisitions", metric.WithUnit("{call}"),
-		metric.WithDescription("Calls for a lock that ended."))
-	m.holds, failures[1] = meter.Int64ObservableUpDownCounter("lock.holds", metric.WithUnit("{lease}"),
-		metric.WithDescription("Leases that this process has now."))
-	m.waiters, failures[2] = meter.Int64ObservableUpDownCounter("lock.waiters", metric.WithUnit("{caller}"),
-		metric.WithDescription("Callers in this process that wait now."))
-	m.requests, failures[3] = meter.Int64ObservableCounter("lock.server.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that were sent to a server."))
-	if err := errors.Join(failures[:]...); err != nil {
-		return err
+		acquisitions: observedCounter("lock.acquisitions", "{call}", "Calls for a lock that ended."),
+		requests:     observedCounter("lock.server.requests", "{request}", "Requests that were sent to a server."),
+		holds:        gauge("lock.holds", "{lease}", "Leases that this process has now."),
+		waiters:      gauge("lock.waiters", "{caller}", "Callers in this process that wait now."),
 	}
-	_, failures[4] = meter.RegisterCallback(m.observeFigures, m.acquisitions, m.requests, m.holds, m.waiters)
-	return failures[4]
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	_, err := meter.RegisterCallback(m.observeFigures, m.acquisitions, m.requests, m.holds, m.waiters)
+	return m, err
 }
 
 // observeFigures observes the figures that are kept here.
@@ -88,10 +89,6 @@ func (m *metrics) observeFigures(_ context.Context, to metric.Observer) error {
 	return nil
 }
 
-func (m *metrics) countWaiting(e holdfast.Event) {
-	m.lockSeries(e).waiters.Add(1)
-}
-
 func (m *metrics) countOutcome(e holdfast.Event) {
 	lock := m.lockSeries(e)
 	if e.Contended {
@@ -103,30 +100,13 @@ func (m *metrics) countOutcome(e holdfast.Event) {
 	}
 	call := m.ofCalls.get(callLabels{newLockLabels(e), outcome, e.Contended})
 	call.ended.Add(1)
-	m.waitTime.Record(e.Context, seconds(e.Waited), call.record...)
-}
-
-func (m *metrics) recordRenewal(e holdfast.Event) {
-	m.headroom.Record(e.Context, seconds(e.Headroom), m.lockSeries(e).record...)
-}
-
-func (m *metrics) countRetry(e holdfast.Event) {
-	m.retries.Add(e.Context, 1, m.lockSeries(e).add...)
-}
-
-func (m *metrics) countRequest(r telemetry.Request) {
-	m.ofRequests.get(requestLabels{r.Op, r.Outcome}).ended.Add(1)
+	m.waitTime.Record(e.Context, e.Waited.Seconds(), call.record...)
 }
 
 func (m *metrics) recordHold(e holdfast.Event) {
 	lock := m.lockSeries(e)
 	lock.holds.Add(-1)
-	m.holdTime.Record(e.Context, seconds(e.Held), lock.record...)
-}
-
-func (m *metrics) countLoss(e holdfast.Event, reason string) {
-	m.recordHold(e)
-	m.losses.Add(e.Context, 1, m.ofLosses.get(lossLabels{newLockLabels(e), reason}).add...)
+	m.holdTime.Record(e.Context, e.Held.Seconds(), lock.record...)
 }
 
 // lockSeries returns the series of the lock of an event.

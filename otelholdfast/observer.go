@@ -2,8 +2,9 @@ package otelholdfast
 
 import (
 	"errors"
-	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-go/holdfast"
@@ -19,10 +20,27 @@ type Observer struct {
 
 var _ telemetry.RequestObserver = (*Observer)(nil)
 
+// Options say where figures and spans go. Nil or zero fields mean the defaults.
+type Options struct {
+	Meters  metric.MeterProvider // default: the global one
+	Tracers trace.TracerProvider // default: the global one
+}
+
+const scope = "github.com/holdfast-go/holdfast/otelholdfast"
+
 // New makes an Observer. Nil options mean the defaults. The error is that of the meter, which
 // refused an instrument.
 func New(options *Options) (*Observer, error) {
-	o := options.settled()
+	var o Options
+	if options != nil {
+		o = *options
+	}
+	if o.Meters == nil {
+		o.Meters = otel.GetMeterProvider()
+	}
+	if o.Tracers == nil {
+		o.Tracers = otel.GetTracerProvider()
+	}
 	metrics, err := newMetrics(o.Meters.Meter(scope))
 	if err != nil {
 		return nil, err
@@ -32,27 +50,31 @@ func New(options *Options) (*Observer, error) {
 
 // Observe implements holdfast.Observer.
 func (o *Observer) Observe(e holdfast.Event) {
+	m := o.metrics
 	switch e.Kind {
 	case holdfast.EventWaiting:
-		o.metrics.countWaiting(e)
+		m.lockSeries(e).waiters.Add(1)
 	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
-		o.metrics.countOutcome(e)
+		m.countOutcome(e)
 		o.traceOutcome(e)
 	case holdfast.EventRenewed:
-		o.metrics.recordRenewal(e)
+		m.headroom.Record(e.Context, e.Headroom.Seconds(), m.lockSeries(e).record...)
 	case holdfast.EventRetried:
-		o.metrics.countRetry(e)
+		m.retries.Add(e.Context, 1, m.lockSeries(e).add...)
 	case holdfast.EventReleased:
-		o.metrics.recordHold(e)
-		o.traceRelease(e)
+		m.recordHold(e)
+		o.traceEnd(e, "lock.released")
 	case holdfast.EventLost:
-		o.metrics.countLoss(e, lossReason(e.Err))
-		o.traceLoss(e)
+		m.recordHold(e)
+		m.losses.Add(e.Context, 1, m.ofLosses.get(lossLabels{newLockLabels(e), lossReason(e.Err)}).add...)
+		o.traceEnd(e, "lock.lost")
 	}
 }
 
 // ObserveRequest implements telemetry.RequestObserver.
-func (o *Observer) ObserveRequest(r telemetry.Request) { o.metrics.countRequest(r) }
+func (o *Observer) ObserveRequest(r telemetry.Request) {
+	o.metrics.ofRequests.get(requestLabels{r.Op, r.Outcome}).ended.Add(1)
+}
 
 // lossReason returns how a lease was lost, in a word.
 func lossReason(err error) string {
@@ -62,6 +84,3 @@ func lossReason(err error) string {
 	}
 	return lost.Reason.Code()
 }
-
-// seconds returns a time in the unit of all times.
-func seconds(d time.Duration) float64 { return d.Seconds() }

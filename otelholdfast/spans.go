@@ -45,21 +45,17 @@ func (o *Observer) traceWait(e holdfast.Event) {
 	}
 }
 
-func (o *Observer) traceRelease(e holdfast.Event) {
-	if caller := trace.SpanFromContext(e.Context); caller.IsRecording() {
-		caller.AddEvent("lock.released",
-			trace.WithAttributes(append(leaseAttributes(e), attribute.Float64("lock.held", seconds(e.Held)))...))
-	}
-}
-
-func (o *Observer) traceLoss(e holdfast.Event) {
+// traceEnd adds the end of a lease to the caller's span. A loss has an error.
+func (o *Observer) traceEnd(e holdfast.Event, name string) {
 	caller := trace.SpanFromContext(e.Context)
 	if !caller.IsRecording() {
 		return
 	}
-	caller.AddEvent("lock.lost",
-		trace.WithAttributes(append(leaseAttributes(e), attribute.Float64("lock.held", seconds(e.Held)))...))
-	setError(caller, e.Err)
+	caller.AddEvent(name,
+		trace.WithAttributes(append(leaseAttributes(e), attribute.Float64("lock.held", e.Held.Seconds()))...))
+	if e.Kind == holdfast.EventLost {
+		setError(caller, e.Err)
+	}
 }
 
 // setError sets the error of a span. An error may quote what a server said, which may be any bytes.
