@@ -1,8 +1,8 @@
 package dashboard
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -28,13 +28,10 @@ type node struct {
 func causeTrees(names map[string]*entry, name string) []node {
 	walk := causeWalk{names: names, waits: waitsByHolder(names)}
 	walk.followHolders(name, nil)
-	var roots []node
+	roots := []node{}
 	for _, path := range walk.paths {
 		slices.Reverse(path)
 		roots = mergePath(roots, path)
-	}
-	if roots == nil {
-		roots = []node{}
 	}
 	return roots
 }
@@ -143,22 +140,23 @@ type processUses struct {
 
 func usesOfProcess(names map[string]*entry, host string, pid int) processUses {
 	out := processUses{Holds: []processUse{}, Waits: []processUse{}}
-	for name, e := range names {
-		for _, h := range e.info.Holds {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		info := names[name].info
+		use := processUse{Name: name, NameBase64: nonTextBytes(name), Kind: info.Kind}
+		for _, h := range info.Holds {
 			if h.Host == host && h.PID == pid {
-				out.Holds = append(out.Holds,
-					processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Hold: &h})
+				held := use
+				held.Hold = &h
+				out.Holds = append(out.Holds, held)
 			}
 		}
-		for _, w := range e.info.Queue {
+		for _, w := range info.Queue {
 			if w.Host == host && w.PID == pid {
-				out.Waits = append(out.Waits,
-					processUse{Name: name, NameBase64: nonTextBytes(name), Kind: e.info.Kind, Waiter: &w})
+				waits := use
+				waits.Waiter = &w
+				out.Waits = append(out.Waits, waits)
 			}
 		}
 	}
-	byName := func(a, b processUse) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortStableFunc(out.Holds, byName)
-	slices.SortStableFunc(out.Waits, byName)
 	return out
 }

@@ -70,10 +70,10 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", serveAsset("index.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
-	mux.HandleFunc("GET /app.js", serveAsset("app.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /panel.js", serveAsset("panel.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /view.js", serveAsset("view.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
+	for _, script := range []string{"app.js", "panel.js", "view.js"} {
+		mux.HandleFunc("GET /"+script, serveAsset(script, "text/javascript; charset=utf-8"))
+	}
 	mux.Handle("GET /events", refuseOtherSites(h.serveStream))
 	mux.Handle("GET /lock", refuseOtherSites(h.serveLock))
 	mux.Handle("GET /process", refuseOtherSites(h.serveProcess))
