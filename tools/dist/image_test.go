@@ -2,7 +2,6 @@ package dist
 
 import (
 	"crypto/x509"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -21,7 +20,7 @@ import (
 // image: its layers, unpacked to a root, run; its configuration says how.
 func (f *files) image(t *testing.T) {
 	dir := t.TempDir()
-	output(t, exec.Command("tar", "-xf", f.path("image.tar"), "-C", dir))
+	run(t, "tar", "-xf", f.path("image.tar"), "-C", dir)
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +59,7 @@ func (f *files) image(t *testing.T) {
 		f.imageLoads(t, reference, architecture)
 	}
 	if path, err := exec.LookPath("skopeo"); err == nil {
-		out := output(t, exec.Command(path, "inspect", "--raw", "oci-archive:"+f.path("image.tar")))
+		out := run(t, path, "inspect", "--raw", "oci-archive:"+f.path("image.tar"))
 		t.Logf("skopeo reads it: %d bytes", len(out))
 	}
 }
@@ -83,11 +82,7 @@ func (f *files) imageRuns(t *testing.T, image v1.Image) {
 	unpack := exec.Command("tar", "-x", "-C", root)
 	unpack.Stdin = mutate.Extract(image)
 	output(t, unpack)
-	if os.Geteuid() == 0 {
-		f.runs(t, "chroot", "--userspec=65532:65532", root, "/usr/bin/holdfast")
-	} else {
-		f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
-	}
+	f.runsIn(t, root, "--userspec=65532:65532")
 	if !x509.NewCertPool().AppendCertsFromPEM(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
 		t.Error("the image has no root certificates")
 	}

@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -30,7 +29,7 @@ func TestRelease(t *testing.T) {
 	first := clone(t, "first")
 	made(t, first)
 	dist := filepath.Join(first, "dist")
-	commit := strings.TrimSpace(string(output(t, exec.Command("git", "-C", first, "rev-parse", "--short=12", "HEAD"))))
+	commit := strings.TrimSpace(run(t, "git", "-C", first, "rev-parse", "--short=12", "HEAD"))
 	check := &files{dist: dist,
 		line: "holdfast v" + version + " of commit " + commit + ", " + runtime.Version() + " linux/" + runtime.GOARCH +
 			"\n"}
@@ -43,12 +42,10 @@ func TestRelease(t *testing.T) {
 	t.Run("sbom", check.sbom)
 	t.Run("image", check.image)
 	t.Run("nothing published", func(t *testing.T) {
-		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(
-			string(tags),
-			"v"+version) {
+		if tags := run(t, "git", "-C", first, "tag", "--points-at", "HEAD"); strings.Contains(tags, "v"+version) {
 			t.Errorf("there is a tag: %s", tags)
 		}
-		if changes := output(t, exec.Command("git", "-C", first, "status", "--porcelain")); len(changes) > 0 {
+		if changes := run(t, "git", "-C", first, "status", "--porcelain"); changes != "" {
 			t.Errorf("the clone has changes:\n%s", changes)
 		}
 	})
@@ -60,8 +57,7 @@ func TestRelease(t *testing.T) {
 		} else {
 			made(t, second, "unshare", "--net")
 		}
-		one, two := read(t, filepath.Join(dist, "checksums.txt")),
-			read(t, filepath.Join(second, "dist", "checksums.txt"))
+		one, two := read(t, filepath.Join(dist, "checksums.txt")), read(t, filepath.Join(second, "dist/checksums.txt"))
 		if !bytes.Equal(one, two) {
 			t.Errorf("two runs on one commit differ:\n%s\n%s", one, two)
 		}
@@ -72,7 +68,7 @@ func TestRelease(t *testing.T) {
 func clone(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	output(t, exec.Command("git", "clone", "--quiet", "--no-tags", filepath.Join("..", ".."), dir))
+	run(t, "git", "clone", "--quiet", "--no-tags", filepath.Join("..", ".."), dir)
 	return dir
 }
 
@@ -85,7 +81,13 @@ func made(t *testing.T, dir string, within ...string) {
 	t.Logf("%s", output(t, cmd))
 }
 
-// output is the standard output of a command that succeeds.
+// run returns the standard output of a command that succeeds.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return string(output(t, exec.Command(name, args...)))
+}
+
+// output returns the standard output of a command that succeeds.
 func output(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var errs bytes.Buffer
@@ -152,10 +154,10 @@ func (f *files) archives(t *testing.T) {
 		for _, arch := range []string{"amd64", "arm64"} {
 			dir, program := t.TempDir(), "holdfast"
 			if system == "windows" {
-				output(t, exec.Command("unzip", "-q", f.path(system+"_"+arch+".zip"), "-d", dir))
+				run(t, "unzip", "-q", f.path(system+"_"+arch+".zip"), "-d", dir)
 				program += ".exe"
 			} else {
-				output(t, exec.Command("tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir))
+				run(t, "tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir)
 			}
 			for _, name := range []string{program, "LICENSE", "CHANGELOG.md", "command.md", "man/holdfast-run.1",
 				"completions/holdfast.bash",
@@ -174,8 +176,18 @@ func (f *files) archives(t *testing.T) {
 // runs: the program prints version and commit.
 func (f *files) runs(t *testing.T, program string, args ...string) {
 	t.Helper()
-	if got := string(output(t, exec.Command(program, append(args, "version")...))); got != f.line {
+	if got := run(t, program, append(args, "version")...); got != f.line {
 		t.Errorf("%s prints %q, want %q", program, got, f.line)
+	}
+}
+
+// runsIn: the program in a root prints the same, if this user may change its root in it.
+func (f *files) runsIn(t *testing.T, root string, options ...string) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		f.runs(t, "chroot", append(options, root, "/usr/bin/holdfast")...)
+	} else {
+		f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
 	}
 }
 
@@ -192,18 +204,14 @@ func (f *files) deb(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	output(t, exec.Command("dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i",
-		f.path("linux_"+runtime.GOARCH+".deb")))
-	status := string(output(t, exec.Command("dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "-W",
-		"-f=${Status} ${Version}", "holdfast")))
+	run(t, "dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i",
+		f.path("linux_"+runtime.GOARCH+".deb"))
+	status := run(t, "dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "-W",
+		"-f=${Status} ${Version}", "holdfast")
 	if status != "install ok installed "+version {
 		t.Errorf("dpkg says %q", status)
 	}
-	if os.Geteuid() == 0 {
-		f.runs(t, "chroot", root, "/usr/bin/holdfast")
-	} else {
-		f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
-	}
+	f.runsIn(t, root)
 	page, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(root, "usr/share/man/man1/holdfast-run.1.gz"))))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +220,7 @@ func (f *files) deb(t *testing.T) {
 		!bytes.Contains(text, []byte("--on-lost")) {
 		t.Errorf("the page of man: %v\n%s", err, text)
 	}
-	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast")))
+	run(t, "bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast"))
 	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish",
 		"doc/holdfast/copyright"} {
 		if len(read(t, filepath.Join(root, "usr/share", name))) == 0 {
@@ -223,7 +231,7 @@ func (f *files) deb(t *testing.T) {
 
 func (f *files) rpm(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		list := string(output(t, exec.Command("rpm", "-qlp", f.path("linux_"+arch+".rpm"))))
+		list := run(t, "rpm", "-qlp", f.path("linux_"+arch+".rpm"))
 		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz",
 			"/usr/share/bash-completion/completions/holdfast",
 			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish"} {
@@ -232,8 +240,7 @@ func (f *files) rpm(t *testing.T) {
 			}
 		}
 	}
-	about := string(output(t, exec.Command("rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE}",
-		f.path("linux_amd64.rpm"))))
+	about := run(t, "rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE}", f.path("linux_amd64.rpm"))
 	if about != "holdfast "+version+" Apache-2.0" {
 		t.Errorf("rpm says %q", about)
 	}
@@ -243,15 +250,11 @@ func (f *files) rpm(t *testing.T) {
 func (f *files) cask(t *testing.T) {
 	path := filepath.Join(f.dist, "holdfast.rb")
 	cask := string(read(t, path))
-	lines := bufio.NewScanner(bytes.NewReader(read(t, filepath.Join(f.dist, "checksums.txt"))))
-	archives := 0
-	for lines.Scan() {
-		sum, name, _ := strings.Cut(lines.Text(), "  ")
-		if regexp.MustCompile(`_(linux|darwin)_.*\.tar\.gz$`).MatchString(name) {
-			archives++
-			if !strings.Contains(cask, `sha256 "`+sum+`"`) {
-				t.Errorf("the cask has not the checksum of %s", name)
-			}
+	sums := regexp.MustCompile(`(?m)^(\S+)  (\S+_(?:linux|darwin)_\S+\.tar\.gz)$`).FindAllStringSubmatch(
+		string(read(t, filepath.Join(f.dist, "checksums.txt"))), -1)
+	for _, line := range sums {
+		if !strings.Contains(cask, `sha256 "`+line[1]+`"`) {
+			t.Errorf("the cask has not the checksum of %s", line[2])
 		}
 	}
 	for _, want := range []string{`binary "holdfast"`, `manpage "man/holdfast-run.1"`,
@@ -260,13 +263,13 @@ func (f *files) cask(t *testing.T) {
 			t.Errorf("the cask has no %s", want)
 		}
 	}
-	if archives != 4 || t.Failed() {
-		t.Fatalf("%d archives; the cask is:\n%s", archives, cask)
+	if len(sums) != 4 || t.Failed() {
+		t.Fatalf("%d archives; the cask is:\n%s", len(sums), cask)
 	}
 	if _, err := exec.LookPath("ruby"); err != nil {
 		t.Skip("Ruby is not here to read the cask; its text was looked at")
 	}
-	output(t, exec.Command("ruby", "-c", path))
+	run(t, "ruby", "-c", path)
 }
 
 // sbom: it names the modules that the program itself names, with their versions.
@@ -283,9 +286,9 @@ func (f *files) sbom(t *testing.T) {
 		has[c.Name] = c.Version
 	}
 	dir := t.TempDir()
-	output(t, exec.Command("tar", "-xzf", f.path("linux_"+runtime.GOARCH+".tar.gz"), "-C", dir, "holdfast"))
-	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(v\S+)\t`).FindAllStringSubmatch(string(output(t,
-		exec.Command("go", "version", "-m", filepath.Join(dir, "holdfast")))), -1)
+	run(t, "tar", "-xzf", f.path("linux_"+runtime.GOARCH+".tar.gz"), "-C", dir, "holdfast")
+	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(v\S+)\t`).FindAllStringSubmatch(
+		run(t, "go", "version", "-m", filepath.Join(dir, "holdfast")), -1)
 	for _, m := range modules {
 		if has[m[1]] != m[2] {
 			t.Errorf("%s %s: the SBOM has version %q", m[1], m[2], has[m[1]])
