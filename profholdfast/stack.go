@@ -8,8 +8,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// addSample adds a sample to a profile. Each of its frames, the innermost first, gets a location and
-// a function of its own: Profile.Compact makes one of those that are equal.
+// addSample adds a sample to a profile. Each of its frames, the innermost first, gets a location
+// and a function of its own: Profile.Compact makes one of those that are equal.
 func addSample(to *profile.Profile, frames []runtime.Frame, sum total, labels map[string][]string) {
 	sample := &profile.Sample{Value: []int64{sum.waits, int64(sum.delay)}, Label: labels}
 	for _, frame := range frames {

@@ -35,7 +35,8 @@ func TestBytesThatAreNoText(t *testing.T) {
 		held := lock(t.Context(), t, server.Client(&holdfast.Config{Label: "\xff"}), badName)
 		exactlyOne := func(name string) {
 			t.Helper()
-			if all := scrape(t, registry)[name].GetMetric(); len(all) != 1 || !strings.Contains(all[0].String(), badClass) {
+			all := scrape(t, registry)[name].GetMetric()
+			if len(all) != 1 || !strings.Contains(all[0].String(), badClass) {
 				t.Errorf("%s has not one series of the class %q, but %v", name, badClass, all)
 			}
 		}

@@ -80,7 +80,7 @@ func series(name string, set attribute.Set) string {
 	return strings.Join(words, " ")
 }
 
-// total adds up the series of a metric that have an attribute of this value, and all if it is empty.
+// total adds up the series of a metric that have an attribute of this value; all if it is empty.
 func total(figures map[string]int64, name, attribute string) (sum int) {
 	for series, value := range figures {
 		words := strings.Fields(series)

@@ -73,7 +73,8 @@ func (c *counts) ObserveRequest(r telemetry.Request) {
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
 	counted := &counts{Calls: map[telemetry.Outcome]int{}, Requests: map[telemetry.RequestOutcome]int{}}
-	clients, registry := newProgram(t, holdfast.Config{TTL: 600 * time.Millisecond, Observer: counted}, time.Millisecond)
+	config := holdfast.Config{TTL: 600 * time.Millisecond, Observer: counted}
+	clients, registry := newProgram(t, config, time.Millisecond)
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i, client := range clients {

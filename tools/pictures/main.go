@@ -40,24 +40,25 @@ func run(ctx context.Context, into string) error {
 }
 
 // demo takes the lottery at the moment at which its holder is dead and its lease is not over.
-func demo(ctx context.Context, bin, into string) (err error) {
-	x, err := openTerminal(ctx, bin, 98, 24, "")
+func demo(ctx context.Context, bin, into string) error {
+	return takePicture(ctx, bin, "", 24, "holdfast demo --embedded",
+		`is killed; its lease is not over yet\n.* 1\.[0-4] s of`, "holdfast demo", filepath.Join(into, "demo.svg"))
+}
+
+// takePicture types a line on a terminal, and draws the first screen with a pattern into a file.
+func takePicture(ctx context.Context, bin, url string, rows int, line, pattern, title, file string) (err error) {
+	x, err := openTerminal(ctx, bin, 98, rows, url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	if err := x.enter(ctx, "holdfast demo --embedded"); err != nil {
+	if err := x.enter(ctx, line); err != nil {
 		return err
 	}
-	screen, err := x.until(ctx, `is killed; its lease is not over yet\n.* 1\.[0-4] s of`)
+	screen, err := x.until(ctx, pattern)
 	if err != nil {
 		return err
 	}
-	return picture(filepath.Join(into, "demo.svg"), "holdfast demo", screen)
-}
-
-// picture writes what a terminal showed into a file.
-func picture(file, title, screen string) error {
 	svg, err := drawScreen(title, screen)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,23 +49,16 @@ func play(ctx context.Context, ended *sync.WaitGroup, program, url, line string)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ready := make(chan bool, 1)
-	ended.Go(func() {
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if strings.Contains(lines.Text(), "got ") || strings.Contains(lines.Text(), "waiting for ") {
-				select {
-				case ready <- true:
-				default:
-				}
-			}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "got ") || strings.Contains(lines.Text(), "waiting for ") {
+			ended.Go(func() {
+				_, _ = io.Copy(io.Discard, stderr)
+				_ = cmd.Wait()
+			})
+			return nil
 		}
-		close(ready)
-		_ = cmd.Wait()
-	})
-	if !<-ready {
-		return fmt.Errorf("holdfast %s neither holds nor waits", line)
 	}
-	return nil
+	return errors.Join(fmt.Errorf("holdfast %s neither holds nor waits", line), cmd.Wait())
 }
 
 // top takes the list of "holdfast top", with names that are held and waited for.
@@ -87,17 +81,6 @@ func top(ctx context.Context, bin, into string) (err error) {
 	if err := exec.CommandContext(ctx, program, "latch", "set", "--redis", url, "migrated", "3").Run(); err != nil {
 		return fmt.Errorf("latch set: %w", err)
 	}
-	x, err := openTerminal(ctx, bin, 98, 14, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, x.close()) }()
-	if err := x.enter(ctx, "holdfast top"); err != nil {
-		return err
-	}
-	screen, err := x.until(ctx, `(?s) 7 names.* 12s `)
-	if err != nil {
-		return err
-	}
-	return picture(filepath.Join(into, "top.svg"), "holdfast top", screen)
+	return takePicture(ctx, bin, url, 14, "holdfast top", `(?s) 7 names.* 12s `, "holdfast top",
+		filepath.Join(into, "top.svg"))
 }
