@@ -81,6 +81,6 @@ func top(ctx context.Context, bin, into string) (err error) {
 	if err := exec.CommandContext(ctx, program, "latch", "set", "--redis", url, "migrated", "3").Run(); err != nil {
 		return fmt.Errorf("latch set: %w", err)
 	}
-	return takePicture(ctx, bin, url, 14, "holdfast top", `(?s) 7 names.* 12s `, "holdfast top",
+	return takePicture(ctx, bin, url, 14, "holdfast top", `(?s) 7 names.* TOKEN .* 12s `, "holdfast top",
 		filepath.Join(into, "top.svg"))
 }
