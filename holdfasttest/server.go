@@ -96,7 +96,7 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 func (s *Server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := s.network.dial(ctx)
 	if err != nil {
-		return undialed{err}, nil
+		return failedConn{err}, nil
 	}
 	return conn, nil
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// single is a store on one server, or on the master that sentinels name.
-type single struct {
+// A singleServer is a store on one server, or on the master that sentinels name.
+type singleServer struct {
 	id string // of its only node
 	*node
 }
 
 // Address returns where the server is, for errors; empty of the master that sentinels name, which
 // may be another by now.
-func (s *single) Address() string {
+func (s *singleServer) Address() string {
 	if s.id == "FailoverClient" { // as go-redis calls it
 		return ""
 	}
@@ -24,33 +24,33 @@ func (s *single) Address() string {
 }
 
 // is fails for the name of another node.
-func (s *single) is(node string) error {
+func (s *singleServer) is(node string) error {
 	if node != "" && node != s.id {
 		return fmt.Errorf("redisstore: no node %q, there is only %q", node, s.id)
 	}
 	return nil
 }
 
-func (s *single) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+func (s *singleServer) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	if err := s.is(node); err != nil {
 		return store.Unsent(len(commands), err)
 	}
 	return s.do(ctx, commands)
 }
 
-func (s *single) Nodes(context.Context) (store.Nodes, error) {
+func (s *singleServer) Nodes(context.Context) (store.Nodes, error) {
 	return store.Nodes{Addresses: []string{s.id}}, nil
 }
 
-func (s *single) Refresh(context.Context, string) error { return nil }
+func (s *singleServer) Refresh(context.Context, string) error { return nil }
 
-func (s *single) Renew(node string) {
+func (s *singleServer) Renew(node string) {
 	if s.is(node) == nil {
 		s.renew()
 	}
 }
 
-func (s *single) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+func (s *singleServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
 	if err := errors.Join(s.is(node), ctx.Err()); err != nil {
 		return nil, err
 	}

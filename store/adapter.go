@@ -40,23 +40,23 @@ func Unsent(n int, err error) []Reply {
 
 // Unusable returns a store that can never work, for a reason. It is a Checker, and all its methods
 // fail with the reason.
-func Unusable(why error) Store { return unusable{why} }
+func Unusable(why error) Store { return unusableStore{why} }
 
-type unusable struct{ why error }
+type unusableStore struct{ why error }
 
-func (u unusable) Unusable() error { return u.why }
+func (u unusableStore) Unusable() error { return u.why }
 
-func (u unusable) Do(_ context.Context, _ string, commands []Command) []Reply {
+func (u unusableStore) Do(_ context.Context, _ string, commands []Command) []Reply {
 	return Unsent(len(commands), u.why)
 }
 
-func (u unusable) Nodes(context.Context) (Nodes, error) { return Nodes{}, u.why }
+func (u unusableStore) Nodes(context.Context) (Nodes, error) { return Nodes{}, u.why }
 
-func (u unusable) Refresh(context.Context, string) error { return u.why }
+func (u unusableStore) Refresh(context.Context, string) error { return u.why }
 
-func (u unusable) Renew(string) {}
+func (u unusableStore) Renew(string) {}
 
-func (u unusable) Listen(context.Context, string, bool, Events) (Listener, error) {
+func (u unusableStore) Listen(context.Context, string, bool, Events) (Listener, error) {
 	return nil, u.why
 }
 

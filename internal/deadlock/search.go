@@ -57,7 +57,7 @@ func suspect(ctx context.Context, servers protocol.Operators) (map[protocol.ID]*
 		}
 		w := walk{servers: servers, ctx: ctx}
 		var waiters []protocol.ID
-		err := w.visitQueue(name.Name, func(q *queued) bool {
+		err := w.visitQueue(name.Name, func(q *queuePlace) bool {
 			if len(q.place.Under) > 0 {
 				waiters = append(waiters, q.place.ID)
 			}

@@ -47,7 +47,7 @@ type walkStep struct {
 func Walk(ctx context.Context, servers protocol.Operators, name string, id protocol.ID) (*Cycle, error) {
 	w := &walk{servers: servers, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker),
 		seen: make(map[protocol.Evidence]bool)}
-	err := w.visitQueue(name, func(q *queued) bool {
+	err := w.visitQueue(name, func(q *queuePlace) bool {
 		if q.place.ID != id {
 			return true
 		}
@@ -85,7 +85,7 @@ func (w *walk) push(parent int, place protocol.Place, ahead *protocol.Place) {
 // cycle if one of them has a hold that keeps out the first waiter.
 func (w *walk) followHold(i int) (found *Cycle, err error) {
 	under := w.steps[i].under
-	err = w.visitQueue(under.Name, func(q *queued) bool {
+	err = w.visitQueue(under.Name, func(q *queuePlace) bool {
 		h, held := q.hold(under.ID)
 		if !held {
 			return false
@@ -133,15 +133,15 @@ func (w *walk) makeCycle(i int, last Member, ahead *protocol.Place) *Cycle {
 	return &Cycle{members}
 }
 
-// A queued is a place of a queue, and what is in front of it.
-type queued struct {
+// A queuePlace is a place of a queue, and what is in front of it.
+type queuePlace struct {
 	place protocol.Place
 	holds []protocol.Hold // of the name; no remainders
 	alone *protocol.Place // the first place in front of it that shares with nobody; nil: there is none
 }
 
 // hold is the hold of a ticket.
-func (q *queued) hold(id protocol.ID) (protocol.Hold, bool) {
+func (q *queuePlace) hold(id protocol.ID) (protocol.Hold, bool) {
 	for _, h := range q.holds {
 		if h.ID == id {
 			return h, true
@@ -152,7 +152,7 @@ func (q *queued) hold(id protocol.ID) (protocol.Hold, bool) {
 
 // isKeptOutBy reports whether a hold keeps the place out. Ahead is the place in front that the hold
 // excludes, if it does not exclude this one.
-func (q *queued) isKeptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
+func (q *queuePlace) isKeptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
 	switch {
 	case excludes(&h, &q.place):
 		return nil, true
@@ -173,8 +173,8 @@ func sameOwner(a, b protocol.Party) bool { return !a.Unnamed && !b.Unnamed && a.
 // visitQueue inspects a name and calls visit with the places of its queue, in order, until it
 // returns false. Semaphores and latches are skipped: no single hold of theirs keeps a waiter out.
 // It stops at the last inspection of the walk.
-func (w *walk) visitQueue(name string, visit func(*queued) bool) error {
-	q := queued{}
+func (w *walk) visitQueue(name string, visit func(*queuePlace) bool) error {
+	q := queuePlace{}
 	page := protocol.Page{Holds: pageOfHolds, Queue: pageOfPlaces}
 	for ; w.inspections < maxInspections; page.Holds = 0 {
 		w.inspections++

@@ -65,8 +65,8 @@ type call struct {
 	timer    *time.Timer // of the deadline; only the caller's goroutine uses it
 }
 
-// A directSend is what a caller needs to send its request itself, in one allocation.
-type directSend struct {
+// A directCall is what a caller needs to send its request itself, in one allocation.
+type directCall struct {
 	ctx      deadlineContext
 	requests [1]Request
 }
@@ -103,7 +103,7 @@ func (b *Batcher) sendDirect(ctx context.Context, request Request, deadline time
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
-	d := &directSend{deadlineContext{deadline: deadline, all: &b.deadlines}, [1]Request{request}}
+	d := &directCall{deadlineContext{deadline: deadline, all: &b.deadlines}, [1]Request{request}}
 	replies := b.store.Do(&d.ctx, d.requests[:])
 	d.ctx.release()
 	if next := b.finish(1, replies); next != nil {

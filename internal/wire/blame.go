@@ -10,31 +10,31 @@ import (
 // A refusal that a script raised ends the script where it is: what it wrote before stays. Servers
 // say the number of the line, and some say nothing else.
 
-// A blamed line is the line of a script that raised a refusal, as far as it is known.
-type blamed struct {
+// A blamedLine is the line of a script that raised a refusal, as far as it is known.
+type blamedLine struct {
 	commands []string // those of the line: one, as a rule
 	keys     []string // of each command, as the script calls it
 	begun    bool     // something may have been written before
 }
 
 // blame reads from a refusal which line raised it. If no script raised it, nothing was written.
-func (s *Script) blame(refused string) blamed {
+func (s *Script) blame(refused string) blamedLine {
 	const mark = "@user_script:"
 	at := strings.LastIndex(refused, mark)
 	if at < 0 {
-		return blamed{}
+		return blamedLine{}
 	}
 	number := 0
 	if _, err := fmt.Sscan(refused[at+len(mark):], &number); err != nil || s.Name == "" {
-		return blamed{begun: true}
+		return blamedLine{begun: true}
 	}
 	lines := compose(s.Files, s.Name)
 	if number < 1 || number > len(lines) {
-		return blamed{begun: true}
+		return blamedLine{begun: true}
 	}
 	l := lines[number-1]
 	commands, keys := l.calls()
-	return blamed{commands, keys, l.touched}
+	return blamedLine{commands, keys, l.touched}
 }
 
 // calls returns the commands of a line that may raise an error, and the word behind each command:

@@ -97,7 +97,7 @@ func unansweredReason(reply Reply) protocol.Reason {
 // foreignKey reads a refusal that is about a key of another type, or about a clock that holds no
 // token. It returns what the script calls the keys that the refusal can be about. It is nil if the
 // refusal is about something else.
-func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protocol.Foreign, []string) {
+func (s *Script) foreignKey(name, refused string, b blamedLine, keys []any) (*protocol.Foreign, []string) {
 	_, text, _ := strings.Cut(refused, "holdfast: the key ")
 	if key, _, ok := strings.Cut(text, " holds no token of ours"); ok {
 		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Is: "something else", Want: "a fencing token"},

@@ -38,7 +38,7 @@ func TestScriptBlameWithoutDigest(t *testing.T) {
 	if !(&Script{}).blame(refused + "1.").begun {
 		t.Error("of an unknown script nothing is known")
 	}
-	for number, want := range map[string]blamed{
+	for number, want := range map[string]blamedLine{
 		"1.":    {commands: []string{"TIME"}},
 		"2.":    {commands: []string{"GET"}, keys: []string{"line"}},
 		"3.":    {commands: []string{"SET"}, keys: []string{"state"}, begun: true},
