@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -47,11 +48,7 @@ func newLocker(tb testing.TB, config holdfast.Config) locker {
 }
 
 func (l locker) pair(tb testing.TB) {
-	lease, err := l.mutex.Lock(context.Background())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := lease.Release(); err != nil {
+	if err := harness.Given(l.mutex.Lock(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 }

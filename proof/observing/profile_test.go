@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/profholdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // A waited is what the samples of a profile add up to.
@@ -86,18 +87,13 @@ func release(t *testing.T, lease *holdfast.Lease) {
 	}
 }
 
-// A forwarder is an observer that calls another.
-type forwarder struct{ to holdfast.Observer }
-
-func (f forwarder) Observe(e holdfast.Event) { f.to.Observe(e) }
-
 func TestProfileNamesCulprit(t *testing.T) {
 	for name, observer := range map[string]func(*profholdfast.Profile) holdfast.Observer{
 		"alone": func(p *profholdfast.Profile) holdfast.Observer { return p },
 		"one of several": func(p *profholdfast.Profile) holdfast.Observer {
 			return holdfast.Observers(newRig(t).observer, p)
 		},
-		"called by another": func(p *profholdfast.Profile) holdfast.Observer { return forwarder{p} },
+		"called by another": func(p *profholdfast.Profile) holdfast.Observer { return harness.Observer(p.Observe) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
