@@ -395,6 +395,20 @@ func (s *stuckPage) Write(text []byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
+// openStuck makes a request of a page that does not read its answer.
+func openStuck(h http.Handler, path string, open *sync.WaitGroup) *stuckPage {
+	s := &stuckPage{ResponseWriter: httptest.NewRecorder()}
+	open.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", path, nil)) })
+	return s
+}
+
+// kept returns what waits to be read; nil if nothing does.
+func (s *stuckPage) kept() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writing
+}
+
 // What pages that do not read keep is less than one copy of the list, although each of them came at
 // another poll, and all names change. Their streams end.
 func TestStreamsNotReadKeepLittle(t *testing.T) {
@@ -413,18 +427,14 @@ func TestStreamsNotReadKeepLittle(t *testing.T) {
 		for poll := range polls {
 			change(int64(poll + 1))
 			for range pagesEach {
-				s := &stuckPage{ResponseWriter: httptest.NewRecorder()}
-				pages = append(pages, s)
-				streams.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", "/events", nil)) })
+				pages = append(pages, openStuck(h, "/events", &streams))
 			}
 			<-time.After(interval)
 			synctest.Wait()
 		}
 		kept := map[*byte]int{}
 		for _, s := range pages {
-			s.mu.Lock()
-			kept[unsafe.SliceData(s.writing)] = cap(s.writing)
-			s.mu.Unlock()
+			kept[unsafe.SliceData(s.kept())] = cap(s.kept())
 		}
 		sum := 0
 		for _, bytes := range kept {
@@ -451,23 +461,18 @@ func TestDocumentsNotReadAreFew(t *testing.T) {
 			infos = append(infos, newHeld(fmt.Sprint(i), "A", 1))
 		}
 		h := newHandler(newFake(infos...), nil)
-		v := openStream(t, h)
-		v.next(t)
+		openStream(t, h).next(t)
 		var pages []*stuckPage
 		var answers sync.WaitGroup
 		for range 20 {
-			s := &stuckPage{ResponseWriter: httptest.NewRecorder()}
-			pages = append(pages, s)
-			answers.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", "/process?host=host-A&pid=7", nil)) })
+			pages = append(pages, openStuck(h, "/process?host=host-A&pid=7", &answers))
 		}
 		synctest.Wait()
 		kept := 0
 		for _, s := range pages {
-			s.mu.Lock()
-			if s.writing != nil {
+			if s.kept() != nil {
 				kept++
 			}
-			s.mu.Unlock()
 		}
 		if kept != maxDocuments {
 			t.Errorf("%d answers are kept, and not %d", kept, maxDocuments)
@@ -477,28 +482,22 @@ func TestDocumentsNotReadAreFew(t *testing.T) {
 			t.Errorf("one more request is answered after %v: %d", time.Since(begun), w.Code)
 		}
 		answers.Wait()
-		v.close()
 	})
 }
 
 func TestHubRefusesTooManyViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(newFake(), nil)
-		var viewers []*viewer
-		for range maxViewers {
-			v := openStream(t, h)
-			v.next(t)
-			viewers = append(viewers, v)
+		first := openStream(t, h)
+		first.next(t)
+		for range maxViewers - 1 {
+			openStream(t, h).next(t)
 		}
 		if w := get(h, "/events"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 			t.Errorf("one more viewer gets %d", w.Code)
 		}
-		for _, v := range viewers {
-			v.close()
-		}
-		v := openStream(t, h)
-		v.next(t)
-		v.close()
+		first.close()
+		openStream(t, h).next(t)
 	})
 }
 
