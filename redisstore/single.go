@@ -50,7 +50,9 @@ func (s *singleServer) Renew(node string) {
 	}
 }
 
-func (s *singleServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+func (s *singleServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (
+	store.Listener, error,
+) {
 	if err := errors.Join(s.is(node), ctx.Err()); err != nil {
 		return nil, err
 	}

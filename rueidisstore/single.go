@@ -77,7 +77,9 @@ func (s *singleServer) Renew(node string) {
 	}
 }
 
-func (s *singleServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+func (s *singleServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (
+	store.Listener, error,
+) {
 	client, err := s.at(node)
 	if err != nil {
 		return nil, err
