@@ -21,5 +21,5 @@ func New(client valkey.Client) store.Store {
 	if client.Mode() == valkey.ClientModeCluster {
 		return &cluster{client: client}
 	}
-	return &singleServer{client}
+	return &oneServer{client}
 }
