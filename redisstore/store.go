@@ -27,7 +27,7 @@ func New(rdb redis.UniversalClient) store.Store {
 		if isURL(rdb.Options().Addr) {
 			return store.Unusable(errAddress)
 		}
-		return &oneServer{id: rdb.Options().Addr, node: newNode(rdb)}
+		return &server{id: rdb.Options().Addr, node: newNode(rdb)}
 	case *redis.ClusterClient:
 		if !made(func() { _ = *rdb.Options() }) {
 			return store.Unusable(errors.New("redisstore: the *redis.ClusterClient is nil, " +

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A oneServer is a store on one server, or on the master that sentinels name.
-type oneServer struct{ client rueidis.Client }
+// A server is a store on one server, or on the master that sentinels name.
+type server struct{ client rueidis.Client }
 
 // Address returns where the server is, for errors; empty of a client that may change to another, as
 // to the master that sentinels name.
-func (s *oneServer) Address() string {
+func (s *server) Address() string {
 	for addr, node := range s.client.Nodes() {
 		if reflect.ValueOf(node).Comparable() && node == s.client {
 			return addr // the client of a node is of that one for ever
@@ -26,7 +26,7 @@ func (s *oneServer) Address() string {
 	return ""
 }
 
-func (s *oneServer) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+func (s *server) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	client, err := s.carrier(node, len(commands))
 	if err != nil {
 		return store.Unsent(len(commands), err)
@@ -37,7 +37,7 @@ func (s *oneServer) Do(ctx context.Context, node string, commands []store.Comman
 // carrier returns the client that carries so many commands. A client that follows REDIRECT
 // (EnableRedirect) does so with all commands of a batch for the sake of one, also with those that
 // were carried out; the client of its node does not.
-func (s *oneServer) carrier(node string, commands int) (rueidis.Client, error) {
+func (s *server) carrier(node string, commands int) (rueidis.Client, error) {
 	if node != "" || commands == 1 {
 		return s.at(node)
 	}
@@ -50,7 +50,7 @@ func (s *oneServer) carrier(node string, commands int) (rueidis.Client, error) {
 }
 
 // at returns the client of a node; without a name the one whose own routing leads.
-func (s *oneServer) at(node string) (rueidis.Client, error) {
+func (s *server) at(node string) (rueidis.Client, error) {
 	if node == "" {
 		return s.client, nil
 	}
@@ -61,23 +61,23 @@ func (s *oneServer) at(node string) (rueidis.Client, error) {
 	return nodes[node], nil
 }
 
-func (s *oneServer) Nodes(context.Context) (store.Nodes, error) {
+func (s *server) Nodes(context.Context) (store.Nodes, error) {
 	return store.Nodes{Addresses: slices.Sorted(maps.Keys(s.client.Nodes()))}, nil
 }
 
 // Refresh makes a client that follows REDIRECT do so.
-func (s *oneServer) Refresh(ctx context.Context, key string) error {
+func (s *server) Refresh(ctx context.Context, key string) error {
 	poke(ctx, s.client, key)
 	return store.Ended(ctx)
 }
 
-func (s *oneServer) Renew(node string) {
+func (s *server) Renew(node string) {
 	if client, err := s.at(node); err == nil {
 		renew(client)
 	}
 }
 
-func (s *oneServer) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+func (s *server) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
 	client, err := s.at(node)
 	if err != nil {
 		return nil, err

@@ -19,5 +19,5 @@ func New(client rueidis.Client) store.Store {
 	if client.Mode() == rueidis.ClientModeCluster {
 		return &cluster{client: client}
 	}
-	return &oneServer{client}
+	return &server{client}
 }

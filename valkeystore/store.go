@@ -21,5 +21,5 @@ func New(client valkey.Client) store.Store {
 	if client.Mode() == valkey.ClientModeCluster {
 		return &cluster{client: client}
 	}
-	return &oneServer{client}
+	return &server{client}
 }
