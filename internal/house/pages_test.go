@@ -48,7 +48,7 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 			}
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s: %s: %v", page, link, err)
-			} else if anchor != "" && !anchorsOf(t, file)[anchor] {
+			} else if anchor != "" && anchorsOf(t, file)[anchor] == 0 {
 				t.Errorf("%s: %s: there is no such heading", page, link)
 			}
 		}
@@ -121,11 +121,12 @@ func linksOf(t *testing.T, page string) (links []string) {
 	return links
 }
 
-// anchorsOf returns the names by which links reach a page's headings: in small letters, a hyphen
-// for each space, and without punctuation. A second heading of the same name gets -1.
-func anchorsOf(t *testing.T, page string) map[string]bool {
+// anchorsOf returns the names by which links reach a page's headings, with the place of each, from
+// 1: in small letters, a hyphen for each space, and without punctuation. A second heading of the
+// same name gets -1.
+func anchorsOf(t *testing.T, page string) map[string]int {
 	t.Helper()
-	anchors := map[string]bool{}
+	anchors := map[string]int{}
 	for _, heading := range aHeading.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
 		anchor := strings.Map(func(r rune) rune {
 			switch {
@@ -137,10 +138,10 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 			return -1
 		}, inlineText.ReplaceAllString(heading[1], "$1"))
 		name := anchor
-		for n := 1; anchors[name]; n++ {
+		for n := 1; anchors[name] != 0; n++ {
 			name = fmt.Sprintf("%s-%d", anchor, n)
 		}
-		anchors[name] = true
+		anchors[name] = len(anchors) + 1
 	}
 	return anchors
 }

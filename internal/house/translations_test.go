@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"os"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,6 +16,9 @@ import (
 // code, if there are as many on both pages.
 var translations = []struct{ page, translated string }{
 	{"README.md", "README.zh-CN.md"},
+	{"docs/fencing.md", "docs/fencing.zh-CN.md"},
+	{"docs/moving.md", "docs/moving.zh-CN.md"},
+	{"docs/operations.md", "docs/operations.zh-CN.md"},
 	{"docs/steps.md", "docs/steps.zh-CN.md"},
 }
 
@@ -40,7 +44,8 @@ var (
 	numberInIt  = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 )
 
-// sectionsOf takes a page apart. Links to a page and to its translation count as the same.
+// sectionsOf takes a page apart. Links to a page and to its translation count as the same, and so do
+// links to headings at the same place of both.
 func sectionsOf(t *testing.T, page string) (sections []pageSection) {
 	t.Helper()
 	text := readText(t, page)
@@ -67,7 +72,16 @@ func sectionsOf(t *testing.T, page string) (sections []pageSection) {
 		}
 		below = aPicture.ReplaceAllString(below, "")
 		for _, found := range inlineLink.FindAllStringSubmatch(below, -1) {
-			s.links = append(s.links, strings.Replace(found[1], ".zh-CN.md", ".md", 1))
+			target, anchor, hasAnchor := strings.Cut(found[1], "#")
+			link := strings.Replace(target, ".zh-CN.md", ".md", 1)
+			if hasAnchor && !strings.Contains(target, "://") {
+				file := page
+				if target != "" {
+					file = path.Join(path.Dir(page), target)
+				}
+				link += fmt.Sprintf("#%d", anchorsOf(t, file)[anchor])
+			}
+			s.links = append(s.links, link)
 		}
 		below = regexp.MustCompile(`\]\([^)\s]+\)`).ReplaceAllString(below, "]")
 		for _, row := range aRow.FindAllString(below, -1) {
