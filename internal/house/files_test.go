@@ -25,6 +25,14 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
+// logRoot tells go test in which folder the names of files begin. It does not see the Chdir of
+// TestMain, and would take an old result for one of files that have changed.
+var logRoot = sync.OnceFunc(func() {
+	if err := os.Chdir("."); err != nil {
+		panic(err)
+	}
+})
+
 const root = "github.com/holdfast-go/holdfast"
 
 // A sourceFile is a Go file of the repository.
@@ -82,6 +90,7 @@ func (f sourceFile) types(yield func(*ast.TypeSpec) bool) {
 
 // allFiles has the names of the files of the repository.
 var allFiles = sync.OnceValue(func() (names []string) {
+	logRoot()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -113,6 +122,7 @@ func sources(endings ...string) []string {
 // readText returns the text of a file, whatever ends its lines.
 func readText(t *testing.T, name string) string {
 	t.Helper()
+	logRoot()
 	text, err := os.ReadFile(filepath.FromSlash(name))
 	if err != nil {
 		t.Fatal(err)
