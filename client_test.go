@@ -30,22 +30,6 @@ func (instant) Do(_ context.Context, _ string, commands []store.Command) []store
 
 func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
 
-// TestInstant keeps the benchmark in step with the requests.
-func TestInstant(t *testing.T) {
-	client, err := holdfast.New(instant{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	lease, err := client.Mutex("order:42").Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(); err != nil {
-		t.Error(err)
-	}
-}
-
 // BenchmarkOverhead is a pair of Lock and Release without a server.
 func BenchmarkOverhead(b *testing.B) {
 	client, err := holdfast.New(instant{}, &holdfast.Config{TTL: 15 * time.Second})

@@ -172,10 +172,11 @@ func TestLockerPanics(t *testing.T) {
 		}
 		sent.on("ready", nil)
 		l := client.Mutex("n").Locker(t.Context(), seen.add)
-		l.Lock()
-		if err := client.Close(); err != nil {
-			t.Error(err)
+		if err := panicked(l.Unlock); !errors.Is(err, holdfast.ErrNotHeld) {
+			t.Errorf("Unlock of what is not locked: %v", err)
 		}
+		l.Lock()
+		must(t, client.Close())
 		l.Unlock()
 		if err := seen.only(t); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("Unlock after Close: %v", err)

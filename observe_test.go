@@ -289,24 +289,16 @@ func TestRequestsAreCounted(t *testing.T) {
 		seen, server := &requests{panics: panics}, &moody{}
 		client, err := holdfast.New(
 			server, &holdfast.Config{Observer: seen, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lease, err := client.Mutex("order:42").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, lease.Release())
 		server.fail = errors.New("gone")
 		_, err = client.Mutex("order:42").TryLock(t.Context())
 		if !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Fatal(err)
 		}
-		if err := client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Close())
 		want := map[telemetry.Request]int{
 			{Op: "time", Outcome: "answered"}: 1,
 			{Op: "lock", Outcome: "refused"}:  1, {Op: "lock", Outcome: "answered"}: 1,
@@ -340,15 +332,9 @@ func TestObserversAreAllTold(t *testing.T) {
 	several := holdfast.Observers(
 		nil, observing(func(e holdfast.Event) { kinds = append(kinds, e.Kind) }), first, second, &traced{text: "there"})
 	client, err := holdfast.New(&moody{}, &holdfast.Config{Observer: several})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, client.Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil }))
+	must(t, client.Close())
 	if want := []holdfast.EventKind{holdfast.EventGranted, holdfast.EventReleased}; !slices.Equal(kinds, want) {
 		t.Errorf("told of %v, want %v", kinds, want)
 	}

@@ -58,9 +58,7 @@ func TestOptions(t *testing.T) {
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 	}
 	text, err := os.ReadFile("options.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	declared := regexp.MustCompile(`(?m)^func (With\w+)\(.*\) Option`)
 	for _, option := range declared.FindAllStringSubmatch(string(text), -1) {
 		if options[option[1]] == nil {
@@ -78,9 +76,7 @@ func TestOptions(t *testing.T) {
 			for i, head := range heads {
 				client, err := holdfast.NewOn(
 					memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				err = columns[head](client, options[fields[0]])
 				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) ||
 					cell != "yes" && cell != "-" {

@@ -114,9 +114,7 @@ func TestNewQuorumArguments(t *testing.T) {
 // Quorum refuses a client that is not of a quorum, says which it is, and sends nothing.
 func TestQuorumOfAnotherClient(t *testing.T) {
 	client, err := holdfast.New(away{t: t}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	var bad *holdfast.ArgumentError
 	for c, value := range map[*holdfast.Client]any{client: "made by New", nil: nil} {
