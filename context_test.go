@@ -220,61 +220,57 @@ func TestContextOverBeforeCallSendsNothing(t *testing.T) {
 
 var errShutdown = errors.New("shutting down")
 
-// endAfter is when the contexts of endings end.
-const endAfter = 4 * time.Second
+// An ending is how a context ends: what its Err says, and its cause, if it has one.
+type ending struct{ err, cause error }
 
-// endings are contexts that end, and what an error that reports this end matches.
-var endings = map[string]struct {
-	make       func(context.Context) (context.Context, context.CancelFunc)
-	is, isNone []error
-}{
-	"timeout": {
-		func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, endAfter)
-		}, []error{context.DeadlineExceeded}, []error{context.Canceled},
-	},
-	"timeout with a cause": {
-		func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(ctx, endAfter, errShutdown)
-		}, []error{context.DeadlineExceeded, errShutdown}, []error{context.Canceled},
-	},
-	"timeout whose cause is a cancellation": {
-		func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(ctx, endAfter, context.Canceled)
-		}, []error{context.DeadlineExceeded, context.Canceled}, nil,
-	},
-	"cancellation": {cancelLater(nil), []error{context.Canceled}, []error{context.DeadlineExceeded}},
-	"cancellation with a cause": {
-		cancelLater(errShutdown), []error{context.Canceled, errShutdown}, []error{context.DeadlineExceeded},
-	},
-	"cancellation whose cause is a deadline": {
-		cancelLater(context.DeadlineExceeded), []error{context.Canceled, context.DeadlineExceeded}, nil,
-	},
+var endings = []ending{
+	{context.DeadlineExceeded, nil}, {context.DeadlineExceeded, errShutdown}, {context.DeadlineExceeded, context.Canceled},
+	{context.Canceled, nil}, {context.Canceled, errShutdown}, {context.Canceled, context.DeadlineExceeded},
 }
 
-func cancelLater(cause error) func(context.Context) (context.Context, context.CancelFunc) {
-	return func(ctx context.Context) (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		timer := time.AfterFunc(endAfter, func() { cancel(cause) })
-		return ctx, func() { timer.Stop() }
+// after returns a context that ends so after a time. That of the zero ending does not end.
+func (e ending) after(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	switch {
+	case errors.Is(e.err, context.DeadlineExceeded):
+		return context.WithTimeoutCause(ctx, d, e.cause)
+	case e.err == nil:
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(d, func() { cancel(e.cause) })
+	return ctx, func() { timer.Stop() }
+}
+
+// check compares an error with the end of a context that it reports. It says each part once.
+func (e ending) check(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, part := range []error{context.DeadlineExceeded, context.Canceled, errShutdown} {
+		is := part == e.err || part == e.cause
+		if n := strings.Count(err.Error(), part.Error()); errors.Is(err, part) != is || is && n != 1 {
+			t.Errorf("%q matches %q: %v, and says it %d times", err, part, !is, n)
+		}
 	}
 }
 
 // The error of a wait that its context ended matches what ctx.Err said, and the cause, and says
 // each of them once. So does that of a goroutine which waits behind another one of its process.
 func TestContextEndsWait(t *testing.T) {
+	const after = 4 * time.Second
 	for name, call := range new(rig).calls() {
 		if call.waits < waitsForTurn {
 			continue
 		}
-		for what, end := range endings {
-			t.Run(name+", "+what, func(t *testing.T) {
+		for _, end := range endings {
+			t.Run(fmt.Sprintf("%s, %v: %v", name, end.err, end.cause), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w world) {
 					client, _ := w.client()
 					other, _ := w.client()
 					holdAll(w, other)
 					r := newRig(w, client)
-					ctx, cancel := end.make(t.Context())
+					ctx, cancel := end.after(t.Context(), after)
 					defer cancel()
 					ended := make(chan error, 2)
 					if name == "Client.Attach, a place" { // one process at a time waits there
@@ -286,35 +282,14 @@ func TestContextEndsWait(t *testing.T) {
 					}
 					for range cap(ended) {
 						err := <-ended
-						checkEnding(t, err, end.is, end.isNone)
-						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < endAfter ||
+						end.check(t, err)
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < after ||
 							errors.Is(err, holdfast.ErrUnavailable) {
 							t.Errorf("got %+v", err)
 						}
 					}
 				})
 			})
-		}
-	}
-}
-
-// checkEnding compares an error with the end of a context that it reports.
-func checkEnding(t *testing.T, err error, is, isNone []error) {
-	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range is {
-		if !errors.Is(err, want) {
-			t.Errorf("%q does not match %q", err, want)
-		}
-		if n := strings.Count(err.Error(), want.Error()); n != 1 {
-			t.Errorf("%q says %q %d times", err, want, n)
-		}
-	}
-	for _, other := range isNone {
-		if errors.Is(err, other) {
-			t.Errorf("%q matches %q", err, other)
 		}
 	}
 }
@@ -341,16 +316,8 @@ func beSilent(late time.Duration, failure error) hook {
 // its ctx goes on matches no error of a context. Neither ever says that another holds.
 func TestContextEndsCallAtSilentServer(t *testing.T) {
 	const most = 100 * time.Millisecond
-	for what, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(ctx, most, errShutdown)
-		},
-		"cancellation": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			timer := time.AfterFunc(most, func() { cancel(errShutdown) })
-			return ctx, func() { timer.Stop() }
-		},
-		"none": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+	for what, end := range map[string]ending{
+		"deadline": {context.DeadlineExceeded, errShutdown}, "cancellation": {context.Canceled, errShutdown}, "none": {},
 	} {
 		for order, late := range map[string]time.Duration{
 			"the request is first": -time.Millisecond, "both at once": 0, "ctx is first": 30 * time.Millisecond,
@@ -370,7 +337,7 @@ func TestContextEndsCallAtSilentServer(t *testing.T) {
 							}
 							sent.on("", beSilent(late, newFailure(reason, failure)))
 							defer sent.on("", nil)
-							ctx, cancel := end(t.Context())
+							ctx, cancel := end.after(t.Context(), most)
 							defer cancel()
 							err := r.calls()[name].do(ctx)
 							if what != "none" {
