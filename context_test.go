@@ -248,7 +248,7 @@ func (e ending) check(t *testing.T, err error) {
 		t.Fatal("no error")
 	}
 	for _, part := range []error{context.DeadlineExceeded, context.Canceled, errShutdown} {
-		is := part == e.err || part == e.cause
+		is := errors.Is(e.err, part) || errors.Is(e.cause, part)
 		if n := strings.Count(err.Error(), part.Error()); errors.Is(err, part) != is || is && n != 1 {
 			t.Errorf("%q matches %q: %v, and says it %d times", err, part, !is, n)
 		}

@@ -18,11 +18,6 @@ var (
 	errDenied  = newFailure(protocol.Denied, errors.New("NOPERM"))
 )
 
-const (
-	slice    = 5 * time.Millisecond
-	thousand = 1000
-)
-
 // forEachLoss runs a test of answers that are lost, where requests are carried out, and of requests
 // that are lost.
 func forEachLoss(t *testing.T, run func(t *testing.T, w world, apply bool)) {
@@ -36,6 +31,7 @@ func forEachLoss(t *testing.T, run func(t *testing.T, w world, apply bool)) {
 // Readers that come at once cost what one reader costs.
 func TestRWMutexReadersCostWhatOneDoes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		const thousand = 1000
 		client, sent := w.client()
 		leases := make([]*holdfast.Lease, thousand)
 		var all sync.WaitGroup
@@ -55,67 +51,6 @@ func TestRWMutexReadersCostWhatOneDoes(t *testing.T) {
 			t.Errorf("%d asked, %d gave back, %d renewals, for %d readers", asks, frees, renewals, thousand)
 		}
 		w.nothingLeft()
-	})
-}
-
-// Trap 23: a writer waits for the readers that read when it came, and at most a slice for later
-// readers, of its own process and of another. Then the readers wait for the writer.
-func TestRWMutexWriterWaitsASlice(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		one, _ := w.client()
-		other, _ := w.client()
-		const lasts, longest = 300 * time.Millisecond, 7 * time.Millisecond
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range 40 {
-			all.Go(func() {
-				for time.Since(began) < lasts {
-					lease := w.must([]*holdfast.Client{one, other}[i%2].RWMutex("n").RLock(t.Context()))
-					<-time.After(time.Duration(1+i%7) * time.Millisecond)
-					w.release(lease)
-				}
-			})
-		}
-		third, _ := w.client()
-		for _, writer := range []*holdfast.Client{one, third, other, third} {
-			<-time.After(20 * time.Millisecond)
-			asked := time.Now()
-			lease := w.must(writer.RWMutex("n").Lock(t.Context()))
-			if waited := time.Since(asked); waited > slice+longest {
-				t.Errorf("a writer waited %v, readers last %v, a slice %v", waited, longest, slice)
-			}
-			w.release(lease)
-		}
-		all.Wait()
-	})
-}
-
-// A reader that waits when a hold of its process is downgraded enters beside it, even if the answer
-// to the reader's own request is slow. A waiting reader enters, whatever the age of the hold.
-func TestRWMutexReaderWithSlowAnswerJoins(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		one, sent := w.client()
-		other, _ := w.client()
-		lease := w.must(one.RWMutex("n").Lock(t.Context()))
-		var all sync.WaitGroup
-		all.Go(func() { w.release(w.must(other.RWMutex("n").Lock(t.Context()))) })
-		synctest.Wait()
-		sent.on("ask", func(_ context.Context, _ int64, send func() error) error {
-			err := send()
-			<-time.After(20 * slice)
-			return err
-		})
-		all.Go(func() {
-			reader := w.must(one.RWMutex("n").RLock(t.Context()))
-			if reader.Token() != lease.Token() {
-				t.Errorf("token %d beside %d", reader.Token(), lease.Token())
-			}
-			w.release(reader)
-			w.release(lease)
-		})
-		synctest.Wait()
-		must(t, lease.Downgrade(t.Context()))
-		all.Wait()
 	})
 }
 

@@ -9,27 +9,6 @@ import (
 	"time"
 )
 
-// A slowStore answers every batch after a millisecond, whatever becomes of its context, or, if it
-// is silent, no batch. It leaves requests unsent whose time is over, as a router does.
-type slowStore struct {
-	Store
-	silent bool
-}
-
-func (s *slowStore) Do(ctx context.Context, requests []Request) []Reply {
-	if err := ended(ctx); err != nil {
-		return unsent(len(requests), err)
-	}
-	<-time.After(time.Millisecond)
-	replies := make([]Reply, len(requests))
-	for i := range replies {
-		if s.silent {
-			replies[i].Err = errors.New("no answer")
-		}
-	}
-	return replies
-}
-
 // sendsItself reports whether a caller whose context can be cancelled sends its request itself:
 // then it learns of the cancellation only with the reply.
 func sendsItself(t *testing.T, b *Batcher) bool {
@@ -57,7 +36,7 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &slowStore{}
+				server := &steadyStore{}
 				b := NewBatcher(server)
 				send := func() {
 					var batch []*call
@@ -95,7 +74,7 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 // A caller that sends its request itself, too late, says nothing of the server either.
 func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&slowStore{})
+		b := NewBatcher(&steadyStore{})
 		b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
 		if reply := b.Do(t.Context(), Request{}, time.Now()); !reply.Unsent {
 			t.Errorf("got %+v", reply)
@@ -109,7 +88,7 @@ func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
 // No caller whose context can be cancelled waits for a server of which nothing was heard lately.
 func TestBatcherCallerOfQuietServerCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&slowStore{})
+		b := NewBatcher(&steadyStore{})
 		if sendsItself(t, b) {
 			t.Error("before the server has ever answered")
 		}

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// A steadyStore answers every batch after a millisecond, and notes how many requests each
-// carried.
+// A steadyStore answers every batch after a millisecond, or, if it is silent, none. It notes how
+// many requests each carried, and leaves them unsent if their time is over, as a router does.
 type steadyStore struct {
 	Store
+	silent bool
 
 	mu             sync.Mutex
 	sizes          []int
@@ -21,6 +22,9 @@ type steadyStore struct {
 }
 
 func (s *steadyStore) Do(ctx context.Context, requests []Request) []Reply {
+	if err := ended(ctx); err != nil {
+		return unsent(len(requests), err)
+	}
 	s.mu.Lock()
 	s.sizes = append(s.sizes, len(requests))
 	s.inFlight++
@@ -33,7 +37,13 @@ func (s *steadyStore) Do(ctx context.Context, requests []Request) []Reply {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
-	return make([]Reply, len(requests))
+	replies := make([]Reply, len(requests))
+	for i := range replies {
+		if s.silent {
+			replies[i].Err = errors.New("no answer")
+		}
+	}
+	return replies
 }
 
 // One request goes at once, and so do a few. Many travel together in batches that share them

@@ -180,41 +180,35 @@ func TestSubscriptionIdle(t *testing.T) {
 	})
 }
 
-// Callers that add one channel at a time cost one question, and each waits for its answer.
+// Callers that add one channel at a time cost one question, and each waits for its answer, or for
+// Close.
 func TestSubscriptionAddByMany(t *testing.T) {
-	f := newFake()
-	f.says = func(*fakeListener, string) string { return silence }
-	testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
-		ended := make(chan error, 50)
-		for range cap(ended) {
-			go func() { ended <- s.Add(t.Context(), "a") }()
-		}
-		l := onlyListener(t, f)
-		if asked := fmt.Sprint(f.asked(l)); asked != "[+a]" || len(ended) > 0 {
-			t.Errorf("asked %s, %d calls have ended", asked, len(ended))
-		}
-		l.Subscribed("a")
-		for range cap(ended) {
-			if err := <-ended; err != nil {
-				t.Error(err)
+	for _, closes := range []bool{false, true} {
+		f := newFake()
+		f.says = func(*fakeListener, string) string { return silence }
+		testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
+			ended := make(chan error, 50)
+			for range cap(ended) {
+				go func() { ended <- s.Add(t.Context(), "a") }()
 			}
-		}
-	})
-}
-
-// Close ends the calls that wait for an answer.
-func TestSubscriptionCloseEndsAdd(t *testing.T) {
-	f := newFake()
-	f.says = func(*fakeListener, string) string { return silence }
-	testSubscription(t, f, func(t *testing.T, s *subscription, _ *recordingSink) {
-		ended := make(chan error, 1)
-		go func() { ended <- s.Add(t.Context(), "a") }()
-		onlyListener(t, f)
-		_ = s.Close()
-		if err := <-ended; !errors.Is(err, ErrSubscriptionClosed) {
-			t.Errorf("got %v", err)
-		}
-	})
+			l := onlyListener(t, f)
+			if asked := fmt.Sprint(f.asked(l)); asked != "[+a]" || len(ended) > 0 {
+				t.Errorf("asked %s, %d calls have ended", asked, len(ended))
+			}
+			want := ErrSubscriptionClosed
+			if closes {
+				_ = s.Close()
+			} else {
+				l.Subscribed("a")
+				want = nil
+			}
+			for range cap(ended) {
+				if err := <-ended; !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
+				}
+			}
+		})
+	}
 }
 
 // A caller whose context ends gives up a channel that no other waits for and that was never there.

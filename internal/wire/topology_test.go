@@ -38,56 +38,34 @@ func (d *topologyStore) Describe(ctx context.Context) (Topology, error) {
 	}
 }
 
-// One question serves all callers, and a caller that ends does not cancel it for the others.
-func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &topologyStore{answers: make(chan error)}
-		s := NewServers(d)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended, answered := make(chan error, 1), make(chan error, 1)
-		go func() { _, err := s.Topology(ctx, time.Now().Add(time.Second)); ended <- err }()
-		synctest.Wait()
-		go func() { _, err := s.Topology(context.Background(), time.Now().Add(time.Second)); answered <- err }()
-		synctest.Wait()
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller that ended got %v", err)
-		}
-		d.answers <- nil
-		if err := <-answered; err != nil || d.asked != 1 {
-			t.Errorf("the other got %v after %d questions", err, d.asked)
-		}
-		if low, high := s.Serving(0), s.Serving(Slots-1); low == high || s.Serving(1) != low || s.KnownSingle() {
-			t.Error("the slots of two servers are not told apart")
-		}
-	})
-}
-
-// One question serves all callers, and a caller with little time does not shorten it for the
+// One question serves all callers, and one that ends, or has little time, does not end it for the
 // others.
-func TestServersTopologyWhenOneCallerHasLittleTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &topologyStore{answers: make(chan error, 1)}
-		s := NewServers(d)
-		short, answered := make(chan error, 1), make(chan error, 1)
-		go func() {
-			_, err := s.Topology(context.Background(), time.Now().Add(10*time.Millisecond))
-			short <- err
-		}()
-		synctest.Wait()
-		go func() {
-			_, err := s.Topology(context.Background(), time.Now().Add(time.Second))
-			answered <- err
-		}()
-		if err := <-short; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the caller with little time got %v", err)
-		}
-		<-time.After(500 * time.Millisecond)
-		d.answers <- nil
-		if err := <-answered; err != nil || d.asked != 1 {
-			t.Errorf("the other got %v after %d questions", err, d.asked)
-		}
-	})
+func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
+	for want, patience := range map[error]time.Duration{
+		context.Canceled: time.Second, context.DeadlineExceeded: 10 * time.Millisecond,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &topologyStore{answers: make(chan error)}
+			s := NewServers(d)
+			ctx, cancel := context.WithCancel(context.Background())
+			ended, answered := make(chan error, 1), make(chan error, 1)
+			go func() { _, err := s.Topology(ctx, time.Now().Add(patience)); ended <- err }()
+			synctest.Wait()
+			go func() { _, err := s.Topology(context.Background(), time.Now().Add(time.Second)); answered <- err }()
+			<-time.After(500 * time.Millisecond)
+			cancel()
+			if err := <-ended; !errors.Is(err, want) {
+				t.Errorf("the caller that ended got %v, want %v", err, want)
+			}
+			d.answers <- nil
+			if err := <-answered; err != nil || d.asked != 1 {
+				t.Errorf("the other got %v after %d questions", err, d.asked)
+			}
+			if low, high := s.Serving(0), s.Serving(Slots-1); low == high || s.Serving(1) != low || s.KnownSingle() {
+				t.Error("the slots of two servers are not told apart")
+			}
+		})
+	}
 }
 
 // A question that fails is asked again by the next caller.
