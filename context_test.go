@@ -224,8 +224,12 @@ var errShutdown = errors.New("shutting down")
 type ending struct{ err, cause error }
 
 var endings = []ending{
-	{context.DeadlineExceeded, nil}, {context.DeadlineExceeded, errShutdown}, {context.DeadlineExceeded, context.Canceled},
-	{context.Canceled, nil}, {context.Canceled, errShutdown}, {context.Canceled, context.DeadlineExceeded},
+	{context.DeadlineExceeded, nil},
+	{context.DeadlineExceeded, errShutdown},
+	{context.DeadlineExceeded, context.Canceled},
+	{context.Canceled, nil},
+	{context.Canceled, errShutdown},
+	{context.Canceled, context.DeadlineExceeded},
 }
 
 // after returns a context that ends so after a time. That of the zero ending does not end.
@@ -317,7 +321,9 @@ func beSilent(late time.Duration, failure error) hook {
 func TestContextEndsCallAtSilentServer(t *testing.T) {
 	const most = 100 * time.Millisecond
 	for what, end := range map[string]ending{
-		"deadline": {context.DeadlineExceeded, errShutdown}, "cancellation": {context.Canceled, errShutdown}, "none": {},
+		"deadline":     {context.DeadlineExceeded, errShutdown},
+		"cancellation": {context.Canceled, errShutdown},
+		"none":         {},
 	} {
 		for order, late := range map[string]time.Duration{
 			"the request is first": -time.Millisecond, "both at once": 0, "ctx is first": 30 * time.Millisecond,
