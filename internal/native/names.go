@@ -14,7 +14,7 @@ import (
 func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
 		head := p.config.Prefix + ":"
-		for key, err := range p.servers.Scan(ctx, protocol.EscapeGlob(head)+"*", p.config.Timeout) {
+		for key, err := range wire.Scan(ctx, p.servers, protocol.EscapeGlob(head)+"*", p.config.Timeout) {
 			if err != nil {
 				if p.config.Node != "" {
 					err = wire.At(p.config.Node, err)

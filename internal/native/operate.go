@@ -29,7 +29,11 @@ func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, i
 
 // operate runs a script of an operator: it does something or finds nothing to do.
 func (r *resource) operate(ctx context.Context, s *script, words ...any) (bool, error) {
-	args := append(append(r.args(5), r.stamp), words...)
+	return r.runOnce(ctx, s, append(append(r.args(5), r.stamp), words...))
+}
+
+// runOnce sends a script that does something or finds nothing to do, and reports which.
+func (r *resource) runOnce(ctx context.Context, s *script, args []any) (bool, error) {
 	reply := r.p.run(ctx, s, &r.keys, r.p.deadline(ctx), args)
 	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
 		return false, err

@@ -103,7 +103,7 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 
 // Probe implements protocol.Protocol.
 func (p *Protocol) Probe(ctx context.Context) error {
-	err := p.servers.Probe(ctx,
+	err := wire.Probe(ctx, p.servers,
 		func(slot int) string { return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready" })
 	var failure *protocol.Failure
 	if errors.As(err, &failure) && failure.Node == "" {

@@ -218,19 +218,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		keep = free.Keep
 	}
 	args := append(r.args(4), r.ticket(free.Ticket), r.payload(free.Ticket), keep, r.life)
-	reply := r.p.run(ctx, &r.p.scripts.free, &r.keys, r.p.deadline(ctx), args)
-	if err := r.failureOf(&r.p.scripts.free, reply, wire.KeysIn(args)...); err != nil {
-		return false, err
-	}
-	switch value := reply.Value.(type) {
-	case int64:
-		return value == 1, nil
-	case string:
-		if parsed, ok := r.parse("release", value); ok && parsed.refused != nil {
-			return false, r.at(reply, parsed.refused)
-		}
-	}
-	return false, r.at(reply, r.unreadable("release", reply.Value))
+	return r.runOnce(ctx, &r.p.scripts.free, args)
 }
 
 // deadline is that of one request under a context: it has Config.Timeout at most.

@@ -46,10 +46,10 @@ type subscription struct {
 // subscription.channels. Run owns it.
 type channel struct {
 	name            string
-	conn            *pubsubConn // nil: unplaced
-	confirmed       bool        // on the present connection
-	confirmedBefore bool        // on this connection or an earlier one
-	waiters         []*waiter
+	conn            *pubsubConn  // nil: unplaced
+	confirmed       bool         // on the present connection
+	confirmedBefore bool         // on this connection or an earlier one
+	waiters         []chan error // the calls of Add: each gets one result, and has room for it
 
 	retryAt time.Time     // while it is unplaced: not to be placed before
 	backoff time.Duration // the pause before retryAt, doubled by each retry; zero: none
@@ -59,15 +59,10 @@ type channel struct {
 // and is not confirmed on the present connection.
 func (c *channel) interrupted() bool { return c.confirmedBefore && !c.confirmed }
 
-// A waiter is a call of Add.
-type waiter struct {
-	done chan error // gets one result, and has room for it
-}
-
 // resolve ends all calls of Add for the channel.
 func (c *channel) resolve(err error) {
 	for _, w := range c.waiters {
-		w.done <- err
+		w <- err
 	}
 	c.waiters = nil
 }
@@ -104,19 +99,19 @@ func (s *subscription) anyNode() func(context.Context) (string, error) {
 
 // Add implements Subscription.
 func (s *subscription) Add(ctx context.Context, name string) error {
-	w := &waiter{done: make(chan error, 1)}
+	w := make(chan error, 1)
 	if !s.start() || !s.post(func() { s.add(name, w) }) {
 		return ErrSubscriptionClosed
 	}
 	select {
-	case err := <-w.done:
+	case err := <-w:
 		return err
 	case <-ctx.Done():
 	}
 	if !s.post(func() { s.cancelAdd(name, w, ctx.Err()) }) {
 		return ErrSubscriptionClosed
 	}
-	return <-w.done // after cancelAdd there is a result
+	return <-w // after cancelAdd there is a result
 }
 
 // Remove implements Subscription. It does not wait for the server.
@@ -234,7 +229,7 @@ func earlier(a, b time.Time) time.Time {
 
 // add begins a call of Add. If the connection of the channel was lost, Add reconnects at once
 // instead of waiting for the backoff: the caller retries Add at its own pace.
-func (s *subscription) add(name string, w *waiter) {
+func (s *subscription) add(name string, w chan error) {
 	c := s.channels[name]
 	switch {
 	case c == nil:
@@ -242,7 +237,7 @@ func (s *subscription) add(name string, w *waiter) {
 		s.channels[name] = c
 		s.placement.add(c)
 	case c.confirmed:
-		w.done <- nil
+		w <- nil
 		return
 	case c.conn != nil:
 		c.conn.connectNow()
@@ -252,7 +247,7 @@ func (s *subscription) add(name string, w *waiter) {
 
 // cancelAdd ends a call of Add whose context is over, unless it has a result. A channel that was
 // never confirmed is dropped with the last call that waits for it.
-func (s *subscription) cancelAdd(name string, w *waiter, why error) {
+func (s *subscription) cancelAdd(name string, w chan error, why error) {
 	c := s.channels[name]
 	if c == nil {
 		return // the call has a result: a channel that was dropped has no waiters
@@ -265,7 +260,7 @@ func (s *subscription) cancelAdd(name string, w *waiter, why error) {
 	if len(c.waiters) == 0 && !c.confirmedBefore {
 		s.drop(c)
 	}
-	w.done <- fmt.Errorf("channel %q is not confirmed: %w", name, why)
+	w <- fmt.Errorf("channel %q is not confirmed: %w", name, why)
 }
 
 // wants reports whether the channel was neither removed nor dropped.

@@ -31,8 +31,9 @@ type topology struct {
 	stale  bool
 }
 
-// of returns what is behind the store; the error of the question, or of ctx.
-func (t *topology) of(ctx context.Context, deadline time.Time) (Topology, error) {
+// Topology returns what is behind the store. It is asked for once. The error is that of the
+// question, or of ctx.
+func (t *topology) Topology(ctx context.Context, deadline time.Time) (Topology, error) {
 	t.mu.Lock()
 	if t.known {
 		defer t.mu.Unlock()
@@ -73,21 +74,23 @@ func (t *topology) ask(deadline time.Time) {
 	t.asking = nil
 }
 
-// single reports whether the store is known to be one of a single server.
-func (t *topology) single() bool {
+// KnownSingle reports whether the store is known to be one of a single server.
+func (t *topology) KnownSingle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.known && !t.is.Cluster
 }
 
-func (t *topology) doubt() {
+// Doubt notes that a request failed: another server may serve its slot by now.
+func (t *topology) Doubt() {
 	t.mu.Lock()
 	t.stale = true
 	t.mu.Unlock()
 }
 
-// doubted reports whether it is time to ask again, and takes the doubt away.
-func (t *topology) doubted() bool {
+// Doubted reports whether it is time to ask again what is behind the store. It takes the doubt
+// away, so the caller must Refresh.
+func (t *topology) Doubted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.known || !t.stale || time.Since(t.asked) < doubtful {
@@ -97,8 +100,8 @@ func (t *topology) doubted() bool {
 	return true
 }
 
-// refresh asks again. Without an answer the topology stays doubtful.
-func (t *topology) refresh(deadline time.Time) {
+// Refresh asks again what is behind the store. Without an answer that stays doubtful.
+func (t *topology) Refresh(deadline time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	is, err := t.store.Describe(ctx)
