@@ -27,11 +27,17 @@ func (c *Client) Inspect(ctx context.Context, name string) (lockinfo.Info, error
 	if err := c.checkCall(ctx, "Client.Inspect", name); err != nil {
 		return lockinfo.Info{}, err
 	}
+	return c.inspect(ctx, name)
+}
+
+func (c *Client) inspect(ctx context.Context, name string) (lockinfo.Info, error) {
 	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: maxInspected, Queue: maxInspected})
 	if err != nil {
 		return lockinfo.Info{}, operatorError("inspect", name, err)
 	}
-	return c.newInfo(name, in), nil
+	out := newInfo(name, in)
+	out.Class = c.classes.Of(name)
+	return out, nil
 }
 
 // Queue streams all waiters of a name in order, a page at a time. A waiter that joins meanwhile is
@@ -69,13 +75,6 @@ func (c *Client) checkCall(ctx context.Context, call, name string) error {
 	bad.check(ctx != nil, "ctx", nil, "not nil")
 	bad.check(name != "" && len(name) <= limits.MaxText, "name", shorten(name), "1 byte to 1 KiB")
 	return bad.err(call)
-}
-
-// newInfo translates an inspection by this client.
-func (c *Client) newInfo(name string, in protocol.Inspection) lockinfo.Info {
-	out := newInfo(name, in)
-	out.Class = c.classes.Of(name)
-	return out
 }
 
 // newInfo translates an inspection.

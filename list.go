@@ -156,11 +156,7 @@ func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (lockin
 	if found.Foreign != "" {
 		return lockinfo.Info{Name: found.Foreign, Foreign: "the key of no lock"}, nil
 	}
-	in, err := c.engine.Inspect(ctx, found.Name, protocol.Page{Holds: maxInspected, Queue: maxInspected})
-	if err != nil {
-		return lockinfo.Info{}, operatorError("inspect", found.Name, err)
-	}
-	return c.newInfo(found.Name, in), nil
+	return c.inspect(ctx, found.Name)
 }
 
 // matches reports whether a name meets the conditions.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 const idLength = 22 // of the id of a ticket
@@ -28,13 +27,13 @@ func evidence(t protocol.Ticket) string {
 func readEvidence(text string) (under []protocol.Evidence, more bool) {
 	for len(text) > idLength {
 		id, rest := text[:idLength], text[idLength:]
-		length, rest, ok := strings.Cut(rest, ":")
-		n, number := wire.Number(length)
-		if !ok || !number || n < 0 || n > int64(len(rest)) {
+		length, rest, found := strings.Cut(rest, ":")
+		name, rest, ok := cutText(length, rest)
+		if !found || !ok {
 			return under, false
 		}
-		under = append(under, protocol.Evidence{Name: rest[:n], ID: protocol.ID(id)})
-		text = rest[n:]
+		under = append(under, protocol.Evidence{Name: name, ID: protocol.ID(id)})
+		text = rest
 	}
 	return under, text == "+"
 }

@@ -44,11 +44,10 @@ func readPayload(text string) (out payload, ok bool) {
 	out.ttl, ok3 = readMillis(ttl)
 	tail := fields[6]
 	for i, part := range []*string{&out.channel, &out.owner, &out.extras} {
-		n, number := wire.Number(fields[3+i])
-		if !number || n < 0 || n > int64(len(tail)) {
+		var fits bool
+		if *part, tail, fits = cutText(fields[3+i], tail); !fits {
 			return out, false
 		}
-		*part, tail = tail[:n], tail[n:]
 	}
 	out.label = tail
 	return out, ok1 && ok2 && ok3
@@ -57,16 +56,13 @@ func readPayload(text string) (out payload, ok bool) {
 // extra is the value of a named extra; empty if there is none.
 func (p payload) extra(name string) string {
 	for rest := p.extras; rest != ""; {
-		key, tail, ok1 := strings.Cut(rest, ":")
-		length, tail, ok2 := strings.Cut(tail, ":")
-		n, number := wire.Number(length)
-		if !ok1 || !ok2 || !number || n < 0 || n > int64(len(tail)) {
-			return ""
+		key, tail, _ := strings.Cut(rest, ":")
+		length, tail, _ := strings.Cut(tail, ":")
+		value, tail, ok := cutText(length, tail)
+		if !ok || key == name {
+			return value
 		}
-		if key == name {
-			return tail[:n]
-		}
-		rest = tail[n:]
+		rest = tail
 	}
 	return ""
 }

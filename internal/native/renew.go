@@ -169,14 +169,14 @@ func readRenewals(text string, renewals int) (letters string, breakers map[int]s
 			continue
 		}
 		size, tail, found := strings.Cut(rest, ":")
-		n, fine := wire.Number(size)
-		if !found || !fine || n < 0 || n > int64(len(tail)) {
+		by, tail, ok := cutText(size, tail)
+		if !found || !ok {
 			return "", nil, false
 		}
 		if breakers == nil {
 			breakers = make(map[int]string)
 		}
-		breakers[at], rest = tail[:n], tail[n:]
+		breakers[at], rest = by, tail
 	}
 	return letters, breakers, rest == ""
 }

@@ -117,6 +117,13 @@ func (l *link) pause() {
 	}
 }
 
+// request runs one request at the server, which takes its time on the way there and back.
+func (l *link) request(send func(at time.Time)) {
+	l.pause()
+	l.run.request(send)
+	l.pause()
+}
+
 // Bind implements protocol.Protocol.
 func (l *link) Bind(spec protocol.Spec) protocol.Resource {
 	return &resource{Resource: l.Protocol.Bind(spec), link: l, spec: spec}
@@ -129,8 +136,7 @@ func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 		inner[i] = r
 		inner[i].Resource = r.Resource.(*resource).Resource
 	}
-	l.pause()
-	l.run.request(func(at time.Time) {
+	l.request(func(at time.Time) {
 		l.Protocol.Renew(ctx, inner, func(i int, r protocol.Renewed) { answers[i] = r })
 		for i, r := range renewals {
 			if answers[i].Held && r.TTL > 0 {
@@ -138,7 +144,6 @@ func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 			}
 		}
 	})
-	l.pause()
 	for i := range answers {
 		done(i, answers[i])
 	}
@@ -215,8 +220,7 @@ type resource struct {
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.Answer, err error) {
 	run := r.link.run
-	r.link.pause()
-	run.request(func(at time.Time) {
+	r.link.request(func(at time.Time) {
 		if answer, err = r.Resource.Ask(ctx, ask); err != nil {
 			run.note("process %d asks: %v", r.link.process, err)
 			return
@@ -243,15 +247,13 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 			run.ticket(ask.Release.ID).ends = at
 		}
 	})
-	r.link.pause()
 	return answer, err
 }
 
 // Free implements protocol.Resource.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (was bool, err error) {
 	run := r.link.run
-	r.link.pause()
-	run.request(func(at time.Time) {
+	r.link.request(func(at time.Time) {
 		was, err = r.Resource.Free(ctx, free)
 		if t := run.ticket(free.Ticket.ID); was && t.Entered.IsZero() {
 			t.left = at
@@ -261,7 +263,6 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (was bool, err 
 			run.note("%s is given back, and stays for %v", t.ID[:4], t.ends.Sub(at))
 		}
 	})
-	r.link.pause()
 	return was, err
 }
 
