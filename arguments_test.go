@@ -57,46 +57,25 @@ func FuzzArguments(f *testing.F) {
 			if interval != 0 {
 				options = append(options, holdfast.WithPolling(time.Duration(interval), attempts))
 			}
-			ctx := t.Context()
-			tries := map[string]func(...holdfast.Option) (*holdfast.Lease, error){
-				"Mutex": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.Mutex(name, o...).TryLock(ctx)
-				},
-				"RWMutex": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.RWMutex(name, o...).TryLock(ctx)
-				},
-				"reader": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.RWMutex(name, o...).TryRLock(ctx)
-				},
-				"Semaphore": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.Semaphore(name, permits, o...).TryAcquire(ctx, permits)
-				},
-				"Election": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.Election(name, o...).TryCampaign(ctx)
-				},
-				"Group": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.All([]string{name, name + "x"}, o...).TryLock(ctx)
-				},
-			}
 			for kind, try := range tries {
 				for _, with := range [][]holdfast.Option{nil, options[:1], options} {
-					judge(t, server, kind, name, time.Duration(ttl), with, try)
+					lease, err := try(c, name, permits, with...)
+					judge(t, server, kind, name, time.Duration(ttl), len(with) > 0, lease, err)
 					<-time.After(24 * time.Hour) // longer than any min hold
 				}
 			}
 			l := c.Latch(name, options...)
-			if err := l.Set(ctx, int(permits)); err != nil && !errors.As(err, &bad) {
+			if err := l.Set(t.Context(), int(permits)); err != nil && !errors.As(err, &bad) {
 				t.Errorf("Latch: %v", err)
 			}
 		})
 	})
 }
 
-// judge tries once.
-func judge(t *testing.T, server *memory.Server, kind, name string, ttl time.Duration, with []holdfast.Option,
-	try func(...holdfast.Option) (*holdfast.Lease, error)) {
+// judge judges what a try returned, with a TTL of its own or without.
+func judge(t *testing.T, server *memory.Server, kind, name string, ttl time.Duration, own bool,
+	lease *holdfast.Lease, err error) {
 	t.Helper()
-	lease, err := try(with...)
 	var bad *holdfast.ArgumentError
 	switch {
 	case errors.As(err, &bad):
@@ -106,10 +85,10 @@ func judge(t *testing.T, server *memory.Server, kind, name string, ttl time.Dura
 	case err != nil:
 		t.Errorf("%s: %v", kind, err)
 	default:
-		if name == "" || len(name) > 1024 || len(with) > 0 && (ttl < 100*time.Millisecond || ttl > 5*time.Minute) {
+		if name == "" || len(name) > 1024 || own && (ttl < 100*time.Millisecond || ttl > 5*time.Minute) {
 			t.Errorf("%s: %d bytes for %v were taken", kind, len(name), ttl)
 		}
-		if left := time.Until(lease.Until()); left <= 0 || len(with) > 0 && left > ttl {
+		if left := time.Until(lease.Until()); left <= 0 || own && left > ttl {
 			t.Errorf("%s: trusted for %v, its TTL is %v", kind, left, ttl)
 		}
 		if err := lease.Release(); err != nil {

@@ -16,22 +16,22 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A slowRig is a client that reports slow waits after 1 s and slow holds after 2 s.
+// A slowRig is a client that reports slow waits after 1 s and slow holds after 2 s. The fields are
+// read while all goroutines of the bubble wait.
 type slowRig struct {
 	client *holdfast.Client
-
-	mu     sync.Mutex
-	waits  []holdfast.Event
-	holds  []holdfast.Event
 	logged bytes.Buffer
+
+	mu           sync.Mutex // guards those below
+	waits, holds []holdfast.Event
 }
 
 func newSlowRig(w world) *slowRig {
 	w.Helper()
 	r := &slowRig{}
 	r.client, _ = w.clientWith(&holdfast.Config{
-		Label: "rig", Logger: slog.New(slog.NewTextHandler(r, nil)), SlowWait: time.Second, SlowHold: 2 * time.Second,
-		Observer: observing(r.observe),
+		Label: "rig", Logger: slog.New(slog.NewTextHandler(&r.logged, nil)), SlowWait: time.Second,
+		SlowHold: 2 * time.Second, Observer: observing(r.observe),
 	})
 	return r
 }
@@ -47,25 +47,8 @@ func (r *slowRig) observe(e holdfast.Event) {
 	}
 }
 
-func (r *slowRig) Write(line []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.logged.Write(line)
-}
-
-// reports returns what the observer was told of so far.
-func (r *slowRig) reports() (waits, holds []holdfast.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.waits), slices.Clone(r.holds)
-}
-
 // countLines counts the lines of the log that contain a text.
-func (r *slowRig) countLines(text string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Count(r.logged.String(), text)
-}
+func (r *slowRig) countLines(text string) int { return strings.Count(r.logged.String(), text) }
 
 // checkReported fails if waits or holds were not reported after so many seconds.
 func checkReported(t *testing.T, what string, events []holdfast.Event, seconds ...int) {
@@ -122,13 +105,12 @@ func TestSlowIsReported(t *testing.T) {
 				granted := time.Now()
 				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
 				synctest.Wait()
-				waits, holds := r.reports()
-				checkReported(t, "waits", waits, 1, 2, 4, 8)
-				last, hold := waits[3], holds[len(holds)-1]
+				checkReported(t, "waits", r.waits, 1, 2, 4, 8)
+				last, hold := r.waits[3], r.holds[len(r.holds)-1]
 				if last.Holder != "rig" || !last.Since.Equal(granted) || !isOfLockFor(last) || !isOfLockFor(hold) {
 					t.Errorf("a wait is told as %+v, and a hold as %+v", last, hold)
 				}
-				own := slices.DeleteFunc(holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
+				own := slices.DeleteFunc(r.holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
 				checkReported(t, "holds", own, 2, 4)
 				for text, want := range map[string]int{
 					"a caller waits for long": 4, "a wait was long and is over": 1,
@@ -149,8 +131,9 @@ func TestSlowEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		r := newSlowRig(w)
 		must(t, lockFor(t.Context(), r.client, time.Second))
-		if waits, holds := r.reports(); len(waits)+len(holds)+r.countLines("long") > 0 {
-			t.Errorf("reported %v %v", waits, holds)
+		synctest.Wait()
+		if len(r.waits)+len(r.holds)+r.countLines("long") > 0 {
+			t.Errorf("reported %v %v", r.waits, r.holds)
 		}
 		w.must(r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context()))
 		err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond))
@@ -158,15 +141,15 @@ func TestSlowEnds(t *testing.T) {
 			t.Error(err)
 		}
 		<-time.After(time.Minute)
-		waits, holds := r.reports()
-		checkReported(t, "waits", waits, 1)
-		checkReported(t, "holds", holds, 2)
+		synctest.Wait()
+		checkReported(t, "waits", r.waits, 1)
+		checkReported(t, "holds", r.holds, 2)
 		w.must(r.client.Mutex("m").Lock(t.Context()))
 		<-time.After(3 * time.Second)
 		must(t, r.client.Close())
 		<-time.After(time.Minute)
-		_, holds = r.reports()
-		checkReported(t, "holds", holds, 2, 2)
+		synctest.Wait()
+		checkReported(t, "holds", r.holds, 2, 2)
 		if got := r.countLines("a lease was long and is over"); got != 2 {
 			t.Errorf("the end of %d holds was told, want 2", got)
 		}
@@ -185,11 +168,10 @@ func TestSlowGroupThatPolls(t *testing.T) {
 		<-time.After(3 * time.Second)
 		w.release(lease)
 		synctest.Wait()
-		waits, holds := r.reports()
-		checkReported(t, "waits", waits, 1, 2, 4)
-		checkReported(t, "holds", holds, 2, 2) // one of each name
-		if waits[0].Name != "a" || waits[0].Holder != "other" {
-			t.Errorf("told of %q, held by %q; want a, held by other", waits[0].Name, waits[0].Holder)
+		checkReported(t, "waits", r.waits, 1, 2, 4)
+		checkReported(t, "holds", r.holds, 2, 2) // one of each name
+		if first := r.waits[0]; first.Name != "a" || first.Holder != "other" {
+			t.Errorf("told of %q, held by %q; want a, held by other", first.Name, first.Holder)
 		}
 	})
 }
@@ -205,9 +187,9 @@ func TestElectionIsNotSlow(t *testing.T) {
 		<-time.After(time.Hour)
 		w.release(leader)
 		w.release(<-candidate)
-		waits, holds := r.reports()
-		checkReported(t, "waits", waits)
-		checkReported(t, "holds", holds)
+		synctest.Wait()
+		checkReported(t, "waits", r.waits)
+		checkReported(t, "holds", r.holds)
 		if n := r.countLines("long"); n > 0 {
 			t.Errorf("%d lines in the log", n)
 		}

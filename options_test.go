@@ -16,26 +16,39 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// columns has one constructor for each column of the table at Option. It returns the error of the
-// first method of a handle that was made with the option.
-var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
-	"Mutex": func(c *holdfast.Client, o holdfast.Option) error {
-		return releaseAtOnce(c.Mutex("n", o).TryLock(context.Background()))
+// tries has a try of each type that gives leases, for one name or more.
+var tries = map[string]func(c *holdfast.Client, name string, permits int64, o ...holdfast.Option) (
+	*holdfast.Lease, error){
+	"Mutex": func(c *holdfast.Client, name string, _ int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.Mutex(name, o...).TryLock(context.Background())
 	},
-	"RWMutex": func(c *holdfast.Client, o holdfast.Option) error {
-		return errors.Join(releaseAtOnce(c.RWMutex("n", o).TryLock(context.Background())),
-			releaseAtOnce(c.RWMutex("n", o).TryRLock(context.Background())))
+	"RWMutex": func(c *holdfast.Client, name string, _ int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.RWMutex(name, o...).TryLock(context.Background())
 	},
-	"Semaphore": func(c *holdfast.Client, o holdfast.Option) error {
-		return releaseAtOnce(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
+	"RWMutex, to read": func(c *holdfast.Client, name string, _ int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.RWMutex(name, o...).TryRLock(context.Background())
 	},
-	"Latch": func(c *holdfast.Client, o holdfast.Option) error { return c.Latch("n", o).Set(context.Background(), 0) },
-	"Election": func(c *holdfast.Client, o holdfast.Option) error {
-		return releaseAtOnce(c.Election("n", o).TryCampaign(context.Background()))
+	"Semaphore": func(c *holdfast.Client, name string, permits int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.Semaphore(name, permits, o...).TryAcquire(context.Background(), permits)
 	},
-	"Group": func(c *holdfast.Client, o holdfast.Option) error {
-		return releaseAtOnce(c.All([]string{"n"}, o).TryLock(context.Background()))
+	"Election": func(c *holdfast.Client, name string, _ int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.Election(name, o...).TryCampaign(context.Background())
 	},
+	"Group": func(c *holdfast.Client, name string, _ int64, o ...holdfast.Option) (*holdfast.Lease, error) {
+		return c.All([]string{name, name + "x"}, o...).TryLock(context.Background())
+	},
+}
+
+// firstErrorOf returns the error of the first method of a handle of a type, made with an option.
+func firstErrorOf(head string, c *holdfast.Client, option holdfast.Option) error {
+	switch head {
+	case "Latch":
+		return c.Latch("n", option).Set(context.Background(), 0)
+	case "RWMutex":
+		return errors.Join(releaseAtOnce(tries[head](c, "n", 1, option)),
+			releaseAtOnce(tries[head+", to read"](c, "n", 1, option)))
+	}
+	return releaseAtOnce(tries[head](c, "n", 1, option))
 }
 
 // releaseAtOnce gives the lease back.
@@ -77,7 +90,7 @@ func TestOptions(t *testing.T) {
 				client, err := holdfast.NewOn(
 					memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
 				must(t, err)
-				err = columns[head](client, options[fields[0]])
+				err = firstErrorOf(head, client, options[fields[0]])
 				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) ||
 					cell != "yes" && cell != "-" {
 					t.Errorf("%s on %s is %q in the table, and: %v", fields[0], head, cell, err)
@@ -88,7 +101,8 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	}
-	if want := slices.Sorted(maps.Keys(columns)); !slices.Equal(slices.Sorted(slices.Values(heads)), want) {
+	want := []string{"Election", "Group", "Latch", "Mutex", "RWMutex", "Semaphore"}
+	if !slices.Equal(slices.Sorted(slices.Values(heads)), want) {
 		t.Errorf("the table has the columns %q, want %q", heads, want)
 	}
 	if want := slices.Sorted(maps.Keys(options)); !slices.Equal(slices.Sorted(slices.Values(rows)), want) {

@@ -39,43 +39,32 @@ func TestRenewUselessConnections(t *testing.T) { synctest.Test(t, testRenewUsele
 
 func testRenewUselessConnections(t *testing.T) {
 	for _, c := range []struct {
-		want    int
-		refused string
-	}{
-		{1, "READONLY You can't write against a read only replica. script: f64cf22c, on @user_script:1."},
-		{1, "ERR Error running script (call to f_f64cf22c): @user_script:44: -READONLY You can't write against a read only s."},
-		{1, "ERR READONLY You can't write against a read only slave"}, // Pika
-		{1, "-READONLY You can't write against a read only replica."},
-		{1, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."},
-		{1, "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"},
-		{1, "LOADING Redis is loading the dataset in memory"},
-		{1, "NOREPLICAS Not enough good replicas to write."},
-		{0, "OOM command not allowed when used memory > 'maxmemory'."},
-		{0, "MISCONF Redis is configured to save RDB snapshots"},
-		{0, "BUSY Redis is busy running a script."},
-		{0, "NOSCRIPT No matching script."},
-		{0, "ERR max number of clients reached"},
-	} {
-		f := newFake()
-		replying(f)(store.Reply{Refused: c.refused})
-		if got := f.renewals(); got != c.want {
-			t.Errorf("%q: renewed %d times, want %d", c.refused, got, c.want)
-		}
-	}
-	for name, c := range map[string]struct {
-		reply store.Reply
 		want  int
+		reply store.Reply
 	}{
-		"no answer in time": {store.Reply{Err: context.DeadlineExceeded}, 1},
-		"a lost connection": {store.Reply{Err: io.EOF}, 1},
-		"not sent":          {store.Reply{Err: context.DeadlineExceeded, Unsent: true}, 0},
-		"given up":          {store.Reply{Err: context.Canceled}, 0},
-		"an answer":         {store.Reply{Value: "OK"}, 0},
+		{1, store.Reply{Refused: "READONLY You can't write against a read only replica. script: f64cf22c, on @user_script:1."}},
+		{1, store.Reply{Refused: "ERR Error running script (call to f_f64cf22c): @user_script:44: -READONLY You can't write against a read only s."}},
+		{1, store.Reply{Refused: "ERR READONLY You can't write against a read only slave"}}, // Pika
+		{1, store.Reply{Refused: "-READONLY You can't write against a read only replica."}},
+		{1, store.Reply{Refused: "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."}},
+		{1, store.Reply{Refused: "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"}},
+		{1, store.Reply{Refused: "LOADING Redis is loading the dataset in memory"}},
+		{1, store.Reply{Refused: "NOREPLICAS Not enough good replicas to write."}},
+		{0, store.Reply{Refused: "OOM command not allowed when used memory > 'maxmemory'."}},
+		{0, store.Reply{Refused: "MISCONF Redis is configured to save RDB snapshots"}},
+		{0, store.Reply{Refused: "BUSY Redis is busy running a script."}},
+		{0, store.Reply{Refused: "NOSCRIPT No matching script."}},
+		{0, store.Reply{Refused: "ERR max number of clients reached"}},
+		{1, store.Reply{Err: context.DeadlineExceeded}},
+		{1, store.Reply{Err: io.EOF}},
+		{0, store.Reply{Err: context.DeadlineExceeded, Unsent: true}},
+		{0, store.Reply{Err: context.Canceled}},
+		{0, store.Reply{Value: "OK"}},
 	} {
 		f := newFake()
 		replying(f)(c.reply)
 		if got := f.renewals(); got != c.want {
-			t.Errorf("%s: renewed %d times, want %d", name, got, c.want)
+			t.Errorf("%+v: renewed %d times, want %d", c.reply, got, c.want)
 		}
 	}
 	f := newFake() // the refusal of WAIT alone
