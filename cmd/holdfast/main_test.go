@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -118,20 +117,6 @@ func TestHelpOmitsHiddenCommands(t *testing.T) {
 		if strings.Contains(out, name) {
 			t.Errorf("help shows %s:\n%s", name, out)
 		}
-	}
-}
-
-// The error for an address in use names the flag.
-func TestDevAddressInUse(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	addr := taken.Addr().String()
-	if code, _, errs := execute(t, "dev", "--addr", addr); code != cli.ExitFailed ||
-		!strings.Contains(errs, "--addr "+addr) {
-		t.Errorf("exit code %d, %q; want %d and the flag", code, errs, cli.ExitFailed)
 	}
 }
 

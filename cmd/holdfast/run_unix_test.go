@@ -5,14 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -206,60 +204,5 @@ func TestRunHandedOver(t *testing.T) {
 	_ = holder.Wait()
 	if err := next.Wait(); err != nil || complaints(stderr) != "" {
 		t.Errorf("the command that was handed the lock: %v; stderr %q", err, stderr)
-	}
-}
-
-// Of many commands each one runs, never two at once. No process and no key is left.
-func TestRunMany(t *testing.T) {
-	long(t)
-	times := 60
-	if measured() {
-		times = 1000
-	}
-	s := redisserver.Start(t)
-	dir := t.TempDir()
-	alive, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer alive.Close()
-	script := `mkdir "$0/inside" && echo x >>"$0/log" && rmdir "$0/inside"`
-	var all sync.WaitGroup
-	jobs := make(chan int)
-	for range 10 {
-		all.Go(func() {
-			for n := range jobs {
-				args := []string{"run", "job", "--", "true"}
-				if n%2 == 0 {
-					args = []string{"run", "job", "--", "sh", "-c", script, dir}
-				}
-				cmd, stderr := program(t, s, args...)
-				cmd.ExtraFiles = []*os.File{theirs}
-				if err := cmd.Run(); err != nil || complaints(stderr) != "" {
-					t.Errorf("run %d: %v\n%s", n, err, stderr)
-				}
-			}
-		})
-	}
-	began := time.Now()
-	for n := range times {
-		jobs <- n
-	}
-	close(jobs)
-	all.Wait()
-	t.Logf("%d in %v", times, time.Since(began))
-	_ = theirs.Close()
-	late := time.AfterFunc(patient, func() { alive.Close() })
-	if _, err := io.ReadAll(alive); err != nil {
-		t.Errorf("a process is left: %v", err)
-	}
-	late.Stop()
-	log, err := os.ReadFile(filepath.Join(dir, "log"))
-	if lines := bytes.Count(log, []byte("\n")); err != nil || lines != (times+1)/2 {
-		t.Errorf("%d wrote, want %d: %v", lines, (times+1)/2, err)
-	}
-	keys, err := s.Do("KEYS", "*")
-	if text := fmt.Sprint(keys); err != nil || !strings.HasSuffix(text, ":clock]") || strings.Contains(text, " ") {
-		t.Errorf("keys %v, %v; want the clock of the tokens alone", keys, err)
 	}
 }

@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"internal/testing/adaptertest": {
 		".", "internal/testing/fault", "internal/testing/permissions", "internal/testing/redisserver", "store",
 		"storetest"},
+	"internal/testing/certificate": {},
 	"internal/testing/database":    {},
 	"internal/testing/fault":       {},
 	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},

@@ -102,6 +102,9 @@ func TestExamineDurableServer(t *testing.T) {
 	want(t, report, OK, "persistence", "always")
 	want(t, report, OK, "permissions", "all ")
 	want(t, report, OK, "messages", "reached")
+	if !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Check == "clock" }) {
+		t.Error("the clock was not looked at")
+	}
 	want(t, report, OK, "lock", "acquire and release: p50", "hand-over: p50", "SET NX PX and DEL: p50")
 }
 
@@ -242,20 +245,6 @@ func TestExamineProxyWithoutMessages(t *testing.T) {
 	<-lost
 	want(t, report, Note, "messages", "no message reached", "no answer in time", "proxy")
 	wantNone(t, report, OK, "messages")
-}
-
-func TestExamineServerAway(t *testing.T) {
-	long(t)
-	srv := redisserver.Start(t)
-	srv.Kill()
-	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || isAnswer(err) {
-		t.Errorf("got %v", err)
-	}
-	srv = redisserver.Start(t)
-	if _, err := Examine(context.Background(),
-		Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !isAnswer(err) {
-		t.Errorf("got %v", err)
-	}
 }
 
 // The probes leave nothing behind, and touch no key but their own, also if they are interrupted.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // wantOne checks that a check made one finding, of a level and with a text.
@@ -89,30 +87,6 @@ func TestFailover(t *testing.T) {
 		p := &serverCheck{name: "s", ttl: c.ttl}
 		p.failover("setting", c.value, c.err, c.factor)
 		wantOne(t, name, p, c.level, c.words)
-	}
-}
-
-func TestReplicaLines(t *testing.T) {
-	info := infoText{}
-	info.read("connected_slaves:2\r\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=1\r\nslave1:ip=10.0.0.2,port=6380,state=wait_bgsave,offset=0,lag=12\r\n")
-	got := info.replicas()
-	if got["10.0.0.1:6379"] != (replica{"online", 1}) || got["10.0.0.2:6380"] != (replica{"wait_bgsave", 12}) ||
-		len(got) != 2 {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestMissingSlots(t *testing.T) {
-	for want, served := range map[string][]redis.ClusterSlot{
-		"":                       {{Start: 0, End: 5460}, {Start: 5461, End: 16383}},
-		"0-16383":                nil,
-		"0, 16383":               {{Start: 1, End: 16382}},
-		"100-199":                {{Start: 0, End: 99}, {Start: 200, End: 16383}},
-		"5000-5001, 16000-16383": {{Start: 0, End: 4999}, {Start: 5002, End: 15999}},
-	} {
-		if got := strings.Join(findGaps(served), ", "); got != want {
-			t.Errorf("%v: %s, want %s", served, got, want)
-		}
 	}
 }
 

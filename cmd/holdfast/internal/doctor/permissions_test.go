@@ -102,19 +102,6 @@ func TestPermissionsMissing(t *testing.T) {
 	}
 }
 
-// A trial of a script leaves no key, also if the command was allowed.
-func TestPermissionsScriptsLeaveNothing(t *testing.T) {
-	srv := redisserver.Start(t)
-	for command, script := range inScript {
-		if said, err := srv.Do("EVAL", script, 1, "k"); said != "ok" {
-			t.Errorf("%s: %v, %v", command, said, err)
-		}
-		if n, err := srv.Do("DBSIZE"); n != int64(0) {
-			t.Errorf("%s: %v keys are left, %v", command, n, err)
-		}
-	}
-}
-
 // A user without the keys or the channels of the prefix is told the pattern.
 func TestPermissionsPatterns(t *testing.T) {
 	srv := redisserver.Start(t, durable...)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/certificate"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -159,29 +158,23 @@ func TestServeAsksForTheToken(t *testing.T) {
 }
 
 func TestServeWithTLS(t *testing.T) {
-	cert, key, client := listenerCertificate(t)
+	cert, key := certificate.Write(t)
 	s := redisserver.Start(t)
 	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
 	if !strings.HasPrefix(url, "https://") {
 		t.Errorf("it serves at %s", url)
 	}
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	if code, _ := fetch(t, client, url, nil); code != 200 {
 		t.Errorf("%d", code)
 	}
 	client.CloseIdleConnections()
-}
-
-// listenerCertificate writes the certificate of package httptest.
-func listenerCertificate(t *testing.T) (cert, key string, client *http.Client) {
-	t.Helper()
-	example := httptest.NewTLSServer(http.NotFoundHandler())
-	defer example.Close()
-	cert, key = writePair(t, example.TLS.Certificates[0])
-	client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: example.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
-			ServerName: "example.com"},
-	}}
-	return cert, key, client
 }
 
 func TestLoopback(t *testing.T) {
@@ -194,22 +187,4 @@ func TestLoopback(t *testing.T) {
 			t.Errorf("local(%q) is %v", host, !want)
 		}
 	}
-}
-
-// writePair writes a certificate and its key to files.
-func writePair(t *testing.T, pair tls.Certificate) (cert, key string) {
-	t.Helper()
-	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for path, block := range map[string]*pem.Block{
-		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
 }

@@ -418,16 +418,3 @@ func TestCapture(t *testing.T) {
 		t.Errorf("got:%s", r.screen())
 	}
 }
-
-func TestQuit(t *testing.T) {
-	r := newRig(t)
-	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
-		_, cmd := r.Update(key)
-		if cmd == nil {
-			t.Fatalf("%s does nothing", key)
-		}
-		if _, quit := cmd().(tea.QuitMsg); !quit {
-			t.Errorf("%s does not quit", key)
-		}
-	}
-}
