@@ -3,6 +3,7 @@ package clock_test
 import (
 	"context"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,10 +15,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 	"github.com/holdfast-go/holdfast/proof/embedded"
+	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
+}
 
 // A scene is a fake clock, an embedded server, and clients with a network each. All of its times
 // are exact: the clock stands still while anybody has something to do.

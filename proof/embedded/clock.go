@@ -7,9 +7,9 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// A Clock is what a server shows instead of time.Now: it runs on from a time, or stands still. As
-// on a real server, a key lives until a time, so it is gone when the clock is set forward, and
-// lives longer when that is set back. It is safe for concurrent use.
+// A Clock is what a server shows instead of time.Now: it runs on from a time. As on a real server,
+// a key lives until a time, so it is gone when the clock is set forward, and lives longer when that
+// is set back. It is safe for concurrent use.
 //
 // The embedded server writes a score of one digit and zeros, from 1e8 on, in a way that its own Lua
 // does not read, so no place and no end should be there exactly.
@@ -18,7 +18,6 @@ type Clock struct {
 
 	mu   sync.Mutex
 	step time.Duration
-	at   time.Time // where it stands still, if it does
 }
 
 // NewClock makes a clock of a server that Start has made. The server's clients must have names from
@@ -42,12 +41,7 @@ func (c *Clock) Now() time.Time {
 	return c.now()
 }
 
-func (c *Clock) now() time.Time {
-	if !c.at.IsZero() {
-		return c.at
-	}
-	return time.Now().Add(c.step)
-}
+func (c *Clock) now() time.Time { return time.Now().Add(c.step) }
 
 // Tick tells the server the time, as is done before each command. Code that looks at the server's
 // keys without a command calls it first.
@@ -58,21 +52,13 @@ func (c *Clock) Tick() {
 }
 
 // Ahead lets the clock show so much more than time.Now, or less.
-func (c *Clock) Ahead(step time.Duration) { c.set(func() { c.step, c.at = step, time.Time{} }) }
-
-// Show lets the clock run on from a time.
-func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
-
-// Stop lets the clock stand still at a time.
-func (c *Clock) Stop(at time.Time) { c.set(func() { c.at = at }) }
-
-func (c *Clock) set(change func()) {
+func (c *Clock) Ahead(step time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	redis, before := c.server.Redis, c.now()
 	redis.SetTime(before)
 	keys := redis.Keys() // those that are over are gone now
-	change()
+	c.step = step
 	redis.SetTime(c.now())
 	back := before.Sub(c.now())
 	if back <= 0 {
@@ -84,3 +70,6 @@ func (c *Clock) set(change func()) {
 		}
 	}
 }
+
+// Show lets the clock run on from a time.
+func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }

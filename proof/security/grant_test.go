@@ -7,22 +7,12 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // grant makes a user of a server with permission for the keys that begin with a prefix, and for the
 // commands.
 func grant(t *testing.T, srv *redisserver.Server, user, prefix string, commands ...string) func(*redis.Options) {
 	t.Helper()
-	realm := permissions.Realm{
-		Servers: []func(...any) (any, error){srv.Do},
-		Store: func(tb testing.TB, user, password string) (store.Store, error) {
-			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr(), Username: user, Password: password})
-			tb.Cleanup(func() { rdb.Close() })
-			return redisstore.New(rdb), nil
-		},
-	}
-	realm.Grant(t, user, prefix, commands...)
+	permissions.Realm{Servers: []func(...any) (any, error){srv.Do}}.Grant(t, user, prefix, commands...)
 	return func(o *redis.Options) { o.Username, o.Password = user, "pw" }
 }

@@ -1,11 +1,19 @@
 package traps_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
+}
 
 // Trap 10 with a hold of an owner: what counts entries counts a repeated one twice, and never comes
 // to zero.

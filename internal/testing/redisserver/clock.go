@@ -15,10 +15,10 @@ import (
 //
 // A Clock is for one goroutine at a time.
 type Clock struct {
-	tb   testing.TB
-	file string // says what is shown; the servers read it at each look at the clock
-	env  []string
-	now  func() time.Time // is shown
+	tb    testing.TB
+	file  string // says what is shown; the servers read it at each look at the clock
+	env   []string
+	ahead time.Duration // of the machine's clock
 }
 
 // NewClock makes a clock that shows the machine's time. It skips the test if libfaketime is not
@@ -57,34 +57,24 @@ func (c *Clock) Start(tb testing.TB, opts ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if off := shown.Sub(c.now()); off.Abs() > time.Minute {
+	if off := time.Until(shown) - c.ahead; off.Abs() > time.Minute {
 		tb.Skipf("libfaketime does not reach the server: its clock is off by %v", off)
 	}
 	return s
 }
 
-// Ahead makes the servers show d more than the machine's clock, or less if d is negative.
+// Ahead makes the servers show d more than the machine's clock, or less if d is negative. The file
+// is renamed into place: a server may read it at any moment.
 func (c *Clock) Ahead(d time.Duration) {
-	c.now = func() time.Time { return time.Now().Add(d) }
-	c.write(fmt.Sprintf("%+.6f", d.Seconds()))
-}
-
-// Show makes the servers show a time, and run on from there.
-func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
-
-// Stop makes the clock of the servers stand still at a time.
-func (c *Clock) Stop(at time.Time) {
-	c.now = func() time.Time { return at }
-	c.write(at.UTC().Format("2006-01-02 15:04:05.000000"))
-}
-
-// write says what to show. The file is renamed into place: a server may read it at any moment.
-func (c *Clock) write(text string) {
-	err := os.WriteFile(c.file+".new", []byte(text+"\n"), 0o600)
+	c.ahead = d
+	err := os.WriteFile(c.file+".new", fmt.Appendf(nil, "%+.6f\n", d.Seconds()), 0o600)
 	if err := errors.Join(err, os.Rename(c.file+".new", c.file)); err != nil {
 		c.tb.Error(err)
 	}
 }
+
+// Show makes the servers show a time, and run on from there.
+func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
 
 // Time returns what the server's clock shows.
 func (s *Server) Time() (time.Time, error) {
