@@ -247,37 +247,6 @@ func TestBreakAtHandOverExcludes(t *testing.T) {
 	})
 }
 
-// A hold is broken after the server granted it, and before its process knows: the answer that
-// grants it comes later, or is lost.
-func TestBreakBeforeAnswerIsTold(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		bubble(t, func(t *testing.T, server *memory.Server) {
-			a, op := newHost(t, server), newHost(t, server)
-			a.setWay(way{back: 100 * time.Millisecond, noAnswers: lost})
-			waits := a.startLock(t.Context(), engine.Options{})
-			token := op.inspect().Holds[0].Token
-			if !op.breakHold(protocol.Mutex, token, false) {
-				t.Fatal("not broken")
-			}
-			sleep(time.Second)
-			a.setWay(way{})
-			began := time.Now()
-			lease := waits.await()
-			if lost { // with a new ticket
-				if lease.Token() <= token {
-					t.Errorf("token %d after %d", lease.Token(), token)
-				}
-				a.release(lease)
-				return
-			}
-			if took := awaitBreak(t, lease).Sub(began); took > 5*time.Second {
-				t.Errorf("told after %v", took)
-			}
-			a.releaseBroken(lease)
-		})
-	}
-}
-
 // The offer to a kept place is broken: the wait there ends, and so does what is left of the hold.
 func TestBreakOfOfferEndsKeptPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

@@ -63,59 +63,6 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// The next goroutine of the pool asks for itself, and is in once the hold has ended.
-func TestDetachPromotesTheNextWaiter(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.must(a.mutex(engine.Options{}).Acquire(t.Context()))
-		next := a.startLock(t.Context(), engine.Options{})
-		sleep(1)
-		asked := time.Now()
-		d := a.detach(lease)
-		synctest.Wait()
-		if n := len(a.requests(asked, "ask")); n == 0 || !next.isWaiting() {
-			t.Errorf("%d asks after Detach", n)
-		}
-		a.release(a.attach(d))
-		a.release(next.await())
-	})
-}
-
-// A client that is closed, or a lease that is lost, refuses, and leaves the ticket as it is.
-func TestDetachAndAttachRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHosts(t, server)
-		d := a.detach(a.lock(engine.Options{}))
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := c.Attach(t.Context(), d); !errors.Is(err, errClosed) {
-			t.Errorf("closed: %v", err)
-		}
-		other := d
-		other.Origin = "n3123:pchannel"
-		if _, err := b.Attach(t.Context(), other); !errors.Is(err, protocol.ErrOrigin) {
-			t.Errorf("of another protocol: %v", err)
-		}
-		again := b.attach(d)
-		b.setWay(silent)
-		awaitLoss(t, again, engine.Expired)
-		var cause *loss
-		if _, err := again.Detach(); !errors.As(err, &cause) {
-			t.Errorf("lost: %v", err)
-		}
-		b.setWay(way{})
-		sleep(time.Minute)
-		closed := b.lock(engine.Options{})
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := closed.Detach(); !errors.Is(err, errClosed) {
-			t.Errorf("closed: %v", err)
-		}
-	})
-}
-
 // A ticket whose max hold is over is not renewed.
 func TestAttachAfterMaxHoldIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -132,11 +79,12 @@ func TestAttachAfterMaxHoldIsGone(t *testing.T) {
 	})
 }
 
-// Close while an Attach is under way: nothing is attached, and the hold is left alone.
+// Close while an Attach is under way: nothing is attached, and the hold is left alone. The client's
+// leases detach no more.
 func TestAttachClosedMeanwhileLeavesHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHosts(t, server)
-		d := a.detach(a.lock(engine.Options{}))
+		d, other := a.detach(a.lock(engine.Options{})), b.try(b.rw(false))
 		b.setWay(way{back: 500 * time.Millisecond})
 		done := make(chan error, 1)
 		go func() {
@@ -149,6 +97,9 @@ func TestAttachClosedMeanwhileLeavesHold(t *testing.T) {
 		}
 		if err := <-done; !errors.Is(err, errClosed) {
 			t.Errorf("got %v", err)
+		}
+		if _, err := other.Detach(); !errors.Is(err, errClosed) {
+			t.Errorf("Detach: %v", err)
 		}
 		c.release(c.attach(d))
 	})

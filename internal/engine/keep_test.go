@@ -75,28 +75,6 @@ func TestPlaceEndsWithItsLife(t *testing.T) {
 	}
 }
 
-// An earlier process got the lock with the ticket and died: the next gets the same hold, with its
-// token and its full TTL.
-func TestPlaceHoldOfDeadProcess(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		place := a.keepPlace(time.Minute)
-		first := a.startAttach(t.Context(), place).await()
-		sleep(time.Minute)
-		a.kill()
-		sleep(5 * time.Second)
-		second := b.startAttach(t.Context(), place).await()
-		if second.Token() != first.Token() || time.Until(second.Until()) != 15*time.Second-margin(15*time.Second) {
-			t.Errorf("token %d, want %d; trusted for %v", second.Token(), first.Token(), time.Until(second.Until()))
-		}
-		sleep(time.Minute)
-		if err := second.Err(); err != nil {
-			t.Error(err)
-		}
-		b.release(second)
-	})
-}
-
 // The wait ends while the lock is on its way: the caller gets the lease, although ctx is over, and
 // not a claim that nobody takes up (trap 20).
 func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
@@ -150,72 +128,6 @@ func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	})
 }
 
-// A process is killed while it waits at a place, or its host falls silent, and the server does not
-// notice. Its claim runs out once at most; then others pass it, and the place is kept.
-func TestPlaceProcessGoneWhileItWaits(t *testing.T) {
-	type row struct {
-		end         func(*host)
-		least, most time.Duration // until the waiter behind the place is in
-	}
-	bubbles(t, map[string]row{
-		"killed": {(*host).kill, 0, 0},
-		"silent": {func(h *host) { h.setWay(silent) }, claim, claim + askEvery*6/5},
-	}, func(t *testing.T, server *memory.Server, test row) {
-		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t,
-			server)
-		lease := a.lock(engine.Options{})
-		place := b.keepPlace(time.Minute)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		b.startAttach(ctx, place)
-		behind, last := c.startLock(t.Context(), engine.Options{}), d.startLock(t.Context(), engine.Options{})
-		sleep(time.Second)
-		test.end(b)
-		released := time.Now()
-		a.release(lease)
-		lease = behind.await()
-		if took := behind.at.Sub(released); took < test.least || took > test.most {
-			t.Errorf("the waiter behind the place got in after %v", took)
-		}
-		released = time.Now()
-		c.release(lease)
-		lease = last.await()
-		if !last.at.Equal(released) {
-			t.Errorf("the next was delayed for %v", last.at.Sub(released))
-		}
-		kept, next := other.startAttach(t.Context(), place), c.startLock(t.Context(), engine.Options{})
-		d.release(lease)
-		lease = kept.await()
-		if !next.isWaiting() {
-			t.Error("the place was lost")
-		}
-		other.release(lease)
-		c.release(next.await())
-	})
-}
-
-// Without permission to listen, a wait gets in by asking.
-func TestPlaceWithoutMessagesGetsInByAsking(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.lock(engine.Options{})
-		place := b.keepPlace(time.Minute)
-		b.setWay(way{denied: true})
-		kept := b.startAttach(t.Context(), place)
-		sleep(15 * time.Second)
-		if tries := len(b.requests(time.Time{}, "listen")); tries != 2 {
-			t.Errorf("tried to listen %d times, want once in 10 s", tries)
-		}
-		released := time.Now()
-		a.release(lease)
-		lease = kept.await()
-		if took := kept.at.Sub(released); took > claim {
-			t.Errorf("in after %v", took)
-		}
-		b.release(lease)
-	})
-}
-
 // Close ends the wait and keeps the place.
 func TestPlaceCloseKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
@@ -247,57 +159,5 @@ func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 		a.setWay(way{})
 		sleep(5 * time.Second)
 		nothingLeft(t, server)
-	})
-}
-
-// The server is away for a while during a wait: the place is kept, and the wait goes on.
-func TestPlaceServerAwayIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHosts(t, server)
-		lease := a.lock(engine.Options{})
-		place := b.keepPlace(time.Minute)
-		kept, behind := b.startAttach(t.Context(), place), c.startLock(t.Context(), engine.Options{})
-		sleep(time.Second)
-		b.setWay(way{noAnswers: true})
-		sleep(20 * time.Second)
-		b.setWay(way{})
-		sleep(2 * time.Second)
-		a.release(lease)
-		lease = kept.await()
-		if !behind.isWaiting() {
-			t.Error("the place was lost")
-		}
-		b.release(lease)
-		c.release(behind.await())
-	})
-}
-
-// A host falls silent while it waits at the place of a writer, and the server does not notice.
-// Readers behind it do not wait for the end of its life, but for as many missed asks as behind any
-// other waiter.
-func TestPlaceOfSilentHostLetsReadersIn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
-		lease := a.try(a.rw(true))
-		place, err := b.rw(false).Place(t.Context(), 10*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		b.startAttach(ctx, place)
-		reader := c.startAcquire(t.Context(), c.rw(true))
-		sleep(time.Minute)
-		if !reader.isWaiting() {
-			t.Error("a reader passed a writer that waits")
-		}
-		silence := time.Now()
-		b.setWay(silent)
-		c.release(reader.await())
-		if took := reader.at.Sub(silence); took > 18*time.Second+askEvery*6/5 {
-			t.Errorf("the reader behind the place got in after %v", took)
-		}
-		a.release(lease)
-		other.release(other.startAttach(t.Context(), place).await())
 	})
 }

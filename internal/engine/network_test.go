@@ -57,8 +57,6 @@ type network struct {
 	way way
 	log []sent
 
-	tickets []protocol.Listening // of its waits with kept places
-
 	asks       asking       // if it is not nil, it sends asks instead
 	mismatches atomic.Int64 // asks that were refused because of the number of permits
 }
@@ -213,20 +211,7 @@ func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protoco
 		n.log = append(n.log, sent{op: "listen", at: time.Now()})
 		return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Denied, Err: errors.New("no permission")}
 	}
-	listening, err := n.Protocol.ListenTicket(ctx, id, &mailbox{sink, n})
-	n.tickets = append(n.tickets, listening)
-	return listening, err
-}
-
-// kill is kill -9: nothing leaves the process any more, and the server notices the end of its
-// connections.
-func (n *network) kill() {
-	n.setWay(silent)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.tickets {
-		l.Close()
-	}
+	return n.Protocol.ListenTicket(ctx, id, &mailbox{sink, n})
 }
 
 type resource struct {

@@ -184,6 +184,12 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 			}
 			return protocol.Answer{}, &protocol.Mismatch{Name: "n", Have: int64(n + 7), Want: 1}
 		}},
+		"refused with its own number": {tell: nudge, say: func(n int) (protocol.Answer, error) {
+			if n == 1 {
+				return queued(n)
+			}
+			return protocol.Answer{}, &protocol.Mismatch{Name: "n", Have: 1, Want: 1}
+		}},
 		"the first of several is lost": {say: held, apart: true, tell: func(s protocol.Sink, _, before protocol.ID) {
 			s.Broken(before)
 			<-time.After(time.Millisecond)

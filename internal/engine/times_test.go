@@ -73,6 +73,11 @@ func TestLeaseAfterSleepIsLost(t *testing.T) {
 				t.Error(err)
 			}
 		},
+		"Detach": func(t *testing.T, l *Lease) {
+			if _, err := l.Detach(); !errors.Is(err, errOver) {
+				t.Error(err)
+			}
+		},
 		"Bind": func(t *testing.T, l *Lease) {
 			bound, unbind := l.Bind(t.Context())
 			defer unbind()

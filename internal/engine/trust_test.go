@@ -242,34 +242,3 @@ func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 		nothingLeft(t, server)
 	})
 }
-
-// endless is a protocol whose Probe keeps to no deadline.
-type endless struct {
-	protocol.Protocol
-	released chan struct{}
-}
-
-func (e endless) Probe(context.Context) error {
-	<-e.released
-	return nil
-}
-
-// A store that keeps to no deadline does not make a readiness probe hang.
-func TestProbeWithoutAnswerEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		p := endless{server.Connect("p"), make(chan struct{})}
-		e := newEngine(p)
-		start := time.Now()
-		var failure *protocol.Failure
-		if err := e.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		close(p.released)
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
