@@ -113,26 +113,49 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 	}
 }
 
-// ctx ends a wait that it bounds more closely, with its own error.
-func TestWithWaitBesideContext(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		client, _ := w.client()
-		other, _ := w.client()
-		holdAll(w, other)
-		r := newRig(w, client)
-		r.options = []holdfast.Option{holdfast.WithWait(time.Minute)}
-		for name, call := range r.calls() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if call.waits >= waitsBounded {
-				err := call.do(ctx)
-				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) ||
-					errors.Is(err, holdfast.ErrHeld) {
-					t.Errorf("%s: %v", name, err)
+// Of ctx, WithWait and Config.Wait one ends a wait, with its own error: ctx if it is the shortest,
+// or else WithWait. Config.Wait counts for a Mutex, an RWMutex, a Semaphore and a Group alone.
+func TestWithWaitBesideOtherBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		options []holdfast.Option
+		config  time.Duration
+		ctx     time.Duration
+		over    waitKind      // calls of this kind and above end by the time to wait, others by ctx
+		wait    time.Duration // of these
+	}{
+		"ctx first": {options: []holdfast.Option{holdfast.WithWait(time.Minute)}, ctx: time.Second,
+			over: waitsByConfig + 1},
+		"Config.Wait first": {config: 2 * time.Second, ctx: time.Minute, over: waitsByConfig, wait: 2 * time.Second},
+		"WithWait beside Config.Wait": {options: []holdfast.Option{holdfast.WithWait(5 * time.Second)},
+			config: 2 * time.Second, ctx: time.Minute, over: waitsBounded, wait: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				other, _ := w.client()
+				holdAll(w, other)
+				client, _ := w.clientWith(&holdfast.Config{Wait: c.config})
+				r := newRig(w, client)
+				r.options = c.options
+				for name, call := range r.calls() {
+					if call.waits < waitsBounded {
+						continue
+					}
+					start := time.Now()
+					ctx, cancel := context.WithTimeout(t.Context(), c.ctx)
+					err := call.do(ctx)
+					cancel()
+					want, took, over := context.DeadlineExceeded, c.ctx, call.waits >= c.over
+					if over {
+						want, took = holdfast.ErrWaitOver, c.wait
+					}
+					if !errors.Is(err, want) || !over && (errors.Is(err, holdfast.ErrWaitOver) ||
+						errors.Is(err, holdfast.ErrHeld)) || time.Since(start) != took {
+						t.Errorf("%s: %v after %v, want %v after %v", name, err, time.Since(start), want, took)
+					}
 				}
-			}
-			cancel()
-		}
-	})
+			})
+		})
+	}
 }
 
 // Polling and WithWait: the first to end counts, with its own error.
@@ -148,35 +171,6 @@ func TestWithWaitBesidePolling(t *testing.T) {
 				errors.Is(err, holdfast.ErrWaitOver) != over {
 				t.Errorf("%d attempts: %v", attempts, err)
 			}
-		}
-	})
-}
-
-// Config.Wait bounds what waits for a Mutex, an RWMutex, a Semaphore and a Group, and nothing else.
-func TestConfigWait(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		other, _ := w.client()
-		holdAll(w, other)
-		client, _ := w.clientWith(&holdfast.Config{Wait: 2 * time.Second})
-		r := newRig(w, client)
-		for name, call := range r.calls() {
-			if call.waits < waitsBounded {
-				continue
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			want := context.DeadlineExceeded
-			if call.waits == waitsByConfig {
-				want = holdfast.ErrWaitOver
-			}
-			if err := call.do(ctx); !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", name, err, want)
-			}
-			cancel()
-		}
-		start := time.Now()
-		_, err := client.Mutex("m", holdfast.WithWait(5*time.Second)).Lock(t.Context())
-		if !errors.Is(err, holdfast.ErrWaitOver) || time.Since(start) != 5*time.Second {
-			t.Errorf("an option of its own: %v after %v", err, time.Since(start))
 		}
 	})
 }

@@ -119,31 +119,24 @@ func TestTicketTextOfAPlace(t *testing.T) {
 	if of, read, err := Decode(text); err != nil || of != Place || !reflect.DeepEqual(read, place) {
 		t.Errorf("%v\n%+v\n%+v", err, read, place)
 	}
-	forgetful := []engine.Detached{place[0]}
-	forgetful[0].Ticket.Keep = 0
-	for name, err := range map[string]error{
-		"of neither": third(Decode(Encode('x', place))),
-		"two":        third(Decode(Encode(Place, someHolds()))),
-		"not kept":   third(Decode(Encode(Place, forgetful))),
+	changed := func(change func(d *engine.Detached)) string {
+		own := []engine.Detached{place[0]}
+		change(&own[0])
+		return Encode(Place, own)
+	}
+	for name, text := range map[string]string{
+		"of neither": Encode('x', place),
+		"two":        Encode(Place, someHolds()),
+		"not kept":   changed(func(d *engine.Detached) { d.Ticket.Keep = 0 }),
+		"min hold":   changed(func(d *engine.Detached) { d.Options.MinHold = time.Second }),
+		"max hold":   changed(func(d *engine.Detached) { d.Options.MaxHold = time.Minute }),
+		"fixed":      changed(func(d *engine.Detached) { d.Options.Fixed = true }),
 	} {
-		if !errors.Is(err, ErrNoTicket) {
+		if _, _, err := Decode(text); !errors.Is(err, ErrNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, change := range map[string]func(o *engine.Options){
-		"min hold": func(o *engine.Options) { o.MinHold = time.Second },
-		"max hold": func(o *engine.Options) { o.MaxHold = time.Minute },
-		"fixed":    func(o *engine.Options) { o.Fixed = true },
-	} {
-		own := []engine.Detached{place[0]}
-		change(&own[0].Options)
-		if _, _, err := Decode(Encode(Place, own)); !errors.Is(err, ErrNoTicket) {
-			t.Errorf("a place with %s: %v", name, err)
-		}
-	}
 }
-
-func third(_ Kind, _ []engine.Detached, err error) error { return err }
 
 // FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
 func FuzzTicketText(f *testing.F) {

@@ -194,25 +194,19 @@ func (m *maker) others(a, b *holdfast.Client) {
 	}
 
 	// Kept places alone: nobody holds, and nobody waits.
-	for _, kind := range []string{"mutex", "semaphore", "rwmutex"} {
-		name := "kept place of a " + kind
-		var lease *holdfast.Lease
-		var err error
-		switch kind {
-		case "mutex":
-			lease = m.lease(a.Mutex(name).TryLock(m.ctx))
-			_, err = b.Mutex(name).Ticket(m.ctx, 10*time.Minute)
-		case "semaphore":
-			lease = m.lease(a.Semaphore(name, 2).TryAcquire(m.ctx, 2))
-			_, err = b.Semaphore(name, 2).Ticket(m.ctx, 1, 10*time.Minute)
-		case "rwmutex":
-			lease = m.lease(a.RWMutex(name).TryLock(m.ctx))
-			_, err = b.RWMutex(name).RTicket(m.ctx, 10*time.Minute)
-		}
+	keep := func(name string, lease *holdfast.Lease, place func(context.Context, time.Duration) (holdfast.Ticket, error)) {
+		_, err := place(m.ctx, 10*time.Minute)
 		m.must(err)
 		m.must(lease.Release())
 		m.is(name, lockinfo.StateFree)
 	}
+	const mutex, semaphore, rwMutex = "kept place of a mutex", "kept place of a semaphore", "kept place of a rwmutex"
+	keep(mutex, m.lease(a.Mutex(mutex).TryLock(m.ctx)), b.Mutex(mutex).Ticket)
+	keep(semaphore, m.lease(a.Semaphore(semaphore, 2).TryAcquire(m.ctx, 2)),
+		func(ctx context.Context, keep time.Duration) (holdfast.Ticket, error) {
+			return b.Semaphore(semaphore, 2).Ticket(ctx, 1, keep)
+		})
+	keep(rwMutex, m.lease(a.RWMutex(rwMutex).TryLock(m.ctx)), b.RWMutex(rwMutex).RTicket)
 	m.must(a.Latch("set").Set(m.ctx, 3))
 	m.is("set", lockinfo.StateSet)
 	m.must(a.Latch("open").Set(m.ctx, 1))
