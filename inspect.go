@@ -49,8 +49,7 @@ func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[lockinfo.Wait
 			return
 		}
 		place := 0
-		for page := (protocol.Page{Queue: maxInspected}); ; {
-			in, err := c.engine.Inspect(ctx, name, page)
+		for in, err := range c.inspectQueue(ctx, name) {
 			if err != nil {
 				yield(lockinfo.Waiter{}, operatorError("inspect", name, err))
 				return
@@ -59,11 +58,20 @@ func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[lockinfo.Wait
 				if !yield(newWaiter(p, in, &place), nil) {
 					return
 				}
-				page.After = p.Order
 			}
-			if len(in.Queue) < page.Queue {
+		}
+	}
+}
+
+// inspectQueue streams inspections with the queue of a name, a page each, up to an error.
+func (c *Client) inspectQueue(ctx context.Context, name string) iter.Seq2[protocol.Inspection, error] {
+	return func(yield func(protocol.Inspection, error) bool) {
+		for page := (protocol.Page{Queue: maxInspected}); ; {
+			in, err := c.engine.Inspect(ctx, name, page)
+			if !yield(in, err) || err != nil || len(in.Queue) < page.Queue {
 				return
 			}
+			page.After = in.Queue[len(in.Queue)-1].Order
 		}
 	}
 }

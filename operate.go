@@ -90,16 +90,14 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 		_, err := c.engine.Evict(ctx, name, protocol.Mutex, "", c.config.Label)
 		return operatorError("evict", name, err)
 	}
-	for page := (protocol.Page{Queue: maxInspected}); ; {
-		in, err := c.engine.Inspect(ctx, name, page)
+	for in, err := range c.inspectQueue(ctx, name) {
+		if err == nil {
+			err = foreignError("evict", in)
+		}
 		if err != nil {
 			return operatorError("evict", name, err)
 		}
-		if err := foreignError("evict", in); err != nil {
-			return operatorError("evict", name, err)
-		}
 		for _, p := range in.Queue {
-			page.After = p.Order
 			if waiterID(p.ID) != waiter {
 				continue
 			}
@@ -109,10 +107,8 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 			}
 			return operatorError("evict", name, err)
 		}
-		if len(in.Queue) < page.Queue {
-			return ErrNotWaiting
-		}
 	}
+	return ErrNotWaiting
 }
 
 // operatorError translates the error of a call of an operator.

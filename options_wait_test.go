@@ -158,23 +158,6 @@ func TestWithWaitBesideOtherBounds(t *testing.T) {
 	}
 }
 
-// Polling and WithWait: the first to end counts, with its own error.
-func TestWithWaitBesidePolling(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		client, _ := w.client()
-		other, _ := w.client()
-		holdAll(w, other)
-		for attempts, want := range map[int]error{3: holdfast.ErrHeld, 300: holdfast.ErrWaitOver} {
-			_, err := client.Mutex("m", holdfast.WithPolling(100*time.Millisecond, attempts),
-				holdfast.WithWait(time.Second)).Lock(t.Context())
-			if over := attempts > 3; !errors.Is(err, want) || !errors.Is(err, holdfast.ErrHeld) ||
-				errors.Is(err, holdfast.ErrWaitOver) != over {
-				t.Errorf("%d attempts: %v", attempts, err)
-			}
-		}
-	})
-}
-
 // A goroutine waits in the pool of its process no longer than WithWait says, also behind a leader
 // that waits longer, and after it became the leader. No waiter behind it is held up.
 func TestWithWaitInPool(t *testing.T) {

@@ -194,7 +194,8 @@ func (m *maker) others(a, b *holdfast.Client) {
 	}
 
 	// Kept places alone: nobody holds, and nobody waits.
-	keep := func(name string, lease *holdfast.Lease, place func(context.Context, time.Duration) (holdfast.Ticket, error)) {
+	type join = func(context.Context, time.Duration) (holdfast.Ticket, error)
+	keep := func(name string, lease *holdfast.Lease, place join) {
 		_, err := place(m.ctx, 10*time.Minute)
 		m.must(err)
 		m.must(lease.Release())
