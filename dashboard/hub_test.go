@@ -74,23 +74,6 @@ func TestHubShowsChangeWithinASecond(t *testing.T) {
 	}
 }
 
-// Pages that are loaded again and again cost no more than one that stays.
-func TestHubReloadsCostNoMorePolls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(newHeld("a", "A", 1))
-		h := newHandler(f, nil)
-		begin := time.Now()
-		for time.Since(begin) < 10*time.Second {
-			v := openStream(t, h)
-			<-time.After(100 * time.Millisecond)
-			v.close()
-		}
-		if n := f.countPolls(); n > 11 {
-			t.Errorf("%d polls in 10 s", n)
-		}
-	})
-}
-
 func TestHubPausesAfterSlowPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(newHeld("a", "A", 1))

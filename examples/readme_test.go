@@ -151,23 +151,6 @@ func TestReadmeWorkIsCutByItsRequestAndItsLeaseAlone(t *testing.T) {
 	}
 }
 
-// Waiting is over after its time, and the request goes on.
-func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
-	each(t, func(t *testing.T, server *holdfasttest.Server, run form) {
-		if _, err := server.Client(nil).Mutex("order:42").Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		began := time.Now()
-		err := run(ctx, server.Client(nil), func(context.Context, int) error { t.Error("it ran"); return nil }, saved)
-		if waited := time.Since(began); !errors.Is(err, holdfast.ErrWaitOver) || waited != 10*time.Second ||
-			ctx.Err() != nil {
-			t.Errorf("after %v: %v", waited, err)
-		}
-	})
-}
-
 // The error that the README shows has the words of the library, with other values.
 func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 	page, err := os.ReadFile("../README.md")

@@ -153,40 +153,6 @@ func isHeld(t *testing.T, client *holdfast.Client) {
 	}
 }
 
-// The release between works under both locks. It waits for a service of the old release, which it
-// keeps out afterwards, and so it does with one of the last release.
-func TestBothExcludesTheReleasesBesideIt(t *testing.T) {
-	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
-		before := start(func(bill func(context.Context) error) error { return old.Only(t.Context(), bill) })
-		before.hasBegun(t)
-		between := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
-		isHeld(t, client)
-		if _, err := connect(t, server.Addr()).Mutex("order:42").TryLock(t.Context()); !errors.Is(err,
-			holdfast.ErrHeld) {
-			t.Errorf("a service of the last release: %v", err)
-		}
-		select {
-		case <-between.began:
-			t.Error("it works beside a service of the old release")
-		default:
-		}
-		close(before.end)
-		if err := before.hasEnded(t); err != nil {
-			t.Error(err)
-		}
-		between.hasBegun(t)
-		old.isHeld(t, server, true)
-		close(between.end)
-		if err := between.hasEnded(t); err != nil {
-			t.Error(err)
-		}
-		old.isHeld(t, server, false)
-		if err := Moved(t.Context(), client, func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Work ends when its old lock is lost, and the error says so. Both locks are free then.
 func TestBothEndsWithTheOldLock(t *testing.T) {
 	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {

@@ -171,36 +171,3 @@ func TestObjectRefusesTheLateHolder(t *testing.T) {
 		})
 	}
 }
-
-// A token that lies beside the content, as metadata, does not change the ETag. A new holder that
-// raises it alone leaves the late holder's condition true.
-func TestObjectTokenMustBeInTheContent(t *testing.T) {
-	url := startBucket(t) + "/order/42"
-	content := []byte("first")
-	write := func(token, etag string, content []byte) int {
-		t.Helper()
-		header := http.Header{"X-Amz-Meta-Token": {token}}
-		if etag != "" {
-			header.Set("If-Match", etag)
-		}
-		response, err := send(t.Context(), http.MethodPut, url, header, content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		return response.StatusCode
-	}
-	write("17", "", content)
-	response, err := send(t.Context(), http.MethodGet, url, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	etag := response.Header.Get("ETag") // the old holder has it, and stands still
-	if status := write("18", etag, content); status != http.StatusOK {
-		t.Fatalf("the new holder: %d", status)
-	}
-	if status := write("17", etag, []byte("late")); status != http.StatusOK {
-		t.Errorf("the late holder was refused, %d: the page says that it is not", status)
-	}
-}

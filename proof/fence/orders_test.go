@@ -57,33 +57,6 @@ func TestTokenInEachRowMissesTheRowsThatTheNewHolderHasNotTouched(t *testing.T) 
 	})
 }
 
-// The old holder is inside its transaction when the new one comes. The new one waits, and reads
-// what the old one wrote, or must run again.
-func TestFenceBeforeReadingSeesWhatTheOldHolderWrote(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *database) {
-		for i, level := range db.levels {
-			older, newer := inside(t, db, level, i)
-			raised := make(chan error)
-			go func() { raised <- fence.SQL(t.Context(), newer, db.Dialect, lock(i), 18) }()
-			if err := older.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-raised; err != nil {
-				if !db.again(err) {
-					t.Errorf("%v: %v", level, err)
-				}
-				continue
-			}
-			if is, err := readThings(t.Context(), newer, i); err != nil || is[1] != 170 {
-				t.Errorf("%v: the new holder reads %v, want 170 at 1: %v", level, is, err)
-			}
-			if err := newer.Commit(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
 // The same, and the new holder reads before it raises its fence. It overlooks a write at the levels
 // that let it, and the fence has no way to tell.
 func TestFenceAfterReadingOverlooksWhatTheOldHolderWrote(t *testing.T) {

@@ -272,26 +272,3 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
-
-func TestDisturbed(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		proc string
-		at   int64
-		want bool
-	}{
-		{"nothing", "c", 10 * second, false},
-		{"it stood still shortly before", "a", 10*second - second/2, true},
-		{"it stood still meanwhile", "a", 10*second + second/10, true},
-		{"the server did", Server, 10*second + second/10, true},
-		{"another did", "b", 10*second + second/10, false},
-		{"long before", "a", 5 * second, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := story{stall(c.proc, c.at, second/10), event(Close, "a", 10*second)}.assemble(t)
-			if got := h.Disturbed("a"); got != c.want {
-				t.Errorf("disturbed: %v", got)
-			}
-		})
-	}
-}

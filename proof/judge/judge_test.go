@@ -4,7 +4,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -13,91 +12,6 @@ import (
 
 // TestMain fails when a goroutine is left behind (trap 33).
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
-
-func TestClaimExcludes(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		a, b Claim
-		want bool
-	}{
-		{"two writers", Claim{}, Claim{}, true},
-		{"two leases", Claim{Root: "a"}, Claim{Root: "b"}, true},
-		{"an entry and its lease", Claim{Root: "a"}, Claim{Root: "a"}, false},
-		{"two owners", Claim{Owner: "ann"}, Claim{Owner: "bob"}, true},
-		{"an owner and a caller without", Claim{Owner: "ann"}, Claim{}, true},
-		{"one owner", Claim{Owner: "ann"}, Claim{Owner: "ann"}, false},
-		{"a writer and a reader", Claim{}, Claim{Shares: true}, true},
-		{"two readers", Claim{Shares: true}, Claim{Shares: true}, false},
-		{"permits", Claim{Weight: 2}, Claim{Weight: 3}, false},
-	} {
-		if c.a.Excludes(c.b) != c.want || c.b.Excludes(c.a) != c.want {
-			t.Errorf("%s exclude each other: %v, want %v", c.name, !c.want, c.want)
-		}
-	}
-}
-
-// A seen is a hold for these tests.
-type seen struct {
-	weight int64
-	good   bool
-}
-
-func (s seen) Claim() Claim  { return Claim{Weight: s.weight} }
-func (s seen) Trusted() bool { return s.good }
-
-func TestTrustedSum(t *testing.T) {
-	if n := Sum(Trusted([]seen{{2, true}, {4, false}, {1, true}})); n != 3 {
-		t.Errorf("%d permits are trusted, want 3", n)
-	}
-}
-
-func TestKeptEarly(t *testing.T) {
-	kept := Kept{Claim{Root: "a"}, 5 * time.Second}
-	for _, c := range []struct {
-		name  string
-		other Claim
-		began time.Duration
-		early bool
-	}{
-		{"before its end", Claim{Root: "b"}, 3 * time.Second, true},
-		{"a reader before its end", Claim{Root: "b", Shares: true}, 3 * time.Second, true},
-		{"at its end", Claim{Root: "b"}, 5 * time.Second, false},
-		{"an entry", Claim{Root: "a"}, 3 * time.Second, false},
-	} {
-		if early := kept.Early(c.other, c.began); early > 0 != c.early {
-			t.Errorf("%s: %v early", c.name, early)
-		}
-	}
-}
-
-func TestTokensGrow(t *testing.T) {
-	tokens := Tokens{}.With(5, false).With(7, true)
-	for token, want := range map[int64][2]bool{5: {false, false}, 6: {false, true}, 7: {false, true}, 8: {true, true}} {
-		if got := [2]bool{tokens.Grow(token, false), tokens.Grow(token, true)}; got != want {
-			t.Errorf("%d after %+v as a writer's and as a reader's: %v, want %v", token, tokens, got, want)
-		}
-	}
-	for token, want := range map[int64]bool{-1: false, 0: false, 1: true, 1<<53 - 1: true, 1 << 53: false} {
-		if IsToken(token) != want {
-			t.Errorf("%d can be a token: %v", token, !want)
-		}
-	}
-}
-
-// A reader of an owner joins a hold although the owner has got a larger token beside it.
-func TestFaultsJoined(t *testing.T) {
-	ann := Claim{Owner: "ann", Shares: true}
-	reader := Grant{Claim: ann, Proc: "p", Joined: true, Token: 5, Returned: 10, Trusted: true}
-	writer := Grant{Claim: Claim{Owner: "ann"}, Proc: "p", Token: 6, Called: 20, Returned: 30, Trusted: true}
-	joins := Grant{Claim: ann, Proc: "p", Joined: true, Token: 5, Called: 40, Returned: 50, Trusted: true}
-	if faults := Faults([]Grant{reader, writer, joins}); len(faults) > 0 {
-		t.Errorf("found %v", faults)
-	}
-	joins.Proc = "q"
-	if faults := Faults([]Grant{reader, writer, joins}); len(faults) != 1 || faults[0].First != 1 {
-		t.Errorf("of another process: found %v", faults)
-	}
-}
 
 // TestFaultsEveryPair compares the search with the definition: any two grants.
 func TestFaultsEveryPair(t *testing.T) {

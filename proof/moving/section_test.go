@@ -197,26 +197,3 @@ func (d *desk) say(words ...any) error {
 	_, err := d.answers.ReadString('\n')
 	return err
 }
-
-// Two that are inside together are seen, and so is a token that did not grow.
-func TestSectionSeesOverlaps(t *testing.T) {
-	s := openSection(t)
-	var desks []*desk
-	for _, worker := range []string{"a", "b"} {
-		d, err := dial(s.Addr().String(), worker, "N")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		desks = append(desks, d)
-	}
-	for _, err := range []error{desks[0].enter(2), desks[0].leave(), desks[1].enter(3), desks[1].leave(),
-		desks[0].enter(0), desks[1].enter(3)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(s.overlaps) != 1 || len(s.smaller) != 1 || s.visitsOf("a") != 2 {
-		t.Errorf("overlaps: %v; smaller tokens: %v; visits: %v", s.overlaps, s.smaller, s.visits)
-	}
-}

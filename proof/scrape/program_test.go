@@ -69,12 +69,19 @@ func (c *counts) ObserveRequest(r telemetry.Request) {
 
 // TestProgram is the program that Prometheus scrapes: two clients whose goroutines want the same
 // locks, until /stop is asked for. The answer to /stop has the counts. The event of a loss may come
-// later than the release of its lease.
+// later than the release of its lease. After /end the program ends.
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
 	counted := &counts{Calls: map[telemetry.Outcome]int{}, Requests: map[telemetry.RequestOutcome]int{}}
-	config := holdfast.Config{TTL: 600 * time.Millisecond, Observer: counted}
-	clients, registry := newProgram(t, config, time.Millisecond)
+	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
+	config := holdfast.Config{
+		TTL: 600 * time.Millisecond, Observer: holdfast.Observers(counted, observer),
+		Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
+	}
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
+		harness.Locker(t, os.Getenv(serverAddr), &config)}
+	registry.MustRegister(observer, // each scrape lists all names
+		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond}))
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i, client := range clients {
@@ -83,34 +90,15 @@ func TestProgram(t *testing.T) {
 			all.Go(func() { contend(work, t, counted, client, own, way) })
 		}
 	}
-	serve(registry, func(w http.ResponseWriter, _ *http.Request) {
+	end, mux := make(chan struct{}), http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/stop", func(w http.ResponseWriter, _ *http.Request) {
 		stop()
 		all.Wait()
 		counted.mu.Lock()
 		defer counted.mu.Unlock()
 		_ = json.NewEncoder(w).Encode(counted)
 	})
-}
-
-// newProgram makes two clients, and the metrics of both. A scrape lists all names if the last list
-// is older.
-func newProgram(t *testing.T, config holdfast.Config, every time.Duration) ([]*holdfast.Client, *prometheus.Registry) {
-	t.Helper()
-	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
-	config.Observer = holdfast.Observers(config.Observer, observer)
-	config.Class = func(name string) string { class, _, _ := strings.Cut(name, ":"); return class }
-	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
-		harness.Locker(t, os.Getenv(serverAddr), &config)}
-	registry.MustRegister(observer,
-		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: every}))
-	return clients, registry
-}
-
-// serve serves the metrics, and what /stop does, until /end is asked for.
-func serve(registry *prometheus.Registry, stop http.HandlerFunc) {
-	end, mux := make(chan struct{}), http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/stop", stop)
 	mux.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { close(end) })
 	server := httptest.NewServer(mux)
 	defer server.Close()
@@ -150,52 +138,6 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 		case <-leased.Context(lease).Done():
 		}
 		if err := lease.Release(); err != nil && !errors.Is(err, holdfast.ErrLost) {
-			t.Error(err)
-		}
-	}
-}
-
-// TestHealthyProgram is a program with contention and the default TTL, in which all is well. Its
-// locks are held for milliseconds, for longer than a claim, and for longer than a renewal takes to
-// come.
-func TestHealthyProgram(t *testing.T) {
-	harness.OnlyChild(t)
-	clients, registry := newProgram(t, holdfast.Config{}, time.Second)
-	work, stop := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	for _, client := range clients {
-		for name, held := range map[string]time.Duration{"order:42": 2 * time.Millisecond,
-			"page:1": 100 * time.Millisecond, "report:1": 6 * time.Second} {
-			for range 2 {
-				all.Go(func() { takeTurns(work, t, client.Mutex(name).Lock, held) })
-			}
-		}
-		all.Go(func() { takeTurns(work, t, client.RWMutex("config").RLock, 100*time.Millisecond) })
-		all.Go(func() { takeTurns(work, t, client.RWMutex("config").Lock, 100*time.Millisecond) })
-		all.Go(func() { takeTurns(work, t, client.Election("leader").Campaign, time.Minute) })
-	}
-	serve(registry, func(http.ResponseWriter, *http.Request) {
-		stop()
-		all.Wait()
-	})
-}
-
-// takeTurns takes a lock again and again, and holds it for so long each time, until ctx ends.
-func takeTurns(ctx context.Context, t *testing.T, take func(context.Context) (*holdfast.Lease, error),
-	held time.Duration) {
-	for ctx.Err() == nil {
-		lease, err := take(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				t.Error(err)
-			}
-			return
-		}
-		select {
-		case <-time.After(held):
-		case <-ctx.Done():
-		}
-		if err := lease.Release(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -239,36 +238,6 @@ func TestPrometheus(t *testing.T) {
 	t.Logf("%d queries have data; %d calls, %d leases, %d lost, %d requests answered, each scraped exactly", queries,
 		want.Made, held, want.Lost,
 		want.Requests[telemetry.RequestAnswered])
-	get(t, "http://"+target+"/end")
-}
-
-// healthy is for how long a program is scraped in which all is well: as long as the rates of the
-// rules look back.
-const healthy = 10 * time.Minute
-
-// No alert is even pending for a program in which all is well, with contention and the default TTL.
-func TestHealthyProgramAlertsNobody(t *testing.T) {
-	harness.Long(t)
-	target := start(t, harness.Child("TestHealthyProgram", serverAddr+"="+redisserver.Start(t).Addr()), "serving on ")
-	s := scrape(t, target)
-	for began := time.Now(); time.Since(began) < healthy; <-time.After(time.Second) {
-		if alerts := s.ask("ALERTS"); len(alerts) > 0 {
-			t.Fatalf("after %v: %v", time.Since(began), alerts)
-		}
-	}
-	for _, query := range []string{ // else the rules had nothing to judge
-		`sum by (kind) (holdfast_acquisitions_total{contended="true", kind!="semaphore"}) > 0`,
-		"holdfast_renewal_headroom_seconds_count > 10",
-		"holdfast_oldest_hold_seconds >= 0", "holdfast_list_success == 1",
-	} {
-		if !s.has(query) {
-			t.Errorf("there is no %s", query)
-		}
-	}
-	t.Logf("%v, no alert; contended calls: %v, renewals: %v", healthy,
-		s.ask(`sum by (kind, class) (holdfast_acquisitions_total{contended="true"})`),
-		s.ask("sum by (kind, class) (holdfast_renewal_headroom_seconds_count)"))
-	get(t, "http://"+target+"/stop")
 	get(t, "http://"+target+"/end")
 }
 

@@ -112,20 +112,3 @@ func buildBoth(t *testing.T, worker bool) (now, earlier version) {
 	t.Logf("the earlier commit is %s", commit)
 	return build(t, "now", repositoryRoot(t), worker), build(t, "earlier", dir, worker)
 }
-
-// replace changes a line of a file below dir.
-func replace(t *testing.T, dir, name, line, by string) {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.Replace(string(text), line, by, 1)
-	if changed == string(text) {
-		t.Fatalf("%s has no line %q", name, line)
-	}
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
