@@ -13,30 +13,19 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-// A coverage is what the scripts of testdata do with the commands, by the path of a command.
-type coverage struct {
-	root  *cobra.Command
-	flags map[string]bool // "COMMAND --FLAG"
-	codes map[string][]int
-}
+// An endings is with which exit codes the scripts of testdata end each command, by its path.
+type endings map[string][]int
 
-// driven are the commands that need more than a script, with the tests that drive them.
-var driven = map[string]string{
-	"holdfast demo":          "demo_test.go",
-	"holdfast doctor":        "doctor_test.go",
-	"holdfast quorum status": "quorum_test.go",
-	"holdfast serve":         "internal/serve/serve_test.go",
-	"holdfast top":           "top_unix_test.go",
-}
+// driven are the commands that need more than a script: a test in Go drives them.
+var driven = []string{"holdfast demo", "holdfast doctor", "holdfast quorum status", "holdfast serve", "holdfast top"}
 
 var invoked = regexp.MustCompile(`holdfast ([^|;)<>]*)`)
 
-func readCoverage(t *testing.T) coverage {
+func readEndings(t *testing.T) endings {
 	t.Helper()
-	c := coverage{newRoot(), map[string]bool{}, map[string][]int{}}
+	e := endings{}
 	scripts, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -46,77 +35,45 @@ func readCoverage(t *testing.T) coverage {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.script(string(text))
+		e.readScript(string(text))
 	}
-	for command, path := range driven {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
-			c.flags[command+" "+flag[0]] = true
-		}
-	}
-	return c
+	return e
 }
 
-// script reads the lines of a script.
-func (c *coverage) script(text string) {
+// readScript reads the lines of a script.
+func (e endings) readScript(text string) {
 	background := map[string]string{} // the command of each process in the background
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		for _, match := range invoked.FindAllStringSubmatch(line, -1) {
-			command := c.invocation(strings.Fields(match[1]))
+			cmd, _, err := newRoot().Find(strings.Fields(match[1]))
+			if err != nil {
+				continue
+			}
+			command := cmd.CommandPath()
 			switch {
 			case words[0] == "exits":
-				c.code(command, words[1])
+				e.add(command, words[1])
 			case words[0] == "bg":
 				background[words[1]] = command
 			case strings.HasPrefix(line, "exec sh -c 'holdfast") && !strings.ContainsAny(line, "|;"):
-				c.code(command, "0")
+				e.add(command, "0")
 			default:
 				for _, code := range regexp.MustCompile(`test \$\? = (\d+)`).FindAllStringSubmatch(line, -1) {
-					c.code(command, code[1])
+					e.add(command, code[1])
 				}
 			}
 		}
 		if len(words) > 2 && words[0] == "ended" {
-			c.code(background[words[1]], words[2])
+			e.add(background[words[1]], words[2])
 		}
 	}
 }
 
-// invocation notes the flags of one call, and returns the path of its command.
-func (c *coverage) invocation(words []string) string {
-	cmd, _, err := c.root.Find(words)
-	if err != nil {
-		return ""
-	}
-	path := cmd.CommandPath()
-	for _, word := range words {
-		word = strings.Trim(word, `"'`)
-		name, long := strings.CutPrefix(word, "--")
-		name, _, _ = strings.Cut(name, "=")
-		switch {
-		case long && name == "":
-			return path
-		case long:
-			c.flags[path+" --"+name] = true
-		case strings.HasPrefix(word, "-"):
-			for _, short := range word[1:] {
-				if flag := cmd.Flags().ShorthandLookup(string(short)); flag != nil {
-					c.flags[path+" --"+flag.Name] = true
-				}
-			}
-		}
-	}
-	return path
-}
-
-// code notes an exit code. The commands below one command share its help.
-func (c *coverage) code(command, text string) {
+// add notes an exit code. The commands below one command share its help.
+func (e endings) add(command, text string) {
 	if code, err := strconv.Atoi(text); err == nil {
-		c.codes[withHelp(command)] = append(c.codes[withHelp(command)], code)
+		e[withHelp(command)] = append(e[withHelp(command)], code)
 	}
 }
 
@@ -128,31 +85,18 @@ func withHelp(command string) string {
 	return command
 }
 
-// Every flag of every command is given in a script, or in a test of a command that needs more than
-// a script. TestConnectionFlagsOfEveryCommand gives those of the connection.
-func TestScriptsGiveEveryFlag(t *testing.T) {
-	c := readCoverage(t)
-	each(c.root, func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			if flag.Name != "help" && !ofConnection(flag.Name) && !c.flags[cmd.CommandPath()+" --"+flag.Name] {
-				t.Errorf("no script gives --%s to %s", flag.Name, cmd.CommandPath())
-			}
-		})
-	})
-}
-
 // Every exit code that the help of a command names is the end of that command in a script.
 func TestScriptsSeeEveryExitCode(t *testing.T) {
-	c := readCoverage(t)
-	each(c.root, func(cmd *cobra.Command) {
-		if _, ok := driven[cmd.CommandPath()]; ok {
+	e := readEndings(t)
+	each(newRoot(), func(cmd *cobra.Command) {
+		if slices.Contains(driven, cmd.CommandPath()) {
 			return
 		}
 		_, told, _ := strings.Cut(cmd.Long, "Exit codes:")
 		for _, code := range regexp.MustCompile(`(?:^|;)\s*(\d+)(\+n)?`).FindAllStringSubmatch(told, -1) {
 			want, _ := strconv.Atoi(code[1])
 			seen := func(got int) bool { return got == want || code[2] != "" && got > want }
-			if !slices.ContainsFunc(c.codes[withHelp(cmd.CommandPath())], seen) {
+			if !slices.ContainsFunc(e[withHelp(cmd.CommandPath())], seen) {
 				t.Errorf("no script ends %s with %s%s", cmd.CommandPath(), code[1], code[2])
 			}
 		}

@@ -169,14 +169,8 @@ looking every second (it took 4 ms): what lasts for less may not be seen
 
 `
 
-func threeLocks() []lockinfo.Info {
-	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0),
-		lock("c", 13, time.Second, 2)}
-}
-
-func TestListIsSorted(t *testing.T) {
-	r := newRig(t, threeLocks()...)
-	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
+// threeShown is the screen with threeLocks.
+const threeShown = head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
 >   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
     b              mutex  held   l-b                 11  1m00s   13s     0
     c              mutex  held   l-c                 13   1.0s   13s     2
@@ -187,7 +181,16 @@ func TestListIsSorted(t *testing.T) {
 
 
 ↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
-`)
+`
+
+func threeLocks() []lockinfo.Info {
+	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0),
+		lock("c", 13, time.Second, 2)}
+}
+
+func TestListIsSorted(t *testing.T) {
+	r := newRig(t, threeLocks()...)
+	r.want(threeShown)
 	r.press("c")
 	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
 		t.Errorf("by waiters: %s first, cursor at %q, row %d", r.locks[0].Name, r.cursor, r.row)
@@ -352,18 +355,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	r.has("away since 02:14:05: dial: refused", ">   \"evil")
 	r.fake.err = nil
 	r.look()
-	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
->   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
-    b              mutex  held   l-b                 11  1m00s   13s     0
-    c              mutex  held   l-c                 13   1.0s   13s     2
-
-
-
-
-
-
-↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
-`)
+	r.want(threeShown)
 }
 
 // A recorded is looks in memory, that were stored and can be read.
