@@ -126,72 +126,32 @@ func TestBreakEndsHoldOfToken(t *testing.T) {
 }
 
 // The remainder that a Break leaves at a master is no hold: no request of the holder, late or
-// twice, makes it one, prolongs it or leaves a place. It keeps all others out, of its owner too. A
-// release of an earlier round leaves it.
+// twice, makes it one, prolongs it or leaves a place. A release of an earlier round leaves it.
 func TestRemainderOfBreakIsNoHold(t *testing.T) {
-	is := func(t *testing.T, a *reply, status byte) {
-		t.Helper()
-		if a.status != status || status == 'R' && a.by != "breaker" {
-			t.Errorf("got %q by %v, want %q", a.status, a.by, status)
+	h := breakAtOne(t)
+	before := h.all(t)
+	for range 2 {
+		asked := ask(1)
+		for what, a := range map[string]*reply{
+			"ask":         h.asks(t, h.r, 1, nil),
+			"ask to wait": h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }),
+			"downgrade":   h.r.downgradeAt(h.n, &asked),
+		} {
+			if a.status != 'R' || a.by != "breaker" {
+				t.Errorf("%s: got %q by %v", what, a.status, a.by)
+			}
 		}
+		h.frees(t, 1, 'q', 0, 0)
+		h.frees(t, 1, 'w', 0, 0)
+		h.frees(t, 1, 'p', endless, 0)
+		h.breaks(t, 7)
+		h.frees(t, 8, 'b', endless, 0) // what never came
 	}
-	for what, request := range map[string]func(t *testing.T, h *atOne){
-		"ask": func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 1, nil), 'R') },
-		"ask to wait": func(t *testing.T, h *atOne) {
-			is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }), 'R')
-		},
-		"repair": func(t *testing.T, h *atOne) {
-			is(t, h.asks(t, h.r, 1,
-				func(t *acquisition) { t.repair = true }), 'R')
-		},
-		"its owner":     func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 3, nil), 'B') },
-		"another owner": func(t *testing.T, h *atOne) { is(t, h.asks(t, h.of("p"), 3, nil), 'B') },
-		"nobody": func(t *testing.T, h *atOne) {
-			if a := h.asks(t, h.of(""), 3, nil); a.status != 'B' || !onlyRemainders(a.holder) ||
-				a.party != (protocol.Party{}) {
-				t.Errorf("got %+v", a)
-			}
-		},
-		"renewal": func(t *testing.T, h *atOne) {
-			for _, ttl := range []time.Duration{0, time.Hour} {
-				if a := h.renews(t, 1, ttl); a.letters != "R" || a.brokeBy[0] != "breaker" {
-					t.Errorf("for %v: %q by %v", ttl, a.letters, a.brokeBy)
-				}
-			}
-		},
-		"downgrade": func(t *testing.T, h *atOne) {
-			asked := ask(1)
-			is(t, h.r.downgradeAt(h.n, &asked), 'R')
-		},
-		"look": func(t *testing.T, h *atOne) {
-			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
-			if s.err != nil || s.standing() != (protocol.Standing{Server: s.facts.now, Holders: 1}) ||
-				s.holder != nobody {
-				t.Errorf("got %+v", s)
-			}
-		},
-		"give-back of an earlier round": func(t *testing.T, h *atOne) {
-			for _, how := range []byte("qw") {
-				h.frees(t, 1, how, 0, 0)
-			}
-		},
-		"waits no more":               func(t *testing.T, h *atOne) { h.frees(t, 1, 'p', endless, 0) },
-		"the same Break":              func(t *testing.T, h *atOne) { h.breaks(t, 7) },
-		"taking back what never came": func(t *testing.T, h *atOne) { h.frees(t, 8, 'b', endless, 0) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			h := breakAtOne(t)
-			before := h.all(t)
-			for range 2 {
-				request(t, h)
-			}
-			if after := h.all(t); !maps.Equal(after, before) || len(after) != 1 {
-				t.Errorf("got %q, was %q", after, before)
-			}
-			if places := do(t, h.server, "EXISTS", "q:{%quorum}+x"); places != int64(0) {
-				t.Error("it left a place")
-			}
-		})
+	if after := h.all(t); !maps.Equal(after, before) || len(after) != 1 {
+		t.Errorf("got %q, was %q", after, before)
+	}
+	if places := do(t, h.server, "EXISTS", "q:{%quorum}+x"); places != int64(0) {
+		t.Error("it left a place")
 	}
 }
 
@@ -265,29 +225,6 @@ func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
 	h.frees(t, 7, 'b', endless, 0)
 	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
 		t.Errorf("held: %v", left)
-	}
-}
-
-// Of two holds of an owner that were broken, taking one Break back leaves the other.
-func TestBreakTakenBackLeavesOtherBreak(t *testing.T) {
-	h := breakAtOne(t)
-	one := h.all(t)
-	h.breaks(t, 9)
-	h.frees(t, 9, 'b', endless, 0)
-	h.frees(t, 7, 'b', endless, 0)
-	if a := h.asks(t, h.r, 2, nil); !a.holds() {
-		t.Fatalf("beside its owner: %c", a.status)
-	}
-	two := value(t, h.server, 2)
-	h.breaks(t, 7)
-	h.token, _ = wire.Number(two[16:32])
-	h.breaks(t, 8)
-	if a := h.asks(t, h.r, 3, nil); a.status != 'B' {
-		t.Errorf("beside two remainders: %c", a.status)
-	}
-	h.frees(t, 8, 'b', endless, 0)
-	if got := h.all(t); len(got) != 2 || got[string(id(2))] != two || got["-"+string(id(1))] != one["-"+string(id(1))] {
-		t.Errorf("got %q", got)
 	}
 }
 

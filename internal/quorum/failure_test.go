@@ -1,12 +1,10 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A majority may come about as long as so many nodes answer, or refuse for a reason that passes.
@@ -38,24 +36,3 @@ func TestNoMajorityOfPassingReasonsPasses(t *testing.T) {
 		}
 	}
 }
-
-// An error says of each master what that one said.
-func TestListenErrorTellsOfEachMaster(t *testing.T) {
-	servers := start(t)
-	for i := range servers {
-		if i > 0 {
-			servers[i] = mute{servers[i]}
-		}
-	}
-	_, err := client(t, servers, true, id(0)).Listen(t.Context(), &heard{})
-	for i, n := range noMajorityOf(t, err).Nodes {
-		if is := errors.Is(n.Err, errShut); is != (i > 0) {
-			t.Errorf("node %d: %v", i+1, n.Err)
-		}
-	}
-}
-
-type mute struct{ wire.Store }
-
-// Subscribe implements wire.Store.
-func (mute) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, errShut }

@@ -92,26 +92,6 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 	})
 }
 
-// The error tells what the one master that lives says, also where no majority can be met at all.
-func TestAskErrorTellsOfMasterThatLives(t *testing.T) {
-	servers := start(t)
-	all, behind := gates(servers)
-	all[1].shut()
-	all[2].shut()
-	var none *NoMajority
-	eventually(t, "the one that lives says so", func() bool { // the error does not wait for it any longer than courtesy
-		_, err := mutexOf(client(t, behind, false, id(0))).Ask(t.Context(), ask(1))
-		if none = noMajorityOf(t, err); !errors.Is(none.Nodes[1].Err, errShut) ||
-			!errors.Is(none.Nodes[2].Err, errShut) {
-			t.Fatalf("got %v", err)
-		}
-		return none.Nodes[0].Err == nil
-	})
-	if none.Nodes[0].Counts || none.Nodes[0].Why == "" {
-		t.Fatalf("got %v", none)
-	}
-}
-
 // countFollowing returns how many asks wait until the releases before them are done. Their
 // goroutines stand still in awaitClosed.
 func countFollowing() (n int) {
@@ -343,23 +323,6 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 			t.Errorf("%d of %d are given back", n, holds)
 		}
 	})
-}
-
-// A caller that is refused for good waits for nothing more, though its context goes on.
-func TestAskThatIsRefusedForGoodDoesNotWait(t *testing.T) {
-	servers, p := startClient(t)
-	doAll(t, servers, "SET", "q:{%quorum}:x", "text")
-	asks := ask(1)
-	asks.Join = true
-	var foreign *protocol.Foreign
-	if _, err := mutexOf(p).Ask(t.Context(), asks); !errors.As(err, &foreign) {
-		t.Fatalf("got %v", err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.waits) != 0 {
-		t.Errorf("%d wait", len(p.waits))
-	}
 }
 
 // Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left

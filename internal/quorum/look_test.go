@@ -2,7 +2,7 @@ package quorum
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,50 +28,34 @@ func electionOf(p *Protocol) *resource {
 	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Election, Life: time.Minute})
 }
 
-// A look tells the token that a majority accepted, whichever nodes answer first.
-func TestLookTellsAgreedToken(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		tokens []int64 // at each master; 0: it refused the proposal; -1: it does not know of the hold
-		down   bool    // the last master
-		want   int64   // 0: nobody holds
-	}{
-		{"all agree", []int64{7, 7, 7}, false, 7},
-		{"one has an earlier proposal", []int64{5, 7, 7}, false, 7},
-		{"one refused it", []int64{0, 7, 7}, false, 7},
-		{"one does not know", []int64{-1, 7, 7}, false, 7},
-		{"one is down", []int64{7, 7, -1}, true, 7},
-		{"one has an earlier proposal, and one is down", []int64{5, 7, -1}, true, 7},
-		{"one refused it, and one is down", []int64{7, 0, -1}, true, 7},
-		{"none is agreed on", []int64{5, 6, 7}, false, 0},
-		{"all but one refused it", []int64{7, 0, 0}, false, 0},
-		{"all refused it", []int64{0, 0, 0}, false, 0},
-		{"a minority holds", []int64{7, -1, -1}, false, 0},
+// A look tells the hold whose token a majority accepted, whichever nodes answer first, and of one
+// that is away it is not known what it accepted. Remainders are nobody's; beside them the holder is
+// named.
+func TestLookTellsByMajority(t *testing.T) {
+	party := protocol.Party{Owner: string(id(1)), Unnamed: true}
+	beside := protocol.Party{Owner: string(id(2)), Label: "by", Unnamed: true}
+	for want, arrangements := range map[protocol.Standing]string{
+		{Holder: party, Token: 7, Since: 7, Holders: 1}:  "hhh ehh thh -hh hhd ehd htd hhb",
+		{Holder: beside, Token: 8, Since: 8, Holders: 1}: "bbh bbd bbr",
+		{Holders: 1}: "rrr rrh rr-",
+		{}:           "eht htt ttt h-- r--",
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			servers, all, p := startGated(t)
-			for i, token := range c.tokens {
-				if token >= 0 {
-					put(t, 1, holdValue("3ex", token, token)+"label", servers[i])
+		for masters := range strings.FieldsSeq(arrangements) {
+			t.Run(masters, func(t *testing.T) {
+				_, p := arrangeMasters(t, masters, "3mx")
+				for range 5 {
+					var got protocol.Standing
+					eventually(t, "all that live answer in time", func() bool {
+						began := time.Now()
+						got = lookAgain(t, mutexOf(p))
+						return time.Since(began) < time.Second
+					})
+					if got.Server = 0; got != want {
+						t.Fatalf("got %+v, want %+v", got, want)
+					}
 				}
-			}
-			if c.down {
-				all[2].shut()
-			}
-			for range 5 {
-				var s protocol.Standing
-				// of one that did not, it is not known what it accepted
-				eventually(t, "all that live answer in time", func() bool {
-					began := time.Now()
-					s = lookAgain(t, electionOf(p))
-					return time.Since(began) < time.Second
-				})
-				if held := s.Holders > 0; s.Token != c.want || held != (c.want != 0) || held && (s.Since != c.want ||
-					s.Holder.Label != "label") {
-					t.Fatalf("got %+v, want token %d", s, c.want)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -117,37 +101,13 @@ func TestWatcherIsToldByEachMaster(t *testing.T) {
 }
 
 // When a majority keeps something else under the name, every request says so, in whatever order
-// nodes answer.
+// nodes answer, and waits for nothing more.
 func TestForeignKeyAtMajorityIsTold(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		at   []int // the masters that keep something else
-		down int   // one that does not answer; -1: none
-		text bool  // it is no lock at all
-	}{
-		{"at all", []int{0, 1, 2}, -1, false},
-		{"at the last two", []int{1, 2}, -1, false},
-		{"and one is down", []int{0, 2}, 1, false},
-		{"a text at all", []int{0, 1, 2}, -1, true},
-		{"a text at the first two", []int{0, 1}, -1, true},
-		{"a text, and one is down", []int{0, 2}, 1, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			servers, all, p := startGated(t)
-			r := writerOf(p, "")
-			warm(t, p)
-			for i, s := range servers {
-				if slices.Contains(c.at, i) && c.text {
-					do(t, s, "SET", "q:{%quorum}:x", "text")
-				} else if slices.Contains(c.at, i) {
-					put(t, 2, holdValue("3ex", 7, 7), s)
-				}
-			}
-			if c.down >= 0 {
-				all[c.down].shut()
-			}
-			for op, f := range requestsOf(t, r) {
-				if op == "renew" && !c.text {
+	for _, masters := range []string{"kkk", "-kk", "kdk", "fff", "ff-", "fdf"} {
+		t.Run(masters, func(t *testing.T) {
+			_, p := arrangeMasters(t, masters, "3rx")
+			for op, f := range requestsOf(t, writerOf(p, "")) {
+				if op == "renew" && masters[0] != 'f' {
 					continue // it looks for its own hold alone, and that is gone
 				}
 				var foreign *protocol.Foreign
@@ -160,6 +120,11 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 				if !errors.As(err, &foreign) || foreign.Is == "" {
 					t.Errorf("%s: got %v", op, err)
 				}
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.waits) != 0 {
+				t.Errorf("%d wait", len(p.waits))
 			}
 		})
 	}

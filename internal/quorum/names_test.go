@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // listNames counts how often each name is told, and returns what the stream ends with.
@@ -152,28 +149,6 @@ func TestNamesOfNodeThatFailsLaterAreToldAgain(t *testing.T) {
 	}
 	if told != 2 || end != nil {
 		t.Errorf("told %d times, %v", told, end)
-	}
-}
-
-// A user that may not SCAN is told so by each node, and nothing else is asked of it. A single node
-// that refuses is named, as that does not pass by itself.
-func TestNamesDeniedTellsNode(t *testing.T) {
-	for _, c := range []struct {
-		refuse int
-		node   string
-	}{{3, ""}, {1, nodeName(0)}} {
-		servers := start(t)
-		for i := range c.refuse {
-			servers[i] = fake(func(context.Context, wire.Request) wire.Reply {
-				return wire.Reply{Refused: "NOPERM this user has no permissions to run the 'scan' command"}
-			})
-		}
-		p := open(t, servers, Config{Prefix: usual, Process: "p"})
-		_, _, err := listNames(t.Context(), p, "*")
-		var failure *protocol.Failure
-		if !errors.As(err, &failure) || failure.Reason != protocol.Denied || failure.Node != c.node {
-			t.Errorf("%d refuse: got %v", c.refuse, err)
-		}
 	}
 }
 
