@@ -126,6 +126,9 @@ func TestDeadlockBehindAWaiterInFront(t *testing.T) {
 		if second.deadlock() == nil || !first.isWaiting() || !between.isWaiting() {
 			t.Fatalf("ended: %v; %v; %v", second.err, first.err, between.err)
 		}
+		if looked := c.requests(time.Time{}, "inspect"); len(looked) > 0 {
+			t.Errorf("a caller under no lease looked %d times", len(looked))
+		}
 		a.release(ofA)
 		b.release(first.await())
 		b.release(ofB)
@@ -160,6 +163,9 @@ func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {
 				sleep(5 * time.Minute)
 				if (second.deadlock() != nil) != (leases == 8) || !first.isWaiting() {
 					t.Errorf("%d leases: ended: %v; %v", leases, second.err, first.err)
+				}
+				if looked := b.requests(time.Time{}, "inspect"); leases == 0 && len(looked) > 0 {
+					t.Errorf("a caller without the option looked %d times", len(looked))
 				}
 				a.release(ofA)
 				b.release(first.await())
@@ -320,33 +326,6 @@ func TestDeadlockOfAGroupIsSeen(t *testing.T) {
 	})
 }
 
-// Callers without the option, or that wait under no lease, ask nothing more than before, and wait
-// in their pool.
-func TestDeadlockCheckCostsNothingWithoutLeases(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
-		var waiters []*waiter
-		for range 3 {
-			waiters = append(waiters, b.startAcquire(t.Context(), b.checkedLock("n0", writes)))
-			waiters = append(waiters, b.startAcquire(ofB.Context(),
-				b.NewLock(b.checkedLock("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
-		}
-		if places := len(inspect(t, server, "n0").Queue); places != 1 {
-			t.Errorf("%d places for one pool", places)
-		}
-		sleep(5 * time.Minute)
-		if asked := b.requests(time.Time{}, "inspect"); len(asked) > 0 {
-			t.Errorf("%d inspections", len(asked))
-		}
-		a.release(ofA)
-		for _, w := range waiters {
-			b.release(w.await())
-		}
-		b.release(ofB)
-	})
-}
-
 // An operator is told each cycle once, also those whose members do not look themselves soon, and
 // nothing ends by that.
 func TestDeadlocksTellsWhatIsThere(t *testing.T) {
@@ -379,8 +358,8 @@ func TestDeadlocksTellsWhatIsThere(t *testing.T) {
 // look for deadlocks.
 func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.lockName(t.Context(), "n0", writes), b.lockName(t.Context(), "n1", writes)
+		a := newHost(t, server)
+		ofA := a.lockName(t.Context(), "n0", writes)
 		var warnings strings.Builder
 		c := &host{t: t, Engine: newEngine(blind{server.Connect("test")}, func(c *engine.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&warnings, nil))
@@ -398,7 +377,6 @@ func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
 		a.release(ofA)
 		c.release(w.await())
 		c.release(ofC)
-		b.release(ofB)
 		if n := strings.Count(warnings.String(), "looking for a deadlock"); n < 3 || n > 9 {
 			t.Errorf("%d warnings in 5 minutes", n)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -12,14 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// evict takes a ticket out of the queue, and reports whether it had a place there.
-func (h *host) evict(kind protocol.Kind, id protocol.ID) bool {
+// evict takes the first waiter out of the queue.
+func (h *host) evict() {
 	h.t.Helper()
-	done, err := h.Evict(h.t.Context(), "n", kind, id, operator)
-	if err != nil {
-		h.t.Fatal(err)
+	done, err := h.Evict(h.t.Context(), "n", protocol.Mutex, h.inspect().Queue[0].ID, operator)
+	if err != nil || !done {
+		h.t.Fatalf("Evict: %v, %v", done, err)
 	}
-	return done
 }
 
 // awaitEviction waits until the goroutine learns that it was taken out of the queue.
@@ -35,90 +33,41 @@ func (w *waiter) awaitEviction() {
 
 // A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.
 func TestOwnCallsNeedNoMessage(t *testing.T) {
-	permits := func(h *host, n int64) *engine.Lock {
-		return h.NewLock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n},
-			engine.Options{TTL: 15 * time.Second}).Weigh(1)
-	}
-	for name, test := range map[string]func(t *testing.T, a *host) (done func() bool, call func() error){
-		"Evict": func(t *testing.T, a *host) (func() bool, func() error) {
+	noMessages := way{noMessages: true}
+	bubbles(t, map[string]func(a *host) (isTold bool){
+		"Evict": func(a *host) bool {
 			a.lock(engine.Options{})
-			w := a.startLock(t.Context(), engine.Options{Strict: true})
-			return func() bool { return !w.isWaiting() }, func() error {
-				_, err := a.Evict(t.Context(), "n", protocol.Mutex, a.inspect().Queue[0].ID, operator)
-				return err
-			}
+			w := a.startLock(a.t.Context(), engine.Options{Strict: true})
+			a.setWay(noMessages)
+			a.evict()
+			return !w.isWaiting()
 		},
-		"Resize": func(t *testing.T, a *host) (func() bool, func() error) {
-			if _, err := permits(a, 1).Try(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			in := make(chan error, 1)
-			go func() {
-				_, err := permits(a, 1).Acquire(t.Context())
-				in <- err
-			}()
-			synctest.Wait()
-			return func() bool { return len(in) == 1 }, func() error { return permits(a, 1).Resize(t.Context(), 2) }
+		"Resize": func(a *host) bool {
+			a.try(a.semaphore(1).Weigh(1))
+			w := a.startAcquirePermit(a.semaphore(1))
+			a.setWay(noMessages)
+			a.resize(2)
+			return !w.isWaiting()
 		},
-		"DropPlace": func(t *testing.T, a *host) (func() bool, func() error) {
+		"DropPlace": func(a *host) bool {
 			a.lock(engine.Options{})
 			place := a.keepPlace(time.Minute)
-			w := a.startAttach(t.Context(), place)
-			return func() bool { return !w.isWaiting() }, func() error { return a.DropPlace(t.Context(), place) }
+			w := a.startAttach(a.t.Context(), place)
+			a.setWay(noMessages)
+			return a.DropPlace(a.t.Context(), place) == nil && !w.isWaiting()
 		},
-		"DropDetached": func(t *testing.T, a *host) (func() bool, func() error) {
-			detached, err := a.lock(engine.Options{}).Detach()
-			if err != nil {
-				t.Fatal(err)
-			}
-			lease, err := a.Attach(t.Context(), detached[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return func() bool { return lease.Err() != nil },
-				func() error { return a.DropDetached(t.Context(), detached) }
+		"DropDetached": func(a *host) bool {
+			d := a.detach(a.lock(engine.Options{}))
+			lease := a.attach(d)
+			a.setWay(noMessages)
+			err := a.DropDetached(a.t.Context(), []engine.Detached{d})
+			sleep(0)
+			return err == nil && lease.Err() != nil
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				done, call := test(t, a)
-				a.setWay(way{noMessages: true})
-				if err := call(); err != nil {
-					t.Fatal(err)
-				}
-				if synctest.Wait(); !done() {
-					t.Error("it is not told")
-				}
-			})
-		})
-	}
-}
-
-// A waiter whose first answer is late, or was lost, is evicted as well. One that does not hear the
-// nudge is told with its next ask; until then a replay says that the ticket waited.
-func TestEvictedWaiterIsToldByAsking(t *testing.T) {
-	bubbles(t, map[string]way{
-		"the answer is late": {back: 100 * time.Millisecond},
-		"the answer is lost": {noAnswers: true},
-		"no message":         {noMessages: true},
-	}, func(t *testing.T, server *memory.Server, w way) {
-		a, b, op := newHosts(t, server)
-		lease := a.lock(engine.Options{})
-		b.setWay(w)
-		out := b.startLock(t.Context(), engine.Options{})
-		id, evicted := op.inspect().Queue[0].ID, time.Now()
-		if !op.evict(protocol.Mutex, id) || w.noMessages && !op.evict(protocol.Mutex, id) {
-			t.Fatal("not evicted")
+	}, func(t *testing.T, server *memory.Server, isTold func(*host) bool) {
+		if !isTold(newHost(t, server)) {
+			t.Error("it is not told")
 		}
-		sleep(50 * time.Millisecond)
-		b.setWay(way{noMessages: w.noMessages})
-		out.awaitEviction()
-		if took := out.at.Sub(evicted); took > 7*time.Second {
-			t.Errorf("told after %v", took)
-		}
-		b.setWay(way{})
-		a.release(lease)
 	})
 }
 
@@ -130,7 +79,7 @@ func TestEvictAsContextEndsReachesNextLeader(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		leads, follows := b.startLock(ctx, engine.Options{}), b.startLock(t.Context(), engine.Options{})
 		b.setWay(way{noMessages: true})
-		op.evict(protocol.Mutex, op.inspect().Queue[0].ID)
+		op.evict()
 		cancel()
 		<-leads.done
 		b.setWay(way{})

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -159,41 +158,6 @@ func TestLeaseExtendLeftByCallerKeepsItsTurn(t *testing.T) {
 	})
 }
 
-// Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
-// mode that it has.
-func TestLeaseExtendBesideDowngradeTakesTurns(t *testing.T) {
-	bubbles(t, map[string]bool{"after": true, "before": false},
-		func(t *testing.T, server *memory.Server, downgradeFirst bool) {
-			a := newHost(t, server)
-			spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
-			lease := a.try(a.NewLock(spec, engine.Options{TTL: extendTTL, Fixed: true}))
-			sleep(5 * time.Second)
-			a.setWay(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
-			began := time.Now()
-			calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
-			if downgradeFirst {
-				calls[0], calls[1] = calls[1], calls[0]
-			}
-			first := make(chan error, 1)
-			go func() { first <- calls[0](t.Context()) }()
-			synctest.Wait()
-			if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
-				t.Error(err)
-			}
-			extended := a.requests(began, "renew")
-			if all := a.requests(began, ""); len(all) != 2 || len(extended) != 1 ||
-				all[1].at.Sub(all[0].at) != 300*time.Millisecond {
-				t.Fatalf("sent %v", all)
-			}
-			checkTrust(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
-			a.setWay(way{})
-			if err := lease.Check(t.Context()); err != nil {
-				t.Errorf("Check: %v", err)
-			}
-			a.release(lease)
-		})
-}
-
 // lockAll takes names together, which are free or entered.
 func (h *host) lockAll(ctx context.Context, options engine.Options, names ...string) *engine.GroupLease {
 	h.t.Helper()
@@ -265,13 +229,8 @@ func TestGroupExtendLeavesRenewedHolds(t *testing.T) {
 		if n := a.requests(began, "renew"); len(n) != 1 || n[0].size != 1 {
 			t.Errorf("sent %v", n)
 		}
-		plain := a.lockAll(renewed.Context(), engine.Options{}, "n", "o")
-		if err := plain.Extend(t.Context()); !errors.Is(err, engine.ErrRenewed) {
-			t.Errorf("got %v", err)
-		}
-		if err := errors.Join(plain.Release(), lease.Release(), renewed.Release()); err != nil {
-			t.Error(err)
-		}
+		a.release(lease)
+		a.release(renewed)
 	})
 }
 

@@ -25,15 +25,10 @@ func (s *skewed) now(node string) time.Time {
 	return time.Now()
 }
 
-func (s *skewed) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
+func (s *skewed) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	replies := make([]wire.Reply, len(requests))
 	for i, r := range requests {
 		node := s.node(r.Key)
-		if node == s.dead {
-			<-ctx.Done()
-			replies[i] = wire.Reply{Err: ctx.Err()}
-			continue
-		}
 		now := s.now(node)
 		if r.Args[0] == "TIME" {
 			replies[i] = wire.Reply{Value: []any{number10(now.Unix()), "0"}}
@@ -48,9 +43,8 @@ func (s *skewed) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 
 func number10(n int64) string { return strings.TrimLeft(wire.Digits16(n), "0") }
 
-// On a cluster each node has a clock of its own, by which requests to it are late; and one that
-// does not answer delays none that go elsewhere (trap 9).
-func TestNodesApart(t *testing.T) {
+// On a cluster each node has a clock of its own, by which requests to it are late.
+func TestNodesHaveTheirOwnClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &skewed{halved: halved{flushes: map[string]int{}, names: map[string]int{}},
 			late: map[string]time.Duration{}}
@@ -73,22 +67,6 @@ func TestNodesApart(t *testing.T) {
 				if late := server.late[node]; late <= 0 || late > 2*time.Second {
 					t.Errorf("a request to %s may take effect until %v from now", node, late)
 				}
-			}
-		}
-		server.dead = "high"
-		const waiting = 9 // more than are under way at once
-		blocked := make(chan error)
-		for range waiting {
-			go func() { blocked <- ask(names["high"]) }()
-		}
-		synctest.Wait()
-		began := time.Now()
-		if err := ask(names["low"]); err != nil || time.Since(began) > 0 {
-			t.Errorf("asked beside a node that is silent: %v after %v", err, time.Since(began))
-		}
-		for range waiting {
-			if err := <-blocked; err == nil {
-				t.Error("a silent node granted")
 			}
 		}
 	})

@@ -3,12 +3,18 @@ package native
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
+
+var someEvidence = []protocol.Evidence{
+	{Name: "a:12+", ID: "1234567890123456789012"},
+	{Name: strings.Repeat("\x00|", 512), ID: "-_34567890123456789012"},
+}
 
 // Another process names a hold as the first one does: by the same payload, wherever it listens.
 func TestOriginKeepsThePayload(t *testing.T) {
