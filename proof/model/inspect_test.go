@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // inspect compares what both sides tell of the name, all of it and page by page.
@@ -89,73 +85,27 @@ func queueOf(places []protocol.Place, certain bool) string {
 	return strings.Join(queue, ", ")
 }
 
-// Thousands of waiters on one name: all are told, page by page, and a page behind many costs as
-// much as the first one. So does a page among as many closed places, and none of them is skipped.
-func TestInspectManyWaiters(t *testing.T) {
-	srv := redisserver.Start(t)
-	for name, keep := range map[string]time.Duration{"waiting": 0, "closed": forever} {
-		t.Run(name, func(t *testing.T) {
-			many := 2000
-			if harness.Thorough {
-				many = 10_000
+// tellsAll fails unless Inspect tells each place in order, page by page, and of each whether
+// anybody waits there.
+func (k *keeper) tellsAll(places int, waiting ...protocol.ID) {
+	k.Helper()
+	seen := map[protocol.ID]protocol.Place{}
+	for page := (protocol.Page{Holds: 1, Queue: 100}); ; {
+		in, err := k.p.Inspect(k.Context(), k.spec.Name, page)
+		if err != nil || len(in.Holds) != 1 || in.QueueCount != len(waiting) {
+			k.Fatalf("%+v, %v", in, err)
+		}
+		for _, place := range in.Queue {
+			if place.Order <= page.After || place.Closed == slices.Contains(waiting, place.ID) {
+				k.Fatalf("after %d: %+v", page.After, place)
 			}
-			k := newKeeper(t, srv, "", same)
-			k.join(k.ticket(0), protocol.Held)
-			want := map[protocol.ID]bool{}
-			for range many {
-				ticket := k.ticket(keep)
-				k.join(ticket, protocol.Queued)
-				want[ticket.ID] = true
-			}
-			last, pages, began := k.ticket(0), 0, time.Now()
-			k.join(last, protocol.Queued)
-			want[last.ID] = true
-			for page := (protocol.Page{Holds: 1, Queue: 100}); ; pages++ {
-				in, err := k.p.Inspect(t.Context(), k.spec.Name, page)
-				if err != nil || len(in.Holds) != 1 || in.Kind != protocol.Mutex {
-					t.Fatalf("%+v, %v", in, err)
-				}
-				if waiting := map[bool]int{true: 1, false: many + 1}[keep > 0]; in.QueueCount != waiting {
-					t.Fatalf("%d wait, want %d", in.QueueCount, waiting)
-				}
-				for _, place := range in.Queue {
-					if !want[place.ID] || place.Order <= page.After ||
-						place.Closed != (keep > 0 && place.ID != last.ID) {
-						t.Fatalf("after %d: %+v", page.After, place)
-					}
-					delete(want, place.ID)
-					page.After = place.Order
-				}
-				if len(in.Queue) < page.Queue {
-					break
-				}
-			}
-			if len(want) > 0 {
-				t.Errorf("%d waiters are not told", len(want))
-			}
-			t.Logf("%d pages in %v", pages+1, time.Since(began))
-		})
+			seen[place.ID], page.After = place, place.Order
+		}
+		if len(in.Queue) < page.Queue {
+			break
+		}
 	}
-}
-
-// Where PUBSUB is not permitted, it is not known who listens, and all else is told.
-func TestInspectWhereTheServerCannotTell(t *testing.T) {
-	open := blindServers(t)
-	open["no messages"] = func(t *testing.T) *keeper { return newKeeper(t, redisserver.Start(t), "", same) }
-	for name, open := range open {
-		t.Run(name, func(t *testing.T) {
-			k := open(t)
-			waits := k.ticket(0)
-			waits.NoMessages = name == "no messages"
-			waits.Under, waits.More = []protocol.Evidence{{Name: "a:b}", ID: id(7)}, {Name: "c", ID: id(8)}}, true
-			k.join(k.ticket(0), protocol.Held)
-			k.join(waits, protocol.Queued)
-			in, err := k.p.Inspect(t.Context(), k.spec.Name, protocol.Page{Holds: 1, Queue: 1})
-			if err != nil || len(in.Queue) != 1 || in.Queue[0].Heard != protocol.HeardUnknown ||
-				in.Queue[0].ID != waits.ID ||
-				fmt.Sprint(in.Queue[0].Under, in.Queue[0].More) != fmt.Sprint(waits.Under, true) {
-				t.Errorf("%+v, %v", in, err)
-			}
-		})
+	if len(seen) != places {
+		k.Errorf("%d places of %d are told", len(seen), places)
 	}
 }

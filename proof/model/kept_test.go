@@ -133,7 +133,8 @@ func blindServers(t *testing.T) map[string]func(*testing.T) *keeper {
 }
 
 // Where the server cannot tell who listens, the name is never handed to a kept place. A waiter
-// behind it gets the name. If there is none, the ticket is nudged, and gets in by asking.
+// behind it gets the name. If there is none, the ticket is nudged, and gets in by asking. Inspect
+// tells that it is not known, and all else.
 func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
 	for name, open := range blindServers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,14 @@ func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
 			k.join(holder, protocol.Held)
 			k.join(kept, protocol.Queued)
 			k.join(other, protocol.Queued)
+			behind.Under = []protocol.Evidence{{Name: "a:b}", ID: id(70)}, {Name: "c", ID: id(80)}}
+			behind.More = true
 			k.join(behind, protocol.Queued)
+			in, err := k.p.Inspect(t.Context(), k.spec.Name, protocol.Page{Queue: 100})
+			if err != nil || len(in.Queue) != 3 || in.Queue[2].Heard != protocol.HeardUnknown ||
+				fmt.Sprint(in.Queue[2].Under, in.Queue[2].More) != fmt.Sprint(behind.Under, true) {
+				t.Errorf("%+v, %v", in, err)
+			}
 			k.wait(kept)
 			k.free(holder)
 			k.awaitMessage(behind, true)
@@ -160,8 +168,8 @@ func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
 	}
 }
 
-// Many places where nobody waits do not hide a waiter behind them, from a release or from its own
-// ask.
+// Many places where nobody waits do not hide a waiter behind them: from a release, from its own
+// ask, or from Inspect.
 func TestKeptPlacesDoNotHideAWaiter(t *testing.T) {
 	srv := redisserver.Start(t)
 	for _, many := range []int{65, 1100} {
@@ -173,9 +181,8 @@ func TestKeptPlacesDoNotHideAWaiter(t *testing.T) {
 				k.join(k.ticket(forever), protocol.Queued)
 			}
 			k.join(behind, protocol.Queued)
-			began := time.Now()
+			k.tellsAll(many+1, behind.ID)
 			k.free(holder)
-			t.Log("free", time.Since(began))
 			if many < 1024 {
 				k.awaitMessage(behind, true)
 			}
@@ -199,8 +206,13 @@ func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
 		return time.Duration(ms.(int64)) * time.Millisecond
 	}
 	holder, ordinary := k.ticket(0), k.ticket(0)
+	ordinary.NoMessages = true
 	k.join(holder, protocol.Held)
 	k.join(ordinary, protocol.Queued)
+	in, err := k.p.Inspect(t.Context(), k.spec.Name, protocol.Page{Queue: 1})
+	if err != nil || len(in.Queue) != 1 || in.Queue[0].Heard != protocol.HeardUnknown {
+		t.Errorf("without messages: %+v, %v", in, err)
+	}
 	if got := left(); got <= 0 || got > 23*time.Second {
 		t.Errorf("the queue lasts %v", got)
 	}

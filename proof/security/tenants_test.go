@@ -4,12 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"net"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/certificate"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -183,22 +181,7 @@ func TestHoldIDsAreRandom(t *testing.T) {
 // Over TLS, requests and messages alike. The command has certificates of clients, too.
 func TestTLSCarriesAll(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewUnstartedServer(nil) // for its certificate
-	web.StartTLS()
-	web.Close()
-	pair := web.TLS.Certificates[0]
-	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]},
-		key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cert, key := certificate.Write(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +198,12 @@ func TestTLSCarriesAll(t *testing.T) {
 	with := func(config *tls.Config) *holdfast.Client {
 		return harness.Locker(t, addr, nil, func(o *redis.Options) { o.TLSConfig = config })
 	}
+	pem, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
 	roots := x509.NewCertPool()
-	roots.AddCert(web.Certificate())
+	roots.AppendCertsFromPEM(pem)
 	good := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	holder := harness.Lock(t, with(good).Mutex("n"))
 	next := harness.Claim(harness.Within(t, harness.Patience), with(good).Mutex("n"))

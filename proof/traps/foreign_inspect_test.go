@@ -34,6 +34,7 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 		"something in it":   {"ZADD", "", 1.9e13, "3rs:" + id + "500:1:15000:0:0:0:", 9e12, "x"},
 		"no queue":          {"SET", ":queue", "by hand"},
 		"queue of a format": {"ZADD", ":queue", 1e15, "2mx:" + id + "500:1:0:0:"},
+		"damaged place":     {"ZADD", ":queue", 1e15, "3mx:" + id + "1:1:1:99999:5:-1:x"},
 		"odd queue":         {"ZADD", ":queue", 2e15, "3mx:" + id + "500:1:15000:0:0:0:", 1e15, "x"},
 	} {
 		key := harness.KeyOf(name) + put[1].(string)
@@ -104,38 +105,5 @@ func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
 			}
 			harness.HandBack(t, next.Got(t))
 		})
-	}
-}
-
-// A value that looks like a payload and is none costs no more than a payload would. What a hold
-// says of itself is then empty. A place that cannot be read is told as damaged, beside the hold.
-func TestInspectPayloadsThatAreNone(t *testing.T) {
-	t.Parallel()
-	srv := redisserver.Start(t)
-	c := harness.Locker(t, srv.Addr(), nil)
-	const id, token = "AAAAAAAAAAAAAAAAAAAAAA", "1763700000000000"
-	for name, test := range map[string]struct {
-		payload string
-		damaged bool
-	}{
-		"text":             {"no payload at all", true},
-		"lengths":          {"1:1:1:99999:5:-1:x", true},
-		"extras":           {"1:1:1:0:0:9:keep:99:1x", false},
-		"letters":          {"a:b:c:d:e:f:g", true},
-		"cut in a length":  {"500:1:30000:40:0:1", true},
-		"cut in a channel": {"500:1:30000:40:0:12:pholdfast:@tick", true},
-	} {
-		queue := harness.KeyOf(name) + ":queue"
-		harness.Must(t, srv, "SET", harness.KeyOf(name), "3mx:"+id+token+test.payload, "PX", 600_000)
-		harness.Must(t, srv, "ZADD", queue, 1763700000000001, "3mx:"+strings.ToLower(id)+test.payload)
-		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
-		if err != nil || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 {
-			t.Errorf("%s: %+v, %v", name, info, err)
-		}
-		told := strings.Contains(info.Foreign, queue) && strings.Contains(info.Foreign, "damaged")
-		if told != test.damaged || (info.State() == lockinfo.StateForeign) != test.damaged ||
-			(len(info.Queue) == 0) != test.damaged {
-			t.Errorf("%s is told as %q, with %d places: %+v", name, info.Foreign, len(info.Queue), info.Queue)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package traps_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -69,38 +68,6 @@ func TestFormatUnknownExtras(t *testing.T) {
 	}
 	if held := tryHeld(t, c.Mutex("broken")); held.Holder != "" || held.Holders != 1 {
 		t.Errorf("a remainder is told as %+v", held)
-	}
-}
-
-// A channel says which process listens there, and a payload the TTL and whether the hold is
-// renewed.
-func TestFormatPayload(t *testing.T) {
-	t.Parallel()
-	srv := redisserver.Start(t)
-	c := harness.Locker(t, srv.Addr(), harness.Brief(9*time.Second))
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		options []holdfast.Option
-		head    string
-	}{
-		"renewed": {nil, "500:1:9000:"},
-		"fixed":   {[]holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)}, "500:1:60000f:"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			lease := harness.Lock(t, c.Mutex(name, append(test.options, holdfast.WithLabel("me"))...))
-			const ticket = 26 + 16
-			payload := harness.Must(t, srv, "GET", harness.KeyOf(name)).(string)[ticket:]
-			channel := fmt.Sprintf("pholdfast:@%s/%d/", host, os.Getpid())
-			size := len(channel) + 22
-			if head := fmt.Sprintf("%s%d:0:0:%s", test.head, size, channel); !strings.HasPrefix(payload, head) ||
-				payload[len(head)+22:] != "me" {
-				t.Errorf("got %q, want %q, 22 characters and %q", payload, head, "me")
-			}
-			harness.Release(t, lease)
-		})
 	}
 }
 

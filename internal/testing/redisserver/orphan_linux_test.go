@@ -25,7 +25,9 @@ func TestNoServerOutlivesItsStarter(t *testing.T) {
 		fmt.Println("listening", srv.Addr())
 		select {}
 	}
-	needProof(t)
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it kills a server: only with HOLDFAST_PROOF=1")
+	}
 	starter := exec.Command(os.Args[0], "-test.run=^TestNoServerOutlivesItsStarter$")
 	starter.Env = append(os.Environ(), "REDISSERVER_STARTER=1")
 	out, err := starter.StdoutPipe()
