@@ -15,7 +15,6 @@ func bind() []test {
 		{"ends with cancel", bindCancel, 0},
 		{"ends with the lease", bindLease, 0},
 		{"of a lease that has ended", bindEnded, 0},
-		{"enters what outer leases hold", bindEntersOuter, 0},
 		{"bad arguments", bindArguments, 0},
 	}
 }
@@ -95,33 +94,6 @@ func bindEnded(e *env) {
 		e.checkIs(context.Cause(bound), cause)
 		unbind()
 	}
-}
-
-func bindEntersOuter(e *env) {
-	c := e.client()
-	outer := e.take(c.All([]string{"outer", "beside"}).Lock)
-	inner, request := e.lockUnder(leased.Context(outer), c.Mutex("inner")), e.lock(c.Mutex("request"))
-	below := e.lockUnder(leased.Context(request), c.Mutex("below"))
-	bound, unbind := inner.Bind(leased.Context(below))
-	defer unbind()
-	further := e.lockUnder(bound, c.Mutex("further")) // and bound once more
-	again, unbindAgain := further.Bind(bound)
-	defer unbindAgain()
-	for n, of := range map[string]*holdfast.Lease{"inner": inner, "request": request, "below": below,
-		"further": further} {
-		lease := e.lockUnder(again, c.Mutex(n))
-		if lease.Owner() != of.Owner() {
-			e.Errorf("%s was not entered", n)
-		}
-		e.release(lease)
-	}
-	group := e.take(inContext(again, c.All([]string{"outer", "beside", "free"}).TryLock))
-	for n, token := range outer.Tokens() {
-		if group.Tokens()[n] != token {
-			e.Errorf("%s was not entered", n)
-		}
-	}
-	e.release(group, further, below, request, inner, outer)
 }
 
 func bindArguments(e *env) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func breaking() []test {
@@ -85,6 +86,7 @@ func breakKept(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()))
 	trusted := lease.Until()
 	e.breakHold(op, name, lease.Token())
+	e.checkBroken(e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }))
 	second := e.lock(b.Mutex(name))
 	if time.Now().Before(trusted) || lease.Err() == nil {
 		e.Errorf("let in %v before the end of trust, %v", time.Until(trusted), lease.Err())
@@ -201,9 +203,20 @@ func breakOwner(e *env) {
 	a, b, other, op := e.client(), e.client(), e.client(), e.client(label("OP"))
 	one, two := e.lock(a.Mutex(name, holdfast.WithOwner("o"))), e.lock(b.Mutex(name, holdfast.WithOwner("o")))
 	e.breakHold(op, name, one.Token())
+	for _, hold := range e.inspect(op, name).Holds {
+		want := lockinfo.Hold{State: lockinfo.StateHeld}
+		if hold.Token == one.Token() {
+			want = lockinfo.Hold{State: lockinfo.StateBroken, By: "OP"}
+		}
+		if hold.State != want.State || hold.By != want.By {
+			e.Errorf("got %+v, want %s by %q", hold, want.State, want.By)
+		}
+	}
+	e.checkState(op, name, lockinfo.StateHeld)
 	e.checkBroken(e.check(one))
 	e.checkHolds(two)
 	e.release(two)
+	e.checkState(op, name, lockinfo.StateBroken)
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} { // what is left lets nobody enter
 		if held := e.busyError(other.Mutex(name, options...)); held.Holder != "" || held.Holders != 1 {
 			e.Errorf("got %+v, want a remainder", held)

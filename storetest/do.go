@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -13,12 +12,9 @@ import (
 func do() []test {
 	return []test{
 		{"runs while it is held", doRuns, 0},
-		{"waits its turn", doWaits, 0},
-		{"gives back on a panic", doPanics, 0},
-		{"gives back on Goexit", doExits, 0},
+		{"gives back on a panic, and on Goexit", doEnds, 0},
 		{"ends with the caller's context", doCancelled, 0},
 		{"joins the loss", doLost, 0},
-		{"does not run what cannot be locked", doHeld, 0},
 		{"ends when the client is closed", doClosed, 0},
 	}
 }
@@ -65,44 +61,23 @@ func doRuns(e *env) {
 	}
 }
 
-func doWaits(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	done := make(chan error, 1)
-	go func() { done <- b.Mutex(name).Do(e.ctx(), func(context.Context) error { return lease.Err() }) }()
-	b.await(holdfast.EventWaiting, 1)
-	e.release(lease)
-	e.checkIs(<-done, holdfast.ErrNotHeld) // it ran when the lease had been given back
-}
-
-func doPanics(e *env) {
+// FailNow of a test ends its goroutine with Goexit.
+func doEnds(e *env) {
 	a, b := e.client(), e.client()
 	for name, run := range e.runners(a) {
-		func() {
-			defer func() {
-				if recover() != "boom" {
-					e.Errorf("%s: the panic does not go on", name)
-				}
+		for want, end := range map[any]func(){"boom": func() { panic("boom") }, nil: runtime.Goexit} {
+			gone := make(chan any)
+			go func() {
+				defer func() { gone <- recover() }()
+				_ = run(e.ctx(), func(context.Context) error { end(); return nil })
 			}()
-			_ = run(e.ctx(), func(context.Context) error { panic("boom") })
-		}()
-		e.checkFree(b.Mutex(name))
+			if got := <-gone; got != want {
+				e.Errorf("%s: the panic does not go on: %v", name, got)
+			}
+			e.checkFree(b.Mutex(name))
+		}
 	}
 	e.must(a.Election("leader").Check())
-}
-
-// FailNow of a test ends its goroutine in this way.
-func doExits(e *env) {
-	a, b := e.client(), e.client()
-	for name, run := range e.runners(a) {
-		gone := make(chan struct{})
-		go func() {
-			defer close(gone)
-			_ = run(e.ctx(), func(context.Context) error { runtime.Goexit(); return nil })
-		}()
-		<-gone
-		e.checkFree(b.Mutex(name))
-	}
 }
 
 // It is held until the function returns.
@@ -138,17 +113,6 @@ func doLost(e *env) {
 	e.checkLost(err, holdfast.LossExpired)
 	err = m.Do(e.ctx(), func(held context.Context) error { return e.awaitEnd(held) })
 	e.checkLost(err, holdfast.LossExpired)
-}
-
-func doHeld(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	e.checkIs(b.Mutex(name).Do(ctx, e.never), context.DeadlineExceeded)
-	polls := b.Mutex(name, holdfast.WithPolling(time.Millisecond, 2))
-	e.checkIs(e.askUntilAnswered(func() error { return polls.Do(e.ctx(), e.never) }), holdfast.ErrHeld)
-	e.release(lease)
 }
 
 func doClosed(e *env) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -18,7 +17,6 @@ func election() []test {
 		{"goroutines of one process", electionGoroutines, queue},
 		{"who leads", electionLeader, 0},
 		{"what a min hold leaves leads nobody", electionMinHold, leaves},
-		{"run leads and resigns", electionRun, 0},
 		{"run campaigns again after a loss", electionRunLost, 0},
 		{"observe every leader", electionObserve, 0},
 		{"observe slowly", electionObserveSlow, 0},
@@ -107,49 +105,6 @@ func electionMinHold(e *env) {
 		e.Errorf("%v: there is nobody to be named", err)
 	}
 	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
-}
-
-func electionRun(e *env) {
-	a, b := e.client(), e.client()
-	ctx, cancel := context.WithCancel(e.ctx())
-	var inside atomic.Int64
-	led := make(chan string)
-	var runs []*waiter
-	for _, c := range []*client{a, b} {
-		runs = append(runs, e.beginCall(func() error {
-			return c.Election(name, holdfast.WithStrictOrder()).Run(ctx, func(ctx context.Context) error {
-				if n := inside.Add(1); n != 1 {
-					e.Errorf("%d lead", n)
-				}
-				leader, err := c.Election(name).Leader(ctx)
-				if err == nil {
-					select {
-					case led <- leader.Owner:
-					case <-ctx.Done():
-					}
-				}
-				inside.Add(-1)
-				return nil // resigns
-			})
-		}))
-	}
-	seen := map[string]bool{}
-	for range 4 {
-		select {
-		case owner := <-led:
-			if seen[owner] {
-				e.Errorf("%q leads again under the same lease", owner)
-			}
-			seen[owner] = true
-		case <-time.After(patience):
-			e.Fatal("nobody leads")
-		}
-	}
-	cancel()
-	for _, run := range runs {
-		e.checkIs(run.awaitError(), context.Canceled)
-	}
-	e.awaitNoLeader(a.Election(name))
 }
 
 func electionRunLost(e *env) {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,13 +11,11 @@ import (
 func extend() []test {
 	return []test{
 		{"lets it last for another TTL", extendLasts, 0},
-		{"and no longer", extendEnds, 0},
 		{"up to the max hold", extendMaxHold, 0},
 		{"keeps the min hold", extendMinHold, leaves},
 		{"for all entries", extendEntries, 0},
 		{"of every kind, beside others", extendKinds, 0},
 		{"of a group", extendGroup, 0},
-		{"of a hold that was broken", extendBroken, token},
 		{"of a lease that is renewed", extendRenewed, 0},
 	}
 }
@@ -63,26 +60,6 @@ func extendLasts(e *env) {
 	}
 	e.release(lease)
 	e.checkFree(b.Mutex(name))
-}
-
-func extendEnds(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.takeFixed(a, name, roomy)
-	<-time.After(roomy / 4)
-	var began time.Time
-	err := e.askUntilAnswered(func() error { began = time.Now(); return lease.Extend(e.ctx()) })
-	if errors.Is(err, holdfast.ErrLost) && e.backend.Around == nil {
-		e.Skip("the machine stood still")
-	}
-	e.must(err)
-	w := e.beginLock(e.ctx(), b.Mutex(name))
-	e.awaitLoss(lease, holdfast.LossExpired)
-	next := w.await()
-	if took := w.at.Sub(began); took < roomy-slack {
-		e.Errorf("the next was in %v after Extend", took)
-	}
-	e.checkLost(lease.Extend(e.ctx()), holdfast.LossExpired)
-	e.release(next)
 }
 
 // An Extend adds up to the max hold, and nothing if that is the TTL.
@@ -158,17 +135,6 @@ func extendGroup(e *env) {
 	}
 	e.release(lease)
 	e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
-}
-
-func extendBroken(e *env) {
-	a, op := e.client(), e.client(label("OP"))
-	lease := e.lock(a.Mutex(name, unrenewed...))
-	ctx := leased.Context(lease)
-	e.breakHold(op, name, lease.Token())
-	e.checkBroken(e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }))
-	e.checkBroken(e.awaitEnd(ctx))
-	e.checkBroken(lease.Extend(e.ctx()))
-	e.releaseBroken(lease)
 }
 
 func extendRenewed(e *env) {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,11 +15,8 @@ import (
 func group() []test {
 	return []test{
 		{"all are held, all are free", groupHolds, 0},
-		{"tokens of each name", groupTokens, token},
 		{"a try takes all or none", groupTry, 0},
-		{"waits for each", groupWaits, 0},
 		{"no deadlock, whatever the order", groupOrder, 0},
-		{"a wait given up leaves nothing", groupGivenUp, 0},
 		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
 		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
@@ -52,31 +47,6 @@ func groupHolds(e *env) {
 	}
 }
 
-func groupTokens(e *env) {
-	a, b := e.client(), e.client()
-	before := map[string]int64{}
-	for range 3 {
-		lease := e.take(a.All([]string{"y", "x"}).Lock)
-		tokens := lease.Tokens()
-		if got := slices.Sorted(maps.Keys(tokens)); !slices.Equal(got, []string{"x", "y"}) ||
-			lease.Token() != tokens["x"] {
-			e.Errorf("token %d of %v", lease.Token(), tokens)
-		}
-		e.release(lease)
-		for n, token := range tokens {
-			if token <= before[n] {
-				e.Errorf("%q: token %d after %d", n, token, before[n])
-			}
-			single := e.lock(b.Mutex(n))
-			if single.Token() <= token {
-				e.Errorf("%q: token %d after %d", n, single.Token(), token)
-			}
-			before[n] = single.Token()
-			e.release(single)
-		}
-	}
-}
-
 // A busy try leaves nothing behind, and its error names a name that is held.
 func groupTry(e *env) {
 	a, b := e.client(label("A")), e.client()
@@ -90,28 +60,6 @@ func groupTry(e *env) {
 	e.checkFree(a.Mutex("c"))
 	e.release(lease)
 	e.release(e.take(b.All([]string{"a", "b", "c"}).TryLock))
-}
-
-func groupWaits(e *env) {
-	a, b := e.client(), e.client()
-	names := []string{"a", "b", "c"}
-	var leases []*holdfast.Lease
-	for _, n := range names {
-		leases = append(leases, e.lock(a.Mutex(n)))
-	}
-	w := e.begin(e.ctx(), b.All(names).Lock)
-	for i, lease := range leases {
-		b.await(holdfast.EventWaiting, i+1)
-		if w.hasReturned() {
-			e.Fatalf("it returned while %q was held: %v", names[i], w.err)
-		}
-		e.release(lease)
-	}
-	all := w.await()
-	for _, n := range names {
-		e.busyError(a.Mutex(n))
-	}
-	e.release(all)
 }
 
 // Rule 1 holds for each name, and every round ends.
@@ -141,22 +89,6 @@ func groupOrder(e *env) {
 			e.Errorf("%v: %v", mine, err)
 		}
 	})
-}
-
-// Trap 20: names that were taken before the wait for the others are free at once.
-func groupGivenUp(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex("b"))
-	for range 5 {
-		if ended := e.giveUp(b, b.All([]string{"a", "b", "c"}).Lock); ended.Name != "b" {
-			e.Errorf("got %v", ended)
-		}
-		for _, n := range []string{"a", "c"} {
-			e.release(e.lock(a.Mutex(n)))
-		}
-	}
-	e.release(lease)
-	e.release(e.take(a.All([]string{"a", "b", "c"}).Lock))
 }
 
 // All names go on to the next waiter.

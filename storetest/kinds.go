@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func kinds() []test {
@@ -17,6 +18,7 @@ func kinds() []test {
 // A use is a way to hold a name.
 type use struct {
 	kind  string
+	mode  lockinfo.Mode
 	try   useFunc
 	rival useFunc // waits until others have released
 	other useFunc // gets in beside it at once; nil: nobody does
@@ -46,14 +48,15 @@ func (e *env) uses() []use {
 	mutex, rw, election := (*holdfast.Client).Mutex, (*holdfast.Client).RWMutex, (*holdfast.Client).Election
 	read, write := useBy(rw, (*holdfast.RWMutex).TryRLock), useBy(rw, (*holdfast.RWMutex).Lock)
 	all := []use{
-		{"mutex", useBy(mutex, (*holdfast.Mutex).TryLock), useBy(mutex, (*holdfast.Mutex).Lock), nil},
-		{"rwmutex", useBy(rw, (*holdfast.RWMutex).TryLock), write, nil},
-		{"rwmutex", read, write, read},
-		{"election", useBy(election, (*holdfast.Election).TryCampaign),
+		{"mutex", lockinfo.ModeExclusive, useBy(mutex, (*holdfast.Mutex).TryLock),
+			useBy(mutex, (*holdfast.Mutex).Lock), nil},
+		{"rwmutex", lockinfo.ModeWrites, useBy(rw, (*holdfast.RWMutex).TryLock), write, nil},
+		{"rwmutex", lockinfo.ModeReads, read, write, read},
+		{"election", lockinfo.ModeExclusive, useBy(election, (*holdfast.Election).TryCampaign),
 			useBy(election, (*holdfast.Election).Campaign), nil},
 	}
 	if !e.backend.NoSemaphores {
-		all = append(all, use{"semaphore", permits(2, true), permits(2, false), permits(1, true)})
+		all = append(all, use{"semaphore", lockinfo.ModePermits, permits(2, true), permits(2, false), permits(1, true)})
 	}
 	return all
 }

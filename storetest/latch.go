@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -14,8 +13,6 @@ func latch() []test {
 		{"from set to open", latchOpens, leaves},
 		{"states and what each allows", latchMatrix, leaves},
 		{"many wait, before it is set", latchMany, leaves},
-		{"many count down", latchCounted, leaves},
-		{"set by many at once", latchSetOnce, leaves},
 		{"a wait given up", latchGivenUp, leaves},
 		{"an open one goes away", latchGone, 0},
 		{"an abandoned one goes away", latchAbandoned, 0},
@@ -124,31 +121,6 @@ func latchMany(e *env) {
 	e.must(a.Latch(name).CountDown(e.ctx()))
 	for _, c := range calls {
 		e.must(c.awaitError())
-	}
-}
-
-func latchCounted(e *env) {
-	a := e.client()
-	e.must(a.Latch(name).Set(e.ctx(), 3*5+1))
-	e.contend(3, 5, 1, func(c *client, _, _ int) {
-		if err := c.Latch(name).CountDown(e.ctx()); err != nil {
-			e.Errorf("CountDown: %v", err)
-		}
-	})
-	e.checkCount(a.Latch(name), 1)
-}
-
-func latchSetOnce(e *env) {
-	var winners atomic.Int64
-	e.contend(4, 1, 1, func(c *client, _, _ int) {
-		if err := c.Latch(name).Set(e.ctx(), 1); err == nil {
-			winners.Add(1)
-		} else if !errors.Is(err, holdfast.ErrHeld) {
-			e.Errorf("Set: %v", err)
-		}
-	})
-	if n := winners.Load(); n != 1 {
-		e.Errorf("%d have set it", n)
 	}
 }
 

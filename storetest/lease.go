@@ -11,7 +11,6 @@ import (
 
 func lease() []test {
 	return []test{
-		{"outlives waiting", leaseOutlivesWaiting, 0},
 		{"what it says of itself", leaseSays, 0},
 		{"a check", leaseCheck, 0},
 		{"a loss has a cause", leaseLost, 0},
@@ -20,24 +19,6 @@ func lease() []test {
 }
 
 type contextKey struct{}
-
-// A caller that took the lock with a timeout for the waiting may hold it longer.
-func leaseOutlivesWaiting(e *env) {
-	m := e.client().Mutex(name)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	lease := e.take(inContext(ctx, m.Lock))
-	held, done := leased.Context(lease), lease.Done()
-	cancel()
-	if held.Err() != nil || lease.Err() != nil {
-		e.Errorf("ended %v, %v", held.Err(), lease.Err())
-	}
-	if lease.Done() != done {
-		e.Error("each call has another channel")
-	}
-	e.release(lease)
-	e.checkIs(e.awaitEnd(held), context.Canceled)
-	<-done
-}
 
 func leaseSays(e *env) {
 	c := e.client()

@@ -15,13 +15,10 @@ func operators() []test {
 		{"inspect what nobody uses", inspectFree, 0},
 		{"inspect every kind", inspectKinds, leaves},
 		{"inspect a hold", inspectHold, 0},
-		{"inspect readers and a writer behind them", inspectReaders, queue},
-		{"inspect permits", inspectPermits, 0},
 		{"inspect a latch", inspectLatch, leaves},
 		{"inspect a queue", inspectQueue, queue},
 		{"inspect a kept place", inspectPlace, queue},
 		{"inspect a min hold", inspectMinHold, leaves},
-		{"inspect a hold that was broken, beside another", inspectBroken, token},
 		{"inspect a hold that has expired", inspectExpired, 0},
 		{"inspect changes nothing", inspectTouchesNothing, 0},
 		{"queue of more than a page", queuePages, queue},
@@ -71,15 +68,33 @@ func inspectFree(e *env) {
 }
 
 func inspectKinds(e *env) {
-	a, b := e.client(label("A")), e.client()
-	for _, one := range e.uses() {
-		lease := e.take(one.try(a, name))
-		info := e.inspect(b, name)
-		if hold := e.onlyHold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld ||
-			hold.Label != "A" || hold.State != lockinfo.StateHeld {
-			e.Errorf("a %s: got %+v", one.kind, info)
+	a, b, c := e.client(label("A")), e.client(label("A")), e.client(label("C"))
+	for _, use := range e.uses() {
+		leases := []*holdfast.Lease{e.take(use.try(a, name))}
+		if use.other != nil {
+			leases = append(leases, e.take(use.other(b, name)))
 		}
-		e.release(lease)
+		info, permits := e.inspect(c, name), int64(0)
+		if string(info.Kind) != use.kind || info.State() != lockinfo.StateHeld || info.Holders != len(leases) ||
+			len(info.Holds) != len(leases) {
+			e.Errorf("a %s: got %+v", use.kind, info)
+		}
+		for _, hold := range info.Holds {
+			permits += hold.Permits
+			if hold.Label != "A" || hold.State != lockinfo.StateHeld || hold.Mode != use.mode {
+				e.Errorf("a %s: got %+v", use.kind, hold)
+			}
+		}
+		if use.kind == "semaphore" && (info.Permits != 3 || info.Taken != 3) || info.Taken != permits {
+			e.Errorf("%d permits are taken: %+v", permits, info)
+		}
+		w := e.startWait(e.ctx(), c, use.rival(c, name))
+		if queue := e.inspect(a, name).Queue; !e.backend.NoQueue && (len(queue) != 1 || queue[0].Label != "C" ||
+			use.mode == lockinfo.ModeReads && queue[0].Mode != lockinfo.ModeWrites) {
+			e.Errorf("queue: %+v", queue)
+		}
+		e.release(leases...)
+		e.release(w.await())
 	}
 }
 
@@ -124,54 +139,6 @@ func (e *env) checkHere(host string, pid int) {
 	if want, err := os.Hostname(); err != nil || host != want || pid != os.Getpid() {
 		e.Errorf("host %q and process %d, want %q and %d", host, pid, want, os.Getpid())
 	}
-}
-
-func inspectReaders(e *env) {
-	a, b, c := e.client(label("A")), e.client(label("B")), e.client(label("C"))
-	one, other := e.take(a.RWMutex(name).RLock), e.take(b.RWMutex(name).RLock)
-	w := e.startWait(e.ctx(), c, c.RWMutex(name).Lock)
-	info := e.inspect(a, name)
-	labels := ""
-	for _, hold := range info.Holds {
-		labels += hold.Label
-		if hold.Mode != lockinfo.ModeReads || hold.State != lockinfo.StateHeld {
-			e.Errorf("got %+v", hold)
-		}
-	}
-	if info.Kind != "rwmutex" || info.Holders != 2 || labels != "AB" && labels != "BA" {
-		e.Errorf("held by %q: %+v", labels, info)
-	}
-	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" ||
-		info.Queue[0].Mode != lockinfo.ModeWrites {
-		e.Errorf("queue: %+v", info.Queue)
-	}
-	e.release(one)
-	e.release(other)
-	e.release(w.await())
-}
-
-func inspectPermits(e *env) {
-	if e.backend.NoSemaphores {
-		e.Skip("no semaphores at this server")
-	}
-	a, b := e.client(), e.client()
-	one, other := e.take(acquire(a.Semaphore(name, 7), 2, true)), e.take(acquire(b.Semaphore(name, 7), 3, true))
-	info := e.inspect(a, name)
-	weights := int64(0)
-	for _, hold := range info.Holds {
-		weights += hold.Permits
-		if hold.Mode != lockinfo.ModePermits {
-			e.Errorf("got %+v", hold)
-		}
-	}
-	if info.Permits != 7 || info.Taken != 5 || info.Holders != 2 || weights != 5 {
-		e.Errorf("got %+v", info)
-	}
-	e.release(one)
-	if info := e.inspect(b, name); info.Taken != 3 || e.onlyHold(info).Permits != 3 {
-		e.Errorf("got %+v", info)
-	}
-	e.release(other)
 }
 
 func inspectLatch(e *env) {
@@ -255,29 +222,6 @@ func inspectMinHold(e *env) {
 		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
 		e.Errorf("got %+v", info)
 	}
-}
-
-func inspectBroken(e *env) {
-	a, b, op := e.client(label("A")), e.client(label("B")), e.client(label("OP"))
-	owner := holdfast.WithOwner("o")
-	lease, beside := e.lock(a.Mutex(name, owner, holdfast.WithTTL(5*time.Minute))), e.lock(b.Mutex(name, owner))
-	e.breakHold(op, name, lease.Token())
-	states := map[string]lockinfo.Hold{}
-	info := e.inspect(op, name)
-	for _, hold := range info.Holds {
-		states[hold.Label] = hold
-	}
-	if info.State() != lockinfo.StateHeld || states["B"].State != lockinfo.StateHeld || states["B"].By != "" {
-		e.Errorf("got %+v", info)
-	}
-	if left := states["A"]; left.State != lockinfo.StateBroken || left.By != "OP" || left.Token != lease.Token() {
-		e.Errorf("got %+v", left)
-	}
-	e.release(beside)
-	if info := e.inspect(op, name); info.State() != lockinfo.StateBroken {
-		e.Errorf("got %+v", info)
-	}
-	e.releaseBroken(lease)
 }
 
 func inspectExpired(e *env) {

@@ -12,7 +12,6 @@ import (
 func reentry() []test {
 	return []test{
 		{"under a lease's context", reenter, 0},
-		{"the outer entry may go first", reenterOuterFirst, 0},
 		{"after the release is a new contender", reenterReleased, 0},
 		{"without the context is a new contender", reenterWithout, 0},
 		{"does not wait for those in the queue", reenterPastLine, 0},
@@ -53,23 +52,6 @@ func reenter(e *env) {
 	}
 	e.must(a.Mutex(name).Do(leased.Context(outer), func(ctx context.Context) error { return ctx.Err() }))
 	e.release(outer)
-	e.checkFree(b.Mutex(name))
-}
-
-func reenterOuterFirst(e *env) {
-	a, b := e.client(), e.client()
-	outer := e.lock(a.Mutex(name))
-	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
-	e.release(outer)
-	e.checkIs(outer.Err(), holdfast.ErrNotHeld)
-	if inner.Err() != nil || leased.Context(inner).Err() != nil {
-		e.Errorf("the inner entry ends with the outer: %v", inner.Err())
-	}
-	e.busyError(b.Mutex(name))
-	again := e.lockUnder(leased.Context(inner), a.Mutex(name))
-	e.release(inner)
-	e.busyError(b.Mutex(name))
-	e.release(again)
 	e.checkFree(b.Mutex(name))
 }
 

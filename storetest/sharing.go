@@ -10,7 +10,6 @@ import (
 func sharing() []test {
 	return []test{
 		{"readers wait together", readersWaitTogether, 0},
-		{"a writer elsewhere has its turn", writerElsewhere, queue},
 		{"who gives up leaves the others", sharedGiveUp, 0},
 		{"a hold that is lost is lost for all", sharedLost, 0},
 	}
@@ -42,25 +41,6 @@ func readersWaitTogether(e *env) {
 
 // afterSlice waits until readers of a process no longer join the hold that the process has.
 func afterSlice() { <-time.After(10 * time.Millisecond) }
-
-func writerElsewhere(e *env) {
-	a, b := e.client(), e.client()
-	m := a.RWMutex(name)
-	reader := e.take(m.RLock)
-	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
-	afterSlice()
-	late := e.startWait(e.ctx(), a, m.RLock)
-	// a reader inside need not wait
-	inner := e.takeUnder(reader, m.RLock)
-	e.release(reader)
-	if err := e.check(inner); err != nil || writer.hasReturned() {
-		e.Errorf("the writer is in: %v, %v", writer.hasReturned(), err)
-	}
-	e.release(inner)
-	lease := writer.await()
-	e.release(lease)
-	e.release(late.await())
-}
 
 // Trap 20 holds for readers that wait with a leader, and for the leader.
 func sharedGiveUp(e *env) {

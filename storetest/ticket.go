@@ -16,7 +16,6 @@ func tickets() []test {
 		{"in the process that had it", ticketStays, 0},
 		{"with an owner and a label", ticketOwner, 0},
 		{"of a reader, and of a writer that was downgraded", ticketReader, 0},
-		{"of a group", ticketGroup, 0},
 		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
 		{"of a lease without renewal", ticketFixed, 0},
 		{"of a lease that was passed on in the process", ticketPassed, token},
@@ -66,13 +65,6 @@ func (e *env) moveLease(lease *holdfast.Lease, to *client) *holdfast.Lease {
 	return again
 }
 
-// checkOutlives waits until leases of this TTL would be over without renewal. They must not be.
-func (e *env) checkOutlives(leases []*holdfast.Lease, ttl time.Duration) {
-	e.Helper()
-	<-time.After(ttl + ttl/2)
-	e.checkHolds(leases...)
-}
-
 func ticketMoves(e *env) {
 	const ttl = 2 * time.Second
 	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
@@ -81,7 +73,13 @@ func ticketMoves(e *env) {
 	for i, use := range uses {
 		leases[i] = e.moveLease(e.take(use.try(a, fmt.Sprint(i), holdfast.WithTTL(ttl))), b)
 	}
-	e.checkOutlives(leases, ttl)
+	names := []string{"a", "b"}
+	group := e.moveLease(e.take(a.All(names, holdfast.WithTTL(ttl)).Lock), b)
+	<-time.After(ttl + ttl/2) // they would be over, without renewal
+	e.checkHolds(append(leases, group)...)
+	e.busyError(other.Mutex("b"))
+	e.release(group)
+	e.release(e.take(other.All(names).TryLock))
 	for i, use := range uses {
 		held := e.heldError(use.rival(other, fmt.Sprint(i), holdfast.WithPolling(time.Millisecond, 1)))
 		if held.Holder != "A" || held.Holders != 1 {
@@ -129,24 +127,6 @@ func ticketReader(e *env) {
 	e.checkIs(e.lockError(write.TryLock), holdfast.ErrHeld)
 	e.release(third)
 	e.release(e.take(write.TryLock))
-}
-
-func ticketGroup(e *env) {
-	a, b := e.client(), e.client()
-	names := []string{name, "order:43", "order:44"}
-	lease := e.take(a.All(names, holdfast.WithTTL(2*time.Second)).Lock)
-	again := e.attach(b, e.detach(lease))
-	for n, token := range lease.Tokens() {
-		if again.Tokens()[n] != token {
-			e.Errorf("the token of %q is %d, want %d", n, again.Tokens()[n], token)
-		}
-	}
-	e.checkOutlives([]*holdfast.Lease{again}, 2*time.Second)
-	for _, n := range names {
-		e.busyError(a.Mutex(n))
-	}
-	e.release(again)
-	e.release(e.take(a.All(names).Lock))
 }
 
 func ticketTimes(e *env) {

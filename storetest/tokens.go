@@ -8,7 +8,6 @@ import (
 
 func tokens() []test {
 	return []test{
-		{"grow", tokensGrow, token},
 		{"grow through an expiry", tokensExpiry, token},
 		{"grow through hand-overs", tokensHandedOn, token | queue},
 		{"grow inside a process", tokensPassed, token},
@@ -24,24 +23,6 @@ func (e *env) checkAbove(last *int64, lease *holdfast.Lease) {
 		e.Errorf("token %d after %d, %v", token, *last, lease.Tokens())
 	}
 	*last = token
-}
-
-// Trap 40 is about numbers that are almost equal.
-func tokensGrow(e *env) {
-	a, b := e.client(), e.client()
-	var last int64
-	for i := range 200 {
-		c := a
-		if i%3 == 0 {
-			c = b
-		}
-		lease := e.lock(c.Mutex(name))
-		e.checkAbove(&last, lease)
-		e.release(lease)
-		if got := lease.Token(); got != last {
-			e.Errorf("the token was %d, and is %d after the release", last, got)
-		}
-	}
 }
 
 func tokensExpiry(e *env) {
