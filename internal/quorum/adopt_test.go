@@ -21,17 +21,15 @@ func counts(t *testing.T, servers []wire.Store) int {
 	return int(countAll(t, servers, "HEXISTS", "q:{%quorum}", "counts"))
 }
 
-// during asks all nodes for what they know of themselves, again and again for a while, and reports
-// whether a condition held meanwhile.
-func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bool {
+// askUntil asks all nodes for what they know of themselves until a condition holds.
+func askUntil(t *testing.T, p *Protocol, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(long); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
-		status(t, p)
-		if holds() {
-			return true
-		}
-	}
-	return false
+	eventually(t, what, func() bool { status(t, p); return holds() })
+}
+
+// allCount reports whether all masters count by their own record.
+func allCount(t *testing.T, servers []wire.Store) func() bool {
+	return func() bool { return counts(t, servers) == len(servers) }
 }
 
 // foundQuorum lets all masters count, and returns who did that, when it has nothing more on its
@@ -39,9 +37,7 @@ func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bo
 func foundQuorum(t *testing.T, servers []wire.Store) *Protocol {
 	t.Helper()
 	p := openYoung(t, servers, true, memory)
-	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Fatal("they never count")
-	}
+	askUntil(t, p, "they count", allCount(t, servers))
 	waitQuiet(t, p)
 	return p
 }
@@ -61,16 +57,12 @@ func TestAdoptWithSilentMasterWaits(t *testing.T) {
 		defer n.mu.Unlock()
 		return !n.adopted.IsZero()
 	}
-	if !during(t, p, 30*time.Second, tried) {
-		t.Fatal("nobody tried to let it count")
-	}
+	askUntil(t, p, "somebody tries to let it count", tried)
 	if counts(t, servers[1:2]) == 1 {
 		t.Error("it counts, and what it forgot is known to nobody who was asked")
 	}
 	all[0].set(nil)
-	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Error("it never counts")
-	}
+	askUntil(t, p, "it counts", allCount(t, servers))
 }
 
 // When a majority forgot, all of them count from one moment on, also when the others do not answer.
@@ -80,21 +72,19 @@ func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
 	p := openYoung(t, behind, false, 3*memory)
 	all[2].shut()
 	all[1].shut()
-	if during(t, p, memory, func() bool { return counts(t, servers) > 0 }) {
+	before := time.Now()
+	askUntil(t, p, "the memory is over", func() bool { return time.Since(before) > memory })
+	if counts(t, servers) > 0 {
 		t.Fatal("one node counts, and two have not been asked")
 	}
-	before := time.Now()
+	before = time.Now()
 	all[1].set(nil) // its memory begins later
-	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers[:2]) == 2 }) {
-		t.Fatal("they never count")
-	}
+	askUntil(t, p, "they count", allCount(t, servers[:2]))
 	if took := time.Since(before); took < 3*memory {
 		t.Errorf("they count after %v, and others may hold for %v", took, 3*memory)
 	}
 	all[2].set(nil)
-	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Error("the third never counts")
-	}
+	askUntil(t, p, "the third counts", allCount(t, servers))
 }
 
 // A node that forgot does not count before the longest TTL of any client is over. The node is told
@@ -118,25 +108,5 @@ func TestAskTellsLongestTTL(t *testing.T) {
 	}
 	if status(t, founder); founder.memory() != time.Hour {
 		t.Errorf("another client lets it count after %v", founder.memory())
-	}
-}
-
-// The logger is told once of each node that does not count, why, and that it counts again. An
-// answer that is overtaken by the next tells it nothing.
-func TestLoggerTellsOnceWhichNodesCount(t *testing.T) {
-	logged, to := newLogger()
-	p := open(t, start(t), Config{Process: string(id(1)), MaxTTL: memory, Logger: to})
-	n := p.nodes[0]
-	old, sent, err := n.askFacts(time.Now().Add(enough), "", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !during(t, p, 30*time.Second, func() bool { return logged.count("a node counts again") == 3 }) {
-		t.Errorf("got %q", logged.texts)
-	}
-	n.judgeFacts(&old, sent, time.Now(), time.Now().Add(enough))
-	if n := logged.count("a node does not count; node=node 2; reason=its memory began "); n != 1 ||
-		logged.count("does not count") != 3 {
-		t.Errorf("got %q", logged.texts)
 	}
 }

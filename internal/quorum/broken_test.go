@@ -127,6 +127,9 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 				renewal.TTL = ttl
 				r := renewOnce(t, p, renewal)
 				wantOutcome(t, want, map[bool]string{true: "held", false: "gone"}[r.Held], r.Err)
+				if want == "failed" && !strings.HasPrefix(r.Err.Error(), `renew "x": `) {
+					t.Errorf("got %v", r.Err)
+				}
 				waitQuiet(t, p) // also what is repaired, and given back
 				for i, s := range servers {
 					all := fields(t, s)

@@ -59,19 +59,6 @@ func TestLookTellsByMajority(t *testing.T) {
 	}
 }
 
-// Trap 40: tokens may be ahead of the clocks of all masters, or of some. Since does not change then
-// either, whoever looks.
-func TestLookSinceIsTokenAheadOfClocks(t *testing.T) {
-	servers := start(t)
-	token := time.Now().Add(time.Hour).UnixMicro()
-	put(t, 1, holdValue("3ex", token, token), servers...)
-	for n := range 3 {
-		if s := lookAgain(t, electionOf(client(t, servers, true, id(n)))); s.Token != token || s.Since != token {
-			t.Fatalf("got %+v, want since %d", s, token)
-		}
-	}
-}
-
 // A watcher is told of the next change by each master, until it is taken back.
 func TestWatcherIsToldByEachMaster(t *testing.T) {
 	servers := start(t)

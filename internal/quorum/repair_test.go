@@ -132,23 +132,3 @@ func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
 		})
 	}
 }
-
-// The error of a renewal has each master's answer about its own name.
-func TestRenewalErrorNamesLock(t *testing.T) {
-	servers, all, p := startGated(t)
-	r := mutexOf(p)
-	held := hold(t, r, servers, 1)
-	for _, g := range all {
-		g.shut()
-	}
-	err := renewOnce(t, p, renewalOf(r, 1, held.Token)).Err
-	none := noMajorityOf(t, err)
-	if !strings.HasPrefix(err.Error(), `renew "x": `) {
-		t.Errorf("got %v", err)
-	}
-	for _, n := range none.Nodes {
-		if !strings.HasPrefix(n.Err.Error(), `renew "x" at node `) {
-			t.Errorf("got %v", n.Err)
-		}
-	}
-}

@@ -517,34 +517,28 @@ func (h *heard) of(n int) (nudges []time.Duration, breaks int) {
 
 // A logger remembers what it was told.
 type logger struct {
-	slog.Handler
-	mu    sync.Mutex
-	texts []string
+	mu   sync.Mutex
+	text strings.Builder
 }
 
 // newLogger makes a logger, and what a protocol takes.
 func newLogger() (*logger, *slog.Logger) {
-	l := &logger{Handler: slog.NewTextHandler(io.Discard, nil)}
-	return l, slog.New(l)
+	l := new(logger)
+	return l, slog.New(slog.NewTextHandler(l, nil))
 }
 
-// Handle implements slog.Handler.
-func (l *logger) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool { text += "; " + a.String(); return true })
+// Write implements io.Writer.
+func (l *logger) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.texts = append(l.texts, text)
-	return nil
+	return l.text.Write(line)
 }
 
-func (l *logger) count(text string) (n int) {
+// String returns all lines.
+func (l *logger) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, logged := range l.texts {
-		if strings.Contains(logged, text) {
-			n++
-		}
-	}
-	return n
+	return l.text.String()
 }
+
+func (l *logger) count(text string) int { return strings.Count(l.String(), text) }

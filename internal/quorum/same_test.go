@@ -68,7 +68,7 @@ func TestOneServerIsNoMajority(t *testing.T) {
 		t.Errorf("got %v", nodes)
 	}
 	if logged.count(same) != 2 || logged.count("does not count") != 2 {
-		t.Errorf("got %q", logged.texts)
+		t.Errorf("got %s", logged)
 	}
 	waitQuiet(t, p)
 	if fields := fields(t, server); len(fields) > 0 {
@@ -154,7 +154,7 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 			t.Errorf("got %v", nodes)
 		}
 		if got := logged.count(same); got != again+1 {
-			t.Errorf("told %d times: %q", got, logged.texts)
+			t.Errorf("told %d times: %s", got, logged)
 		}
 		all[1].leadTo(servers[1])
 		status(t, p)
@@ -166,7 +166,7 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 		waitQuiet(t, p)
 	}
 	if got := logged.count("counts again"); got != 2 {
-		t.Errorf("told %d times: %q", got, logged.texts)
+		t.Errorf("told %d times: %s", got, logged)
 	}
 }
 

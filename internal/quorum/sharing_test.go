@@ -38,18 +38,6 @@ func TestReaderBesideWaitingWriterIsKeptOut(t *testing.T) {
 	want(t, "writer", tryAsk(t, w, 2), protocol.Held)
 }
 
-// A waiting reader is told when an owner ceases to write, though the owner reads on.
-func TestReaderBehindOwnerIsToldWhenItStopsWriting(t *testing.T) {
-	servers, p := startClient(t)
-	h := listen(t, servers, p)
-	want(t, "the owner writes", tryAsk(t, writerOf(p, "o"), 1), protocol.Held)
-	want(t, "and reads", tryAsk(t, readerOf(p, "o"), 2), protocol.Held)
-	want(t, "another reader", join(t, readerOf(p, ""), 3), protocol.Busy)
-	free(t, writerOf(p, "o"), 1)
-	eventually(t, "the reader is told", func() bool { nudges, _ := h.of(3); return len(nudges) > 0 })
-	want(t, "another reader", tryAsk(t, readerOf(p, ""), 3), protocol.Held)
-}
-
 // A writer that a minority kept out is known to wait there. Its place there goes with its hold, in
 // whatever form that is given back, and keeps nobody out meanwhile.
 func TestDowngradeLeavesNoPlace(t *testing.T) {
