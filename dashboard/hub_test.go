@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -292,33 +290,6 @@ func TestStreamWhileServerIsAway(t *testing.T) {
 		}
 		if s.Ready != "it may evict keys" {
 			t.Errorf("ready is %q", s.Ready)
-		}
-	})
-}
-
-// The masters are sent without a name too, and while no majority answers.
-func TestStreamHasMastersWithoutNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.masters = []lockinfo.Master{
-			{Node: "node 1", Counts: true, Age: time.Hour},
-			{Node: "node 2", Why: "its memory is young", Age: time.Second},
-			{Node: "node 3", Why: "refused", Err: errors.New("refused")},
-		}
-		v := openStream(t, newHandler(f, nil))
-		if s := v.next(t); !reflect.DeepEqual(s.Masters, f.masters) {
-			t.Errorf("the masters are %+v", s.Masters)
-		}
-		f.change(func() { f.err, f.masters[1].Counts = &holdfast.QuorumError{Op: "list"}, true })
-		s := v.next(t)
-		for range 9 { // it takes 5 s until they are asked again
-			if s.Error == "" || len(s.Masters) != 3 {
-				t.Errorf("with a list that fails: error %q, masters %+v", s.Error, s.Masters)
-			}
-			s = v.next(t)
-		}
-		if !s.Masters[1].Counts {
-			t.Errorf("later the masters are %+v", s.Masters)
 		}
 	})
 }

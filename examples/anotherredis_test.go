@@ -2,7 +2,6 @@ package examples_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,28 +92,6 @@ func TestNeighboursExcludeEachOtherOnTwoServers(t *testing.T) {
 			all.Wait()
 			if n := overlaps.Load(); (n == 0) != test.apart {
 				t.Errorf("two were inside %d times", n)
-			}
-		})
-	}
-}
-
-// Work ends with the lock of either server.
-func TestWorkEndsWithEitherServer(t *testing.T) {
-	for name, breaks := range map[string]func(before, after *redisserver.Server) *redisserver.Server{
-		"the server before": func(before, _ *redisserver.Server) *redisserver.Server { return before },
-		"the server after":  func(_, after *redisserver.Server) *redisserver.Server { return after },
-	} {
-		t.Run(name, func(t *testing.T) {
-			before, after := redisserver.Start(t), redisserver.Start(t)
-			err := onBoth(t.Context(), connect(t, before), connect(t, after), func(ctx context.Context) error {
-				if _, err := breaks(before, after).Do("FLUSHALL"); err != nil {
-					t.Error(err)
-				}
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-			if !errors.Is(err, holdfast.ErrLost) {
-				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -57,15 +57,23 @@ func TestTokenInEachRowMissesTheRowsThatTheNewHolderHasNotTouched(t *testing.T) 
 	})
 }
 
-// The same, and the new holder reads before it raises its fence. It overlooks a write at the levels
-// that let it, and the fence has no way to tell.
+// The old holder is inside its transaction when the new one comes, which reads before it raises its
+// fence. It overlooks a write at the levels that let it, and the fence has no way to tell.
 func TestFenceAfterReadingOverlooksWhatTheOldHolderWrote(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *database) {
 		for i, level := range db.levels {
 			if db.Dialect == fence.MySQL && level == sql.LevelSerializable {
 				continue // the read itself waits for the old holder
 			}
-			older, newer := inside(t, db, level, i)
+			together(t, db, first, level, i)
+			older, newer := db.begin(t, level), db.begin(t, level)
+			if err := fence.SQL(t.Context(), older, db.Dialect, lock(i), 17); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := older.ExecContext(t.Context(),
+				fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", i)); err != nil {
+				t.Fatal(err)
+			}
 			if early, err := readThings(t.Context(), newer, i); err != nil || early[1] != 0 {
 				t.Fatalf("%v: what is not committed is read: %v, %v", level, early, err)
 			}
@@ -80,20 +88,4 @@ func TestFenceAfterReadingOverlooksWhatTheOldHolderWrote(t *testing.T) {
 			_ = newer.Rollback()
 		}
 	})
-}
-
-// inside begins two transactions: that of an old holder, which has raised its fence and written
-// thing 1, and that of a new holder.
-func inside(t *testing.T, db *database, level sql.IsolationLevel, round int) (older, newer *sql.Tx) {
-	t.Helper()
-	together(t, db, first, level, round)
-	older, newer = db.begin(t, level), db.begin(t, level)
-	if err := fence.SQL(t.Context(), older, db.Dialect, lock(round), 17); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := older.ExecContext(t.Context(),
-		fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", round)); err != nil {
-		t.Fatal(err)
-	}
-	return older, newer
 }

@@ -148,26 +148,6 @@ func TestSQLWithoutTable(t *testing.T) {
 	})
 }
 
-// The writes of a transaction are gone with its fence: a rollback lowers the fence again, as
-// nothing of the holder is left to guard.
-func TestSQLRolledBack(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *database) {
-		if err := db.raise(t, "order:42", 17); err != nil {
-			t.Fatal(err)
-		}
-		tx := db.begin(t, sql.LevelDefault)
-		if err := fence.SQL(t.Context(), tx, db.Dialect, "order:42", 18); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		if has := db.largest(t, "order:42"); has != 17 {
-			t.Errorf("the fence is at %d", has)
-		}
-	})
-}
-
 // The caller's context bounds the wait for the transaction of another holder. The driver of SQLite
 // does not look at it while it waits: there the busy timeout alone counts.
 func TestSQLContextEndsTheWait(t *testing.T) {

@@ -49,24 +49,6 @@ func TestRecorderWritesWhatLoadReads(t *testing.T) {
 	}
 }
 
-// A recorder makes no second file of a process, and keeps its first failure.
-func TestRecorderFails(t *testing.T) {
-	dir := t.TempDir()
-	rec, err := Create(dir, "a.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Create(dir, "a.1"); err == nil {
-		_ = again.Close()
-		t.Error("a file of the same process was made twice")
-	}
-	_ = rec.file.Close()
-	rec.Put(Record{Event: Call})
-	if err := rec.Close(); err == nil {
-		t.Error("a failed write was forgotten")
-	}
-}
-
 func TestLoad(t *testing.T) {
 	whole := `{"at":1,"p":"a","ev":"stop"}` + "\n"
 	for _, c := range []struct {

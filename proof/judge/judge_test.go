@@ -56,32 +56,3 @@ func TestWaitPassedBy(t *testing.T) {
 		}
 	}
 }
-
-func TestStorageCount(t *testing.T) {
-	var s Storage
-	read := func(token int64, shares bool, want int64) {
-		t.Helper()
-		if value, ok := s.Read("n", token, shares); ok != (want >= 0) || value != max(want, 0) {
-			t.Errorf("token %d reads %d, %v, want %d", token, value, ok, want)
-		}
-	}
-	write := func(token, base, value int64, wantOK, wantLost bool) {
-		t.Helper()
-		if ok, lost := s.Write("n", token, base, value); ok != wantOK || lost != wantLost {
-			t.Errorf("token %d writes %d: %v, %v", token, value, ok, lost)
-		}
-	}
-	read(5, false, 0)
-	write(5, 0, 1, true, false)
-	read(6, false, 1)
-	write(5, 0, 9, false, false) // late, and would have overwritten another's
-	read(5, false, -1)
-	write(6, 1, 2, true, false)
-	write(6, 1, 2, true, true) // from an old reading
-	read(8, true, 2)
-	read(7, true, 2) // readers do not refuse one another
-	write(7, 2, 3, false, false)
-	if want := (Accesses{Writes: 3, Reads: 4, Late: 3, Spoiled: 1, Lost: 1}); s.Count != want {
-		t.Errorf("counted %+v, want %+v", s.Count, want)
-	}
-}

@@ -33,15 +33,17 @@ func TestResource(t *testing.T) {
 	for _, step := range []struct {
 		token, value int64
 		want         history.Result
-	}{{5, 1, history.OK}, {6, 2, history.OK}, {5, 3, history.Refused}, {6, 2, history.LostUpdate}} {
+	}{{5, 1, history.OK}, {6, 2, history.OK}, {5, 9, history.Refused}, {6, 2, history.LostUpdate}} {
 		if got, err := s.write("n", step.token, step.value); got != step.want || err != nil {
 			t.Errorf("token %d writes %d: %s, %v; want %s", step.token, step.value, got, err, step.want)
 		}
 	}
-	if value, ok, err := s.read("n", 7, true); value != 2 || !ok || err != nil {
-		t.Errorf("read %d, %v, %v", value, ok, err)
+	for _, token := range []int64{8, 7} { // readers do not refuse one another
+		if value, ok, err := s.read("n", token, true); value != 2 || !ok || err != nil {
+			t.Errorf("token %d reads %d, %v, %v", token, value, ok, err)
+		}
 	}
-	if got, want := r.Count(), (judge.Accesses{Writes: 3, Reads: 1, Late: 1, Spoiled: 0, Lost: 1}); got != want {
+	if got, want := r.Count(), (judge.Accesses{Writes: 3, Reads: 2, Late: 1, Spoiled: 1, Lost: 1}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 	if err := s.askSilence(3, time.Second); err != nil || slot != 3 {
