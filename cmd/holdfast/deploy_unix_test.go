@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -34,131 +35,6 @@ func deployFile(t *testing.T, name string) []byte {
 	return text
 }
 
-// A job is a running command of deploy/.
-type job struct {
-	*exec.Cmd
-	t    *testing.T
-	errs *bytes.Buffer
-	out  *bufio.Reader
-}
-
-// startJob starts holdfast with arguments.
-func startJob(t *testing.T, s *redisserver.Server, args ...string) *job {
-	t.Helper()
-	cmd, errs := program(t, s, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	j := &job{Cmd: cmd, t: t, errs: errs, out: bufio.NewReader(out)}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	return j
-}
-
-// says waits for a line that begins so.
-func (j *job) says(prefix string) {
-	j.t.Helper()
-	if line, err := j.out.ReadString('\n'); !strings.HasPrefix(line, prefix) {
-		_ = j.Process.Kill()
-		_ = j.Wait()
-		j.t.Fatalf("%v says %q, %v, want %q\n%s", j.Args, line, err, prefix, j.errs)
-	}
-}
-
-// ends waits for the end, and returns the exit code and what is left of the output.
-func (j *job) ends() (code int, rest string) {
-	j.t.Helper()
-	text, err := io.ReadAll(j.out)
-	if err != nil {
-		j.t.Error(err)
-	}
-	_ = j.Wait()
-	return j.ProcessState.ExitCode(), string(text)
-}
-
-func (j *job) stop() {
-	j.t.Helper()
-	if err := j.Process.Signal(syscall.SIGTERM); err != nil {
-		j.t.Error(err)
-	}
-	j.ends()
-}
-
-// A composeFile is what compose.yaml may have: another field fails the test.
-type composeFile struct {
-	Services map[string]struct {
-		Image       string
-		Init        bool
-		Command     []string
-		Volumes     []string
-		Environment map[string]string
-		Restart     string
-		Healthcheck struct {
-			Test     []string
-			Interval string
-		}
-		DependsOn map[string]struct{ Condition string } `yaml:"depends_on"`
-		Deploy    struct{ Replicas int }
-	}
-	Volumes map[string]struct{}
-}
-
-// The commands of compose.yaml, as they stand there, with the Redis that stands there.
-func TestComposeFileCommandsRun(t *testing.T) {
-	long(t)
-	var c composeFile
-	decoder := yaml.NewDecoder(bytes.NewReader(deployFile(t, "compose.yaml")))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&c); err != nil {
-		t.Fatal(err)
-	}
-	command := func(service string) []string {
-		args := slices.Clone(c.Services[service].Command)
-		for i := range args {
-			args[i] = strings.ReplaceAll(args[i], "$$", "$")
-		}
-		return args[1:]
-	}
-	for name, service := range c.Services {
-		if want := map[bool]string{true: "redis-server",
-			false: "holdfast"}[name == "redis"]; service.Command[0] != want {
-			t.Errorf("the service %s runs %v", name, service.Command)
-		}
-		for other := range service.DependsOn {
-			if len(c.Services[other].Healthcheck.Test) == 0 {
-				t.Errorf("the service %s waits for the health of %s, which has no check", name, other)
-			}
-		}
-	}
-	s := redisserver.Start(t, command("redis")...)
-
-	first := startJob(t, s, command("scheduler")...)
-	first.says("scheduling with token ")
-	second := startJob(t, s, command("scheduler")...)
-	queued(t, s, "scheduler")
-	first.stop()
-	second.says("scheduling with token ")
-	second.stop()
-
-	report := startJob(t, s, command("report")...)
-	report.says("report with token ")
-	if code, rest := report.ends(); code != 0 || rest != "" {
-		t.Errorf("the report ends with %d, %q\n%s", code, rest, report.errs)
-	}
-	again := startJob(t, s, command("report")...)
-	if code, rest := again.ends(); code != 0 || rest != "" {
-		t.Errorf("a second report within the min hold ends with %d, %q\n%s", code, rest, again.errs)
-	}
-}
-
 // commandsOfNode are the lists below a node that begin with holdfast.
 func commandsOfNode(node *yaml.Node) (commands [][]string) {
 	var list []string
@@ -171,40 +47,36 @@ func commandsOfNode(node *yaml.Node) (commands [][]string) {
 	return commands
 }
 
-// kubernetesCommands reads all files for Kubernetes. A key that stands twice is an error.
-func kubernetesCommands(t *testing.T) (commands [][]string) {
+// deployedCommands reads the files for Compose, Kubernetes and systemd.
+func deployedCommands(t *testing.T) (commands [][]string) {
 	t.Helper()
 	files, err := fs.Glob(os.DirFS(deployFolder), "kubernetes/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	for _, name := range files {
-		for decoder := yaml.NewDecoder(bytes.NewReader(deployFile(t, name))); ; {
-			var node yaml.Node
-			err := decoder.Decode(&node)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			var fields map[string]any
-			if err != nil || node.Decode(&fields) != nil || fields["apiVersion"] == nil || fields["kind"] == nil {
-				t.Fatalf("%s: %v, %v", name, err, fields)
-			}
+	for _, name := range append(files, "compose.yaml") {
+		decoder := yaml.NewDecoder(bytes.NewReader(deployFile(t, name)))
+		var node yaml.Node
+		for err = decoder.Decode(&node); err == nil; err = decoder.Decode(&node) {
 			commands = append(commands, commandsOfNode(&node)...)
 		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("%s: %v", name, err)
+		}
 	}
-	return commands
-}
-
-// The commands for Kubernetes and systemd run as they stand there, with a job that says its name.
-func TestKubernetesAndSystemdCommandsRun(t *testing.T) {
-	long(t)
-	commands := kubernetesCommands(t)
 	for line := range strings.Lines(string(deployFile(t, "systemd/report.service"))) {
 		if args, found := strings.CutPrefix(line, "ExecStart=/usr/bin/holdfast "); found {
 			commands = append(commands, strings.Fields(args))
 		}
 	}
-	if len(commands) != 3 {
+	return commands
+}
+
+// The commands run as they stand there. A job that is no shell script is one that says its name.
+func TestDeployedCommandsRun(t *testing.T) {
+	long(t)
+	commands := deployedCommands(t)
+	if len(commands) != 5 {
 		t.Fatalf("the commands are %q", commands)
 	}
 	for _, args := range commands {
@@ -212,16 +84,32 @@ func TestKubernetesAndSystemdCommandsRun(t *testing.T) {
 		if end < 1 {
 			t.Fatalf("%q runs no command", args)
 		}
-		name, script := args[end-1], `echo "runs $HOLDFAST_NAME"`
-		if args[0] == "elect" {
-			script += "; exec sleep 3600"
+		elects, job, says := args[0] == "elect", args[end+1:], " with token "
+		if job[0] == "sh" {
+			job[2] = strings.ReplaceAll(job[2], "$$", "$") // in a compose file, $$ is one $
+		} else {
+			job, says = []string{"sh", "-c", `echo "runs $HOLDFAST_NAME"`}, "runs "+args[end-1]
+			if elects {
+				job[2] += "; exec sleep 3600"
+			}
 		}
-		j := startJob(t, redisserver.Start(t), append(slices.Clone(args[:end+1]), "sh", "-c", script)...)
-		j.says("runs " + name)
-		if args[0] == "elect" {
-			j.stop()
-		} else if code, rest := j.ends(); code != 0 || rest != "" {
-			t.Errorf("%q ends with %d, %q\n%s", args, code, rest, j.errs)
+		cmd, errs := program(t, redisserver.Start(t), append(slices.Clone(args[:end+1]), job...)...)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck := time.AfterFunc(patient, func() { _ = cmd.Process.Kill() })
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		if elects {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+		}
+		_ = cmd.Wait()
+		stuck.Stop()
+		if code := cmd.ProcessState.ExitCode(); !strings.Contains(line, says) || code != 0 && !elects {
+			t.Errorf("%q says %q, want %q; it ends with %d\n%s", args, line, says, code, errs)
 		}
 	}
 }

@@ -45,8 +45,9 @@ func TestExamineSentinels(t *testing.T) {
 	s.Patient()
 	s.Sentinels()[0].Kill()
 	url := "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Name()
-	want(t, examineServer(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s",
-		"--ttl 54s")
+	report := examineServer(t, url)
+	want(t, report, Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s", "--ttl 54s")
+	want(t, report, OK, "lock", "hand-over")
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {

@@ -169,8 +169,14 @@ looking every second (it took 4 ms): what lasts for less may not be seen
 
 `
 
-// threeShown is the screen with threeLocks.
-const threeShown = head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
+func threeLocks() []lockinfo.Info {
+	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0),
+		lock("c", 13, time.Second, 2)}
+}
+
+func TestListIsSorted(t *testing.T) {
+	r := newRig(t, threeLocks()...)
+	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
 >   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
     b              mutex  held   l-b                 11  1m00s   13s     0
     c              mutex  held   l-c                 13   1.0s   13s     2
@@ -181,16 +187,7 @@ const threeShown = head + `    NAME           KIND   STATE  HOLDER           TOK
 
 
 ↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
-`
-
-func threeLocks() []lockinfo.Info {
-	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0),
-		lock("c", 13, time.Second, 2)}
-}
-
-func TestListIsSorted(t *testing.T) {
-	r := newRig(t, threeLocks()...)
-	r.want(threeShown)
+`)
 	r.press("c")
 	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
 		t.Errorf("by waiters: %s first, cursor at %q, row %d", r.locks[0].Name, r.cursor, r.row)
@@ -346,16 +343,6 @@ func TestBreakChoosesAHold(t *testing.T) {
 	if len(r.fake.broken) != 1 || r.fake.broken[0] != "docs 6" {
 		t.Errorf("broken: %q", r.fake.broken)
 	}
-}
-
-func TestServerAwayAndBack(t *testing.T) {
-	r := newRig(t, threeLocks()...)
-	r.fake.err = errors.New("dial: refused")
-	r.look()
-	r.has("away since 02:14:05: dial: refused", ">   \"evil")
-	r.fake.err = nil
-	r.look()
-	r.want(threeShown)
 }
 
 // A recorded is looks in memory, that were stored and can be read.
