@@ -198,16 +198,6 @@ func TestQuorumBreakWithSilentMasterIsQuick(t *testing.T) {
 					}
 					last := <-next
 					within("the next in", 100*time.Millisecond)
-					for _, err := range []error{op.ForceBreak(c.Context(), "n", last.Token()),
-						op.Evict(c.Context(), "n", "a waiter")} {
-						if err == nil || errors.Is(err, holdfast.ErrUnavailable) {
-							c.Errorf("by force, or an eviction: %v", err)
-						}
-					}
-					if err := op.Break(c.Context(), "n", lease.Token()); !errors.Is(err, holdfast.ErrNotHeld) {
-						c.Errorf("again: %v", err)
-					}
-					within("what is refused", 100*time.Millisecond)
 					c.masters[silent].Resume()
 					c.release(last, beside)
 				})

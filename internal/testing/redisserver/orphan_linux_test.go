@@ -1,13 +1,11 @@
 package redisserver_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,15 +36,11 @@ func TestNoServerOutlivesItsStarter(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := ""
-	for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "listening "); ok {
-			addr = rest
-		}
-	}
+	_, err = fmt.Fscanf(out, "listening %s\n", &addr)
 	_ = starter.Process.Kill()
 	_ = starter.Wait()
-	if addr == "" {
-		t.Fatal("the starter did not say where its server listens")
+	if err != nil {
+		t.Fatal("the starter did not say where its server listens: ", err)
 	}
 	deadline := time.After(10 * time.Second)
 	for {
