@@ -62,8 +62,8 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// A ticket whose max hold is over is not renewed.
-func TestAttachAfterMaxHoldIsGone(t *testing.T) {
+// A ticket whose max hold is over is not renewed, and neither is that of another protocol.
+func TestAttachOfNoUseRenewsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const most = 10 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
@@ -72,6 +72,10 @@ func TestAttachAfterMaxHoldIsGone(t *testing.T) {
 		sent := time.Now()
 		_, err := b.Attach(t.Context(), d)
 		checkAttachError(t, err, engine.Gone, "")
+		d.Origin = "n3123:pchannel" // of another protocol
+		if _, err := b.Attach(t.Context(), d); !errors.Is(err, protocol.ErrOrigin) {
+			t.Error(err)
+		}
 		if n := len(b.requests(sent, "renew")); n > 0 {
 			t.Errorf("%d renewals", n)
 		}

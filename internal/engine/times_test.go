@@ -3,16 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
-
-	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
 // asleep is a moment as a machine sees it that slept for so long: by the monotonic clock it is as
@@ -112,15 +108,9 @@ func TestLossTellsHowLateTheRenewalWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost Lost
-			server := memory.New(protocol.Features{Queue: true, Tokens: true})
-			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
-				Cause: func(l Lost) error { lost = l; return errors.New("lost") }, Closed: errors.New("closed")})
-			t.Cleanup(func() { _ = e.Close() })
-			l, err := e.NewLock(protocol.Spec{Name: "n", Kind: protocol.Mutex},
-				Options{TTL: time.Hour}).Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := inMemory(t)
+			e.config.Cause = func(l Lost) error { lost = l; return errOver }
+			l := lockMutex(t.Context(), t, e, "n")
 			e.mu.Lock()
 			l.tenure.hold.renewAt, l.tenure.hold.trustEnd = time.Now().Add(-test.late), time.Now()
 			e.mu.Unlock()
