@@ -30,8 +30,10 @@ type tmux struct {
 // startTmux starts a terminal with a shell in it, on which holdfast asks a server.
 func startTmux(t *testing.T, s *redisserver.Server, columns, rows int) *tmux {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("no tmux: " + err.Error())
+	for _, needed := range []string{"tmux", "bash"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Skip(err)
+		}
 	}
 	bin, err := os.MkdirTemp("", "tmux") // short: the path of a socket has at most 100 bytes
 	if err != nil {
@@ -41,9 +43,10 @@ func startTmux(t *testing.T, s *redisserver.Server, columns, rows int) *tmux {
 	linkProgram(t, bin)
 	x := &tmux{t: t, socket: filepath.Join(bin, "s"),
 		env: append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "LC_ALL=C.UTF-8", "TERM=screen-256color",
-			"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0",
+			"TZ=UTC", "PS1=$ ", "PROMPT_COMMAND=", "HISTFILE=", "TMUX=", "GORACE=atexit_sleep_ms=0",
 			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
-	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "sh")
+	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
+		"bash --norc --noprofile -i")
 	t.Cleanup(func() { x.do("kill-server") })
 	return x
 }
