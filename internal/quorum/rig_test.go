@@ -135,21 +135,21 @@ func (s *subscription) Add(_ context.Context, channel string) error {
 		return err
 	}
 	lines := bufio.NewScanner(s.conn)
-	for range 6 { // *3 $9 subscribe $n channel :1
-		lines.Scan()
+	skip := func(n int) bool {
+		for range n {
+			lines.Scan()
+		}
+		return lines.Scan()
+	}
+	if !skip(5) { // *3 $9 subscribe $n channel :1
+		return lines.Err()
 	}
 	s.all.Go(func() {
-		for lines.Scan() {
-			if strings.TrimSpace(lines.Text()) != "message" {
-				continue
-			}
-			for range 4 { // $n channel $n text
-				lines.Scan()
-			}
-			s.sink.Message(channel, strings.TrimSpace(lines.Text()))
+		for skip(6) { // *3 $7 message $n channel $n text
+			s.sink.Message(channel, lines.Text())
 		}
 	})
-	return lines.Err()
+	return nil
 }
 
 // Remove implements wire.Subscription.

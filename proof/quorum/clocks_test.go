@@ -6,7 +6,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // clocked starts a master with a clock of its own.
@@ -83,7 +82,7 @@ func TestClockSetForward(t *testing.T) {
 		return see()
 	})
 	_ = first.GiveBack(releaseLimit)
-	_ = r.must(b.lock("x", harness.Patience)).GiveBack(releaseLimit)
+	_ = b.mustLock("x").GiveBack(releaseLimit)
 	r.whole(stranger)
 	r.check()
 }

@@ -164,16 +164,7 @@ func (r *rig) warm(late *lag) *worker {
 // meet makes a client know the masters.
 func (w *worker) meet() {
 	w.r.Helper()
-	w.r.giveBack(w.r.must(w.lock("warm", harness.Patience)))
-}
-
-// must returns a lease that has to be had.
-func (r *rig) must(l *history.Lease, err error) *history.Lease {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-	return l
+	w.r.giveBack(w.mustLock("warm"))
 }
 
 // releaseLimit is how long a release may take.
@@ -221,29 +212,29 @@ func (w *worker) lock(name string, limit time.Duration, options ...holdfast.Opti
 	return w.take(history.Lock, name, limit, w.Mutex(name, options...).Lock)
 }
 
-// try tries a lock once.
-func (w *worker) try(name string, options ...holdfast.Option) (*history.Lease, error) {
-	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name, options...).TryLock)
+// mustLock takes a lock that has to be had.
+func (w *worker) mustLock(name string, options ...holdfast.Option) *history.Lease {
+	w.r.Helper()
+	l, err := w.lock(name, harness.Patience, options...)
+	if err != nil {
+		w.r.Fatal(err)
+	}
+	return l
 }
 
-// first takes a lock that is free with one try, and waits for it only where some master did not
-// answer in time.
-func (w *worker) first(name string, options ...holdfast.Option) (*history.Lease, error) {
-	h, err := w.try(name, options...)
-	if unanswered(err) {
-		return w.lock(name, harness.Patience, options...)
-	}
-	return h, err
+// try tries a lock once.
+func (w *worker) try(name string) (*history.Lease, error) {
+	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name).TryLock)
 }
 
 // answer tries a lock until a majority answers.
-func (w *worker) answer(name string, options ...holdfast.Option) (h *history.Lease, err error) {
+func (w *worker) answer(name string) (err error) {
 	w.r.Helper()
 	w.r.until("a majority answers", func() bool {
-		h, err = w.try(name, options...)
+		_, err = w.try(name)
 		return !unanswered(err)
 	})
-	return h, err
+	return err
 }
 
 // unanswered reports whether an error may come of one that stood still for longer than a request

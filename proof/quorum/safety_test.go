@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/proof/history"
@@ -22,7 +21,7 @@ func TestValidity(t *testing.T) {
 	slow := &lag{}
 	a, b := r.warm(slow), r.client(holdfast.Config{}, nil)
 	slow.set(0, ttl/8)
-	first := r.must(a.lock("x", harness.Patience, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()))
+	first := a.mustLock("x", holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
 	second := make(chan error, 1)
 	go func() {
 		h, err := b.lock("x", harness.Patience)
@@ -45,34 +44,27 @@ func TestValidity(t *testing.T) {
 // 44). The ones that know of the hold and the ones that missed it must not let another in before
 // the memory of the holder's TTL is over.
 func TestForgotten(t *testing.T) {
-	t.Run("empty", func(t *testing.T) { forgotten(t, nil) })
-	// Its birth mark comes back, and what was locked since does not.
-	t.Run("from an old snapshot", func(t *testing.T) {
-		forgotten(t, func(master *redisserver.Server) {
-			if _, err := master.Do("SAVE"); err != nil {
-				t.Fatal(err)
+	for name, snapshot := range map[string]bool{"empty": false,
+		"from an old snapshot": true} { // its birth mark comes back, and what was locked since does not
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 5)
+			a, b := r.warm(nil), r.warm(nil)
+			if snapshot {
+				harness.Must(t, r.Masters[2], "SAVE")
 			}
+			first := r.barely(a, "x")
+			r.restart(r.Masters[2])
+			lost := make(chan error, 1)
+			go func() { lost <- first.Keep(2 * maxTTL) }()
+			second := b.mustLock("x")
+			if <-lost == nil {
+				t.Error("a lease that is not renewed was never lost")
+			}
+			r.giveBack(second)
+			r.whole(b) // in the end, it counts again
+			r.check()
 		})
-	})
-}
-
-func forgotten(t *testing.T, before func(*redisserver.Server)) {
-	r := newRig(t, 5)
-	a, b := r.warm(nil), r.warm(nil)
-	if before != nil {
-		before(r.Masters[2])
 	}
-	first := r.barely(a, "x")
-	r.restart(r.Masters[2])
-	lost := make(chan error, 1)
-	go func() { lost <- first.Keep(2 * maxTTL) }()
-	second := r.must(b.lock("x", harness.Patience))
-	if <-lost == nil {
-		t.Error("a lease that is not renewed was never lost")
-	}
-	r.giveBack(second)
-	r.whole(b) // in the end, it counts again
-	r.check()
 }
 
 // barely locks a name at the first three of five masters alone, as the others are away meanwhile.
@@ -82,7 +74,7 @@ func (r *rig) barely(w *worker, name string) *history.Lease {
 	for _, away := range r.Masters[3:] {
 		away.Stop()
 	}
-	h := r.must(w.lock(name, harness.Patience, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal()))
+	h := w.mustLock(name, holdfast.WithTTL(maxTTL), holdfast.WithoutRenewal())
 	_ = h.Keep(maxTTL/6 + 20*time.Millisecond) // what was sent to those who were away is too late by now
 	for _, away := range r.Masters[3:] {
 		away.Continue()
@@ -97,13 +89,11 @@ func TestTokens(t *testing.T) {
 	a := r.warm(nil)
 	ahead := fmt.Sprintf("%016d", time.Now().Add(time.Hour).UnixMicro()) // what a master says whose clock was ahead
 	for _, master := range r.Masters[:2] {
-		if _, err := master.Do("HSET", "proof:{%quorum}", "counts", ahead); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, master, "HSET", "proof:{%quorum}", "counts", ahead)
 	}
 	b := r.client(holdfast.Config{}, nil)
 	for _, w := range []*worker{b, a, b, a} {
-		r.giveBack(r.must(w.first("x")))
+		r.giveBack(w.mustLock("x"))
 	}
 	r.check()
 }
@@ -113,7 +103,7 @@ func TestTokens(t *testing.T) {
 func TestMajorityGone(t *testing.T) {
 	r := newRig(t, 5)
 	a := r.warm(nil)
-	held := r.must(a.first("held"))
+	held := a.mustLock("held")
 	for _, master := range r.Masters[2:] {
 		master.Kill()
 	}
@@ -156,7 +146,7 @@ func TestMajorityGone(t *testing.T) {
 		return false
 	})
 	t.Logf("three empty: %v", none)
-	r.giveBack(r.must(a.lock("x", harness.Patience))) // the birth marks allow it
+	r.giveBack(a.mustLock("x")) // the birth marks allow it
 	r.check()
 }
 
@@ -166,8 +156,8 @@ func TestBusyIsNotGone(t *testing.T) {
 	a, b := r.warm(nil), r.warm(nil)
 	r.Masters[0].Kill()
 	r.Masters[1].Stop()
-	h := r.must(a.first("x"))
-	if _, err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
+	h := a.mustLock("x")
+	if err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("got %v, want ErrHeld", err)
 	}
 	r.giveBack(h)
@@ -180,10 +170,10 @@ func TestBusyIsNotGone(t *testing.T) {
 func TestKept(t *testing.T) {
 	r := newEmptyRig(t).start(3, "--appendonly", "yes", "--appendfsync", "always").found()
 	a, b := r.client(holdfast.Config{TTL: time.Minute}, nil), r.client(holdfast.Config{}, nil)
-	h := r.must(a.first("x"))
+	h := a.mustLock("x")
 	r.restart(r.Masters[1:]...)
 	r.until("all answer", func() bool { return h.Check(t.Context()) == nil })
-	if _, err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) {
+	if err := b.answer("x"); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("got %v, want ErrHeld", err)
 	}
 	r.until("all are asked", func() bool {
