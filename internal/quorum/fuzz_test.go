@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,9 +16,9 @@ import (
 // A liar is a master that tells its facts when it is asked for them, and answers every other script
 // alike.
 type liar struct {
-	p     *Protocol // nil: the facts are a lie too
-	reply wire.Reply
-	asked atomic.Int64 // how often it was asked for a name
+	honest bool // else the facts are a lie too
+	reply  wire.Reply
+	asked  atomic.Int64 // how often it was asked for a name
 }
 
 func (l *liar) answer(_ context.Context, r wire.Request) wire.Reply {
@@ -25,12 +26,22 @@ func (l *liar) answer(_ context.Context, r wire.Request) wire.Reply {
 	switch {
 	case r.Args[1] == digests["ask"]:
 		l.asked.Add(1)
-	case l.p != nil && r.Args[1] == digests["node"]:
+	case l.honest && r.Args[1] == digests["node"]:
 		now := time.Now().UnixMicro()
 		return wire.Reply{Value: "N" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" +
 			wire.Digits16(now-1e6) + "1000"}
 	}
 	return l.reply
+}
+
+// openLiars makes a protocol whose masters answer like this, and tell facts if honest.
+func openLiars(t *testing.T, honest bool, replies ...wire.Reply) (p *Protocol, all []*liar) {
+	var stores []wire.Store
+	for _, reply := range replies {
+		l := &liar{honest: honest, reply: reply}
+		all, stores = append(all, l), append(stores, fake(l.answer))
+	}
+	return open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second}), all
 }
 
 // FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
@@ -76,15 +87,7 @@ func FuzzReplies(f *testing.F) {
 				}
 				return wire.Reply{Value: text}
 			}
-			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := open(t, []wire.Store{fake(masters[0].answer), fake(masters[1].answer), fake(masters[2].answer)},
-				Config{Prefix: usual, Process: string(id),
-					MaxTTL: time.Second})
-			if shape%8 < 4 {
-				for _, m := range masters {
-					m.p = p
-				}
-			}
+			p, _ := openLiars(t, shape%8 < 4, shaped(one), shaped(other), shaped(other))
 			r := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex, Owner: "o", Label: "l", Claim: time.Second,
 				Life: time.Minute})
 			ask := protocol.Ask{Ticket: protocol.Ticket{ID: id, Block: 1}, TTL: time.Second,
@@ -128,17 +131,11 @@ func TestRoundsKeepPace(t *testing.T) {
 		"each names another holder": busy} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var stores []wire.Store
-				var all []*liar
+				var replies []wire.Reply
 				for i := range 3 {
-					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d",
-						string(rune('0'+i)))}})
-					stores = append(stores, fake(all[i].answer))
+					replies = append(replies, wire.Reply{Value: strings.ReplaceAll(text, "%d", strconv.Itoa(i))})
 				}
-				p := open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second})
-				for _, m := range all {
-					m.p = p
-				}
+				p, all := openLiars(t, true, replies...)
 				asking := ask(1)
 				asking.Pace = &protocol.Pace{Every: 100 * time.Millisecond}
 				began := time.Now()

@@ -23,11 +23,6 @@ func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 	return standing
 }
 
-// electionOf returns the election x.
-func electionOf(p *Protocol) *resource {
-	return p.bind(protocol.Spec{Name: "x", Kind: protocol.Election, Life: time.Minute})
-}
-
 // A look tells the hold whose token a majority accepted, whichever nodes answer first, and of one
 // that is away it is not known what it accepted. Remainders are nobody's; beside them the holder is
 // named.
@@ -57,34 +52,6 @@ func TestLookTellsByMajority(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A watcher is told of the next change by each master, until it is taken back.
-func TestWatcherIsToldByEachMaster(t *testing.T) {
-	servers := start(t)
-	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(99))
-	h := listen(t, servers, p)
-	watcher := protocol.Ticket{ID: id(7)}
-	watching := func(n int64) {
-		t.Helper()
-		eventually(t, "all masters remember the watcher, or forget it", func() bool {
-			return countAll(t, servers,
-				"ZCARD", "q:{%quorum}=x") == n
-		})
-	}
-	if s, err := electionOf(p).Look(t.Context(), &watcher); err != nil || s.Holders != 0 {
-		t.Fatalf("nobody holds: %+v, %v", s, err)
-	}
-	watching(3)
-	want(t, "election", tryAsk(t, electionOf(other), 1), protocol.Held)
-	eventually(t, "the watcher is told by each master", func() bool { nudges, _ := h.of(7); return len(nudges) == 3 })
-	if _, err := electionOf(p).Look(t.Context(), &watcher); err != nil {
-		t.Fatal(err)
-	}
-	if err := electionOf(p).Unwatch(t.Context(), watcher); err != nil {
-		t.Error(err)
-	}
-	watching(0)
 }
 
 // When a majority keeps something else under the name, every request says so, in whatever order

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A process that listens is told that its hold was broken: when a majority says so, and once more,
@@ -54,12 +53,6 @@ func untilTold(t *testing.T, h *heard, n int, least, most time.Duration) {
 	})
 }
 
-// untilPlaces waits until all masters know somebody to wait.
-func untilPlaces(t *testing.T, servers []wire.Store, n int64) {
-	t.Helper()
-	eventually(t, "all masters know who waits", func() bool { return places(t, servers) == 3*n })
-}
-
 // When a remainder alone is left, a waiter is told how long it keeps others out, and again when its
 // holder has stopped before.
 func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
@@ -73,7 +66,7 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	}
 	waitQuiet(t, other)
 	want(t, "another", join(t, mutexOf(p), 3), protocol.Busy)
-	untilPlaces(t, servers, 1)
+	eventually(t, "all masters know who waits", func() bool { return places(t, servers) == 3 })
 	free(t, r, 2)
 	untilTold(t, h, 3, 20*time.Second, time.Hour) // when the remainder is over
 	waitQuiet(t, other)
@@ -82,25 +75,4 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	}
 	untilTold(t, h, 3, 0, time.Second)
 	want(t, "the waiter", tryAsk(t, mutexOf(p), 3), protocol.Held)
-}
-
-// The last reader tells who waits how long the min hold of another keeps it out.
-func TestWaiterBehindMinHoldIsToldItsEnd(t *testing.T) {
-	servers, p, other := startTwo(t)
-	h, r := listen(t, servers, p), readerOf(other, "")
-	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
-	want(t, "reader", tryAsk(t, r, 2), protocol.Held)
-	waitQuiet(t, other)
-	if was, err := freeKeeping(t, r, 1, 30*time.Second); !was || err != nil {
-		t.Fatal(was, err)
-	}
-	waitQuiet(t, other)
-	answer := join(t, writerOf(p, ""), 3)
-	if want(t, "writer", answer, protocol.Busy); answer.Remaining > 31*time.Second || answer.Holders != 1 ||
-		answer.Holder.Owner != string(id(2)) {
-		t.Errorf("got %+v", answer)
-	}
-	untilPlaces(t, servers, 2) // and that new readers are kept out
-	free(t, r, 2)
-	untilTold(t, h, 3, 5*time.Second, 31*time.Second) // when the min hold is over
 }
