@@ -15,7 +15,6 @@ func closing() []test {
 		{"ends contexts with a cause", closeEnds, 0},
 		{"wakes who waits", closeWakes, leaves},
 		{"takes those who waited out of the queue", closeLeavesQueue, 0},
-		{"hands on", closeHandsOn, 0},
 		{"twice", closeTwice, 0},
 		{"nothing works after it", closedUse, 0},
 		{"while many lock", closeUnderLoad, 0},
@@ -33,7 +32,7 @@ func closeReleases(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{"one", "two", "three"}
 	for _, n := range names {
-		e.lockUnder(leased.Context(e.lock(a.Mutex(n))), a.Mutex(n)) // two entries, one hold
+		e.takeUnder(e.lock(a.Mutex(n)), a.Mutex(n).TryLock) // two entries, one hold
 	}
 	e.lock(a.Mutex("owned", holdfast.WithOwner("o")))
 	e.close(a)
@@ -108,14 +107,6 @@ func closeLeavesQueue(e *env) {
 	e.checkFree(a.Mutex(name))
 }
 
-func closeHandsOn(e *env) {
-	a, b := e.client(), e.client()
-	e.lock(a.Mutex(name))
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
-	e.close(a)
-	e.release(w.await())
-}
-
 func closedUse(e *env) {
 	c := e.client()
 	held := e.takeUnder(e.lock(c.Mutex("held")), c.Mutex("inner").Lock)
@@ -147,8 +138,8 @@ func closeUnderLoad(e *env) {
 		c := e.client()
 		var waiters []*waiter
 		for range 8 {
-			waiters = append(waiters, e.beginLock(e.ctx(), c.Mutex(name)),
-				e.beginLock(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
+			waiters = append(waiters, e.begin(e.ctx(), c.Mutex(name).Lock),
+				e.begin(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder()).Lock))
 		}
 		e.close(c)
 		for _, w := range waiters {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -92,16 +91,6 @@ func downgradeEntries(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
-// heldFor returns how long a name is still held.
-func (e *env) heldFor(c *client) time.Duration {
-	e.Helper()
-	var held *holdfast.HeldError
-	if err := e.lockError(c.RWMutex(name).TryLock); !errors.As(err, &held) {
-		e.Fatalf("got %v", err)
-	}
-	return held.Remaining
-}
-
 func downgradeEnds(e *env) {
 	a, b := e.client(), e.client()
 	const ttl, after = 3 * time.Second, 300 * time.Millisecond
@@ -110,7 +99,7 @@ func downgradeEnds(e *env) {
 		until := lease.Until()
 		<-time.After(after)
 		e.downgrade(lease)
-		if left := e.heldFor(b); left > ttl-after+slack || lease.Until().After(until) {
+		if left := e.heldError(b.RWMutex(name).TryLock).Remaining; left > ttl-after+slack || lease.Until().After(until) {
 			e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left,
 				lease.Until().Sub(until))
 		}
@@ -123,7 +112,7 @@ func downgradeMinHoldCrash(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(5*time.Second)).Lock)
 	e.downgrade(lease)
-	if left := e.heldFor(b); left < 30*time.Second {
+	if left := e.heldError(b.RWMutex(name).TryLock).Remaining; left < 30*time.Second {
 		e.Errorf("held for %v of a minute", left)
 	}
 }
@@ -136,9 +125,8 @@ func downgradeMinHold(e *env) {
 	e.downgrade(lease)
 	e.release(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))
-	w := e.begin(e.ctx(), b.RWMutex(name).Lock)
-	writer := w.await()
-	if took := w.at.Sub(before); took < least-slack {
+	writer := e.take(b.RWMutex(name).Lock)
+	if took := time.Since(before); took < least-slack {
 		e.Errorf("a writer was in after %v of %v", took, least)
 	}
 	e.release(writer)

@@ -110,7 +110,7 @@ func refusals(e *env) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(e.ctx())
-		w := e.beginLock(ctx, m)
+		w := e.begin(ctx, m.Lock)
 		c.await(holdfast.EventRetried, 2)
 		cancel()
 		ended := w.awaitGiveUp(context.Canceled)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func extend() []test {
@@ -95,7 +94,7 @@ func extendMinHold(e *env) {
 func extendEntries(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name, unrenewed...))
-	inner := e.lockUnder(leased.Context(outer), c.Mutex(name))
+	inner := e.takeUnder(outer, c.Mutex(name).TryLock)
 	e.checkExtends(inner)
 	if !outer.Until().Equal(inner.Until()) {
 		e.Errorf("the outer is trusted for %v, the inner for %v", time.Until(outer.Until()), time.Until(inner.Until()))

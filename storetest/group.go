@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -51,10 +50,9 @@ func groupHolds(e *env) {
 func groupTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex("b"))
-	err := e.lockError(b.All([]string{"a", "b", "c"}).TryLock)
-	var held *holdfast.HeldError
-	if !errors.As(err, &held) || held.Name != "b" || held.Holder != "A" || held.Kind != "mutex" {
-		e.Errorf("got %+v", err)
+	if held := e.heldError(b.All([]string{"a", "b", "c"}).TryLock); held.Name != "b" || held.Holder != "A" ||
+		held.Kind != "mutex" {
+		e.Errorf("got %+v", held)
 	}
 	e.checkFree(a.Mutex("a"))
 	e.checkFree(a.Mutex("c"))
@@ -121,7 +119,7 @@ func groupReentry(e *env) {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
-		e.release(e.lockUnder(leased.Context(all), a.Mutex(n)))
+		e.release(e.takeUnder(all, a.Mutex(n).TryLock))
 	}
 	again := e.takeUnder(all, a.All([]string{"c", "a"}).TryLock)
 	e.release(again)

@@ -118,14 +118,9 @@ func placeOfOtherKinds(e *env) {
 
 func placeDetached(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	lease := e.attachPlace(b, e.ticket(a.Mutex(name)))
-	ticket := e.detach(lease)
-	again := e.attach(c, ticket)
-	if again.Token() != lease.Token() {
-		e.Errorf("token %d, want %d", again.Token(), lease.Token())
-	}
+	lease := e.moveLease(e.attachPlace(b, e.ticket(a.Mutex(name))), c)
 	e.busyError(a.Mutex(name))
-	e.release(again)
+	e.release(lease)
 	e.checkFree(a.Mutex(name))
 }
 

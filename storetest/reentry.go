@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -20,20 +19,10 @@ func reentry() []test {
 	}
 }
 
-// lockUnder locks with a context that must enter the hold.
-func (e *env) lockUnder(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
-	e.Helper()
-	lease, err := e.lockWhenFree(inContext(ctx, m.TryLock))
-	if err != nil {
-		e.Fatalf("entering: %v", err)
-	}
-	return lease
-}
-
 func reenter(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
+	inner := e.takeUnder(outer, a.Mutex(name).TryLock)
 	locked := e.takeUnder(inner, a.Mutex(name).Lock)
 	if inner.Token() != outer.Token() || locked.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 		e.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), locked.Token())
@@ -87,7 +76,7 @@ func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
 	w := e.startLock(e.ctx(), b, b.Mutex(name))
-	inner := e.lockUnder(leased.Context(outer), a.Mutex(name))
+	inner := e.takeUnder(outer, a.Mutex(name).TryLock)
 	e.release(outer)
 	if w.hasReturned() {
 		e.Error("another is in, although the inner entry holds")
@@ -100,7 +89,7 @@ func reenterLost(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.takeFixed(a, name, roomy)
 	ctx := context.WithoutCancel(leased.Context(outer))
-	inner := e.lockUnder(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
+	inner := e.take(inContext(ctx, a.Mutex(name, holdfast.WithTTL(time.Minute)).TryLock))
 	e.awaitLoss(inner, holdfast.LossExpired)
 	e.checkLost(outer.Err(), holdfast.LossExpired)
 	e.checkLost(inner.Release(), holdfast.LossExpired)
@@ -123,10 +112,8 @@ func reenterOften(e *env) {
 			leases = append(leases, e.take(inContext(leased.Context(leases[len(leases)-1]), test.enter)))
 		}
 		for _, lease := range leases {
-			var held *holdfast.HeldError
-			if err := e.lockError(test.other); !errors.As(err, &held) || held.Remaining > 20*time.Second ||
-				held.Holders != 1 {
-				e.Errorf("got %v", err)
+			if held := e.heldError(test.other); held.Remaining > 20*time.Second || held.Holders != 1 {
+				e.Errorf("got %v", held)
 			}
 			e.release(lease)
 		}

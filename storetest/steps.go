@@ -245,9 +245,7 @@ func (e *env) giveUp(c *client, lock locks) *holdfast.WaitError {
 // locks is a method that takes a lease, such as Mutex.Lock.
 type locks func(context.Context) (*holdfast.Lease, error)
 
-// beginLock starts a goroutine in Lock.
-func (e *env) beginLock(ctx context.Context, m *holdfast.Mutex) *waiter { return e.begin(ctx, m.Lock) }
-
+// begin starts a goroutine in Lock.
 func (e *env) begin(ctx context.Context, lock locks) *waiter {
 	w := &waiter{e: e, done: make(chan struct{})}
 	go func() {

@@ -46,11 +46,7 @@ func attachFunc(c *client, ticket holdfast.Ticket) locks {
 // attach takes a ticket up, whose hold must be there.
 func (e *env) attach(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.lockWhenFree(attachFunc(c, ticket))
-	if err != nil {
-		e.Fatalf("Attach: %v", err)
-	}
-	return lease
+	return e.take(attachFunc(c, ticket))
 }
 
 // moveLease lets a lease leave one client for another, whose renewals keep it from then on.

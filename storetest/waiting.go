@@ -30,7 +30,7 @@ func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
 	lease := e.takeFixed(a, name, ttl)
-	w := e.beginLock(e.ctx(), b.Mutex(name)) // the caller waits, unless it comes too late for that
+	w := e.begin(e.ctx(), b.Mutex(name).Lock) // the caller waits, unless it comes too late for that
 	next := w.await()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
 		e.Errorf("let in %v after a grant for %v", took, ttl)
@@ -72,15 +72,13 @@ func untilWaitOver(e *env) {
 	if answered && (waited.Holder != "A" || waited.Owner != "night job" || !e.namesToken(waited.Token, lease)) {
 		e.Errorf("got %+v with token %d, want %d", waited, waited.Token, lease.Token())
 	}
-	var held *holdfast.HeldError
-	if err := e.lockError(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" ||
-		held.Owner != "night job" || !e.namesToken(held.Token, lease) {
+	held := e.busyError(b.Mutex(name))
+	if held.Holder != "A" || held.Owner != "night job" || !e.namesToken(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
 	lease = e.lock(a.Mutex(name)) // nothing of the wait is left, and a hold without an owner shows no id
-	if err := e.lockError(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" ||
-		!e.namesToken(held.Token, lease) {
+	if held = e.busyError(b.Mutex(name)); held.Owner != "" || !e.namesToken(held.Token, lease) {
 		e.Errorf("got %+v with token %d, want %d", held, held.Token, lease.Token())
 	}
 	e.release(lease)
@@ -97,18 +95,6 @@ func untilContextEnds(e *env) {
 	e.checkIs(ended, shutdown)
 	if ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
 		e.Errorf("got %v", ended)
-	}
-	late, stop := context.WithTimeoutCause(context.Background(), 300*time.Millisecond, shutdown)
-	defer stop()
-	before := len(b.of(holdfast.EventWaiting))
-	ended = e.beginLock(late, b.Mutex(name)).awaitGiveUp(context.DeadlineExceeded)
-	e.checkIs(ended, shutdown)
-	answered := len(b.of(holdfast.EventWaiting)) > before // otherwise the time was over before
-	if ended.Name != name || answered && (ended.Holder != "A" || ended.Waited <= 0) {
-		e.Errorf("got %+v", ended)
-	}
-	if answered && errors.Is(ended, holdfast.ErrUnavailable) || errors.Is(ended, context.Canceled) {
-		e.Errorf("%v: the server had answered, and nobody cancelled", ended)
 	}
 	e.release(lease)
 }
