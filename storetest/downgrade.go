@@ -99,7 +99,8 @@ func downgradeEnds(e *env) {
 		until := lease.Until()
 		<-time.After(after)
 		e.downgrade(lease)
-		if left := e.heldError(b.RWMutex(name).TryLock).Remaining; left > ttl-after+slack || lease.Until().After(until) {
+		left := e.heldError(b.RWMutex(name).TryLock).Remaining
+		if left > ttl-after+slack || lease.Until().After(until) {
 			e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left,
 				lease.Until().Sub(until))
 		}

@@ -55,46 +55,40 @@ func latchOpens(e *env) {
 
 func latchMatrix(e *env) {
 	c := e.client()
-	for _, state := range []struct {
-		name                 string
-		reach                func(*holdfast.Latch)
-		set, down, count, in error
+	for state, want := range map[string]struct {
+		left                  int // -1: it is not set
+		set, down, told, wait error
 	}{
-		{"unset", func(*holdfast.Latch) {}, nil, holdfast.ErrNotHeld, holdfast.ErrNotHeld, context.DeadlineExceeded},
-		{"set", func(l *holdfast.Latch) { e.must(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil,
-			context.DeadlineExceeded},
-		{"open", func(l *holdfast.Latch) {
-			e.must(l.Set(e.ctx(), 1))
-			e.must(l.CountDown(e.ctx()))
-		}, nil, nil, nil, nil},
+		"unset": {-1, nil, holdfast.ErrNotHeld, holdfast.ErrNotHeld, context.DeadlineExceeded},
+		"set":   {2, holdfast.ErrHeld, nil, nil, context.DeadlineExceeded},
+		"open":  {0, nil, nil, nil, nil},
 	} {
-		for method, try := range map[string]struct {
-			want error
-			call func(*holdfast.Latch) error
-		}{
-			"Set":       {state.set, func(l *holdfast.Latch) error { return l.Set(e.ctx(), 1) }},
-			"CountDown": {state.down, func(l *holdfast.Latch) error { return l.CountDown(e.ctx()) }},
-			"Count":     {state.count, func(l *holdfast.Latch) error { _, err := l.Count(e.ctx()); return err }},
-			"Wait": {state.in, func(l *holdfast.Latch) error {
-				if state.in == nil {
-					return l.Wait(e.ctx())
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-				defer cancel()
-				return l.Wait(ctx)
-			}},
+		latch := func(method string) *holdfast.Latch {
+			l := c.Latch(state + " " + method)
+			if want.left >= 0 {
+				e.must(l.Set(e.ctx(), want.left))
+			}
+			return l
+		}
+		most := patience
+		if want.wait != nil {
+			most = 20 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), most)
+		wait := latch("Wait").Wait(ctx)
+		cancel()
+		_, told := latch("Count").Count(e.ctx())
+		for method, errs := range map[string][2]error{
+			"Set":       {latch("Set").Set(e.ctx(), 1), want.set},
+			"CountDown": {latch("CountDown").CountDown(e.ctx()), want.down},
+			"Count":     {told, want.told},
+			"Wait":      {wait, want.wait},
 		} {
-			l := c.Latch(state.name + " " + method)
-			state.reach(l)
-			if err := try.call(l); !errors.Is(err, try.want) {
-				e.Errorf("%s of a latch that is %s: %v, want %v", method, state.name, err, try.want)
+			if !errors.Is(errs[0], errs[1]) {
+				e.Errorf("%s of a latch that is %s: %v, want %v", method, state, errs[0], errs[1])
 			}
 		}
 	}
-	none := c.Latch("none")
-	e.must(none.Set(e.ctx(), 0))
-	e.must(none.Wait(e.ctx()))
-	e.checkCount(none, 0)
 	var held *holdfast.HeldError
 	l := c.Latch("told")
 	e.must(l.Set(e.ctx(), 3))
