@@ -96,7 +96,11 @@ func newInfo(name string, in protocol.Inspection) lockinfo.Info {
 	}
 	place := 0
 	for _, p := range in.Queue {
-		out.Queue = append(out.Queue, newWaiter(p, in, &place))
+		w := newWaiter(p, in, &place)
+		out.Queue = append(out.Queue, w)
+		if w.Place > 0 && (out.WaitingSince.IsZero() || w.Since.Before(out.WaitingSince)) {
+			out.WaitingSince = w.Since
+		}
 	}
 	for _, n := range in.Nodes {
 		master := newMaster(n, publicError("inspect", name, n.Err))

@@ -20,6 +20,10 @@ type Member struct {
 	Holds string `json:"holds"`          // the name that it holds
 	Token int64  `json:"token"`          // the first fencing token of that hold
 	Waits string `json:"waits"`          // the name that it waits for
+
+	// Perhaps: the waiter for Waits has the process or the owner of the hold of Holds, and nothing
+	// else tells that it is the same caller.
+	Perhaps bool `json:"perhaps,omitempty"`
 }
 
 // String returns the cycle in one line, with long texts cut.

@@ -37,6 +37,9 @@ type Info struct {
 	Taken   int64 `json:"-"` // of a semaphore: how many are held
 	Count   int64 `json:"-"` // of a latch: how many have yet to count down
 
+	// WaitingSince is when the waiter that waits for longest joined the queue; zero: none waits.
+	WaitingSince time.Time `json:"waiting_since,omitzero"`
+
 	Foreign string `json:"foreign,omitempty"` // what stands at the key, if holdfast did not write it; it is left alone
 
 	// Masters is what each master of a quorum says. Holds are the verdict: what a majority of all
@@ -101,6 +104,14 @@ func (i Info) holderIndex() int {
 		}
 	}
 	return best
+}
+
+// LongestWait returns how long the waiter that waits for longest has waited; 0: none waits.
+func (i Info) LongestWait() time.Duration {
+	if i.WaitingSince.IsZero() {
+		return 0
+	}
+	return max(i.At.Sub(i.WaitingSince), 0)
 }
 
 // Late reports whether one of the holds is late.

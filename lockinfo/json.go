@@ -98,7 +98,7 @@ func (i Info) MarshalJSON() ([]byte, error) {
 		infoFields: infoFields(i),
 		Holds:      translateAll(i.Holds, Hold.toJSON), Queue: translateAll(i.Queue, Waiter.toJSON),
 		Masters: translateAll(i.Masters, Master.toJSON)}
-	out.At = i.At.UTC()
+	out.At, out.WaitingSince = i.At.UTC(), i.WaitingSince.UTC()
 	switch i.Kind {
 	case KindSemaphore:
 		out.Permits, out.Taken = &i.Permits, &i.Taken
@@ -253,6 +253,79 @@ func (m *Member) UnmarshalJSON(text []byte) error {
 	out.Holds, out.Waits = decodeName(out.Holds, in.HoldsBase64), decodeName(out.Waits, in.WaitsBase64)
 	*m = out
 	return nil
+}
+
+type (
+	linkFields Link
+	waitFields Wait
+
+	chainJSON struct {
+		Lock  Info       `json:"lock"`
+		Links []linkJSON `json:"links"`
+	}
+
+	linkJSON struct {
+		linkFields
+		NameBase64 []byte     `json:"name_base64,omitempty"`
+		Hold       holdJSON   `json:"hold"`
+		Waits      []waitJSON `json:"waits"`
+	}
+
+	waitJSON struct {
+		waitFields
+		NameBase64 []byte     `json:"name_base64,omitempty"`
+		Waiter     waiterJSON `json:"waiter"`
+	}
+)
+
+// MarshalJSON implements json.Marshaler.
+func (c Chain) MarshalJSON() ([]byte, error) {
+	return encode(chainJSON{c.Lock, translateAll(c.Links, Link.toJSON)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Chain) UnmarshalJSON(text []byte) error {
+	var in chainJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out := Chain{Lock: in.Lock}
+	for _, l := range in.Links {
+		link, err := l.toLink()
+		if err != nil {
+			return err
+		}
+		out.Links = append(out.Links, link)
+	}
+	*c = out
+	return nil
+}
+
+func (l Link) toJSON() linkJSON {
+	l.At = l.At.UTC()
+	return linkJSON{linkFields(l), nonTextBytes(l.Name), l.Hold.toJSON(), translateAll(l.Waits, Wait.toJSON)}
+}
+
+func (l linkJSON) toLink() (Link, error) {
+	out := Link(l.linkFields)
+	out.Name, out.Hold, out.Waits = decodeName(l.Name, l.NameBase64), l.Hold.toHold(), nil
+	for _, w := range l.Waits {
+		waiter, err := w.Waiter.toWaiter()
+		if err != nil {
+			return out, err
+		}
+		wait := Wait(w.waitFields)
+		wait.Name, wait.Waiter = decodeName(w.Name, w.NameBase64), waiter
+		out.Waits = append(out.Waits, wait)
+	}
+	return out, nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Link) MarshalJSON() ([]byte, error) { return encode(l.toJSON()) }
+
+func (w Wait) toJSON() waitJSON {
+	return waitJSON{waitFields(w), nonTextBytes(w.Name), w.Waiter.toJSON()}
 }
 
 type changeJSON struct {

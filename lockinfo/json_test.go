@@ -63,6 +63,7 @@ func TestJSONFieldsThatAreAlwaysThere(t *testing.T) {
 func values() []any {
 	full := mutex(hold(StateBroken, 17, 3))
 	full.Kind, full.Class, full.Foreign = KindLatch, "orders", "damaged"
+	full.WaitingSince = at
 	h := &full.Holds[0]
 	h.By, h.Owner, h.Permits, h.Fixed, h.Late = "ops", "team a", 3, true, true
 	h.Remaining, h.TTL = 12345678*time.Microsecond, 24*time.Hour
@@ -75,7 +76,9 @@ func values() []any {
 	bytesName.Name, bytesName.Kind = "\xffname\u202e", KindSemaphore
 	out := []any{full, bytesName,
 		Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"},
-			{Holds: "y", Waits: "z"}}},
+			{Holds: "y", Waits: "z", Perhaps: true}}},
+		Chain{Lock: bytesName, Links: []Link{{Depth: 1, Name: "\xff", At: at, Hold: *h,
+			Waits: []Wait{{Name: "y\xff", Waiter: full.Queue[0], Perhaps: true, Holds: LocationAbove}}}}},
 		Change{Event: EventFreed, Before: bytesName, After: Info{Name: bytesName.Name, At: at}},
 		Change{Event: EventHeld, After: full}, Change{Event: EventWaiting, Before: full, After: bytesName}}
 	for _, all := range infos() {
@@ -98,6 +101,8 @@ func sameErrors(value any) {
 	switch v := value.(type) {
 	case *Info:
 		same(v)
+	case *Chain:
+		same(&v.Lock)
 	case *Change:
 		same(&v.Before)
 		same(&v.After)
@@ -160,7 +165,8 @@ func TestJSONIsRefused(t *testing.T) {
 // fieldsOf adds the names of the fields of a JSON value to those of its part: "lock", "hold" ...
 func fieldsOf(part string, value any, found map[string]map[string]bool) {
 	parts := map[string]string{
-		"holds": "hold", "queue": "waiter", "masters": "master", "members": "member", "lock": "lock", "before": "lock"}
+		"holds": "hold", "queue": "waiter", "masters": "master", "members": "member", "lock": "lock", "before": "lock",
+		"links": "link", "hold": "hold", "waits": "wait", "waiter": "waiter"}
 	switch v := value.(type) {
 	case []any:
 		for _, each := range v {
@@ -187,7 +193,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	found := map[string]map[string]bool{}
 	for _, value := range values() {
 		part := map[string]string{
-			"Info": "lock", "Change": "change", "Deadlock": "deadlock"}[reflect.TypeOf(value).Name()]
+			"Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain"}[reflect.TypeOf(value).Name()]
 		var fields any
 		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
 			t.Fatal(err)
@@ -198,7 +204,8 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	for part, heading := range map[string]string{
 		"lock": "## A lock\n", "hold": "\nA hold, in `holds`:\n", "waiter": "\nA waiter, in `queue`:\n",
 		"master": "\nA master, in `masters`:\n",
-		"change": "## A change\n", "member": "## A deadlock\n",
+		"change": "## A change\n", "member": "## A deadlock\n", "chain": "## A chain\n",
+		"link": "\nA link, in `links`:\n", "wait": "\nA wait, in `waits`:\n",
 	} {
 		_, section, ok := strings.Cut(string(page), heading)
 		table := ""

@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands of the package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newDoctor(), newInspect(), newLs(), newQuorum(), newTop(), newWatch()}
+	return []*cobra.Command{newDoctor(), newInspect(), newLs(), newQuorum(), newTop(), newWatch(), newWhy()}
 }
