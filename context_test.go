@@ -125,6 +125,7 @@ func (r *rig) calls() map[string]ctxCall {
 		"Client.List":          {waitsForNothing, lastErrorOf(with(r.List, holdfast.ListOptions{}))},
 		"Client.Queue":         {waitsForNothing, lastErrorOf(with(r.Queue, "n"))},
 		"Client.Ready":         {waitsForNothing, r.Ready},
+		"Client.Why":           {waitsForNothing, with2(r.Why, "n")},
 		"Election.Campaign":    {waitsBounded, errorOf(r.election().Campaign)},
 		"Election.Leader":      {waitsForNothing, errorOf(r.election().Leader)},
 		"Election.Observe":     {waitsForTurn, lastErrorOf(r.election().Observe)},
@@ -133,6 +134,7 @@ func (r *rig) calls() map[string]ctxCall {
 		"Group.Do":             {waitsByConfig, with(r.group().Do, never)},
 		"Group.Lock":           {waitsByConfig, errorOf(r.group().Lock)},
 		"Group.Lock, polling":  {waitsByConfig, errorOf(r.group(polling).Lock)},
+		"Group.TryDo":          {waitsForNothing, with(r.group().TryDo, never)},
 		"Group.TryLock":        {waitsForNothing, errorOf(r.group().TryLock)},
 		"Latch.Count":          {waitsForNothing, errorOf(r.latch().Count)},
 		"Latch.CountDown":      {waitsForNothing, r.latch().CountDown},
@@ -147,6 +149,7 @@ func (r *rig) calls() map[string]ctxCall {
 		"Mutex.Lock, owner":    {waitsByConfig, errorOf(r.mutex(owner).Lock)},
 		"Mutex.Lock, polling":  {waitsByConfig, errorOf(r.mutex(polling).Lock)},
 		"Mutex.Ticket":         {waitsForNothing, with2(r.Mutex("n").Ticket, 0)},
+		"Mutex.TryDo":          {waitsForNothing, with(r.mutex().TryDo, never)},
 		"Mutex.TryLock":        {waitsForNothing, errorOf(r.mutex().TryLock)},
 		"RWMutex.Do":           {waitsByConfig, with(r.rwmutex().Do, never)},
 		"RWMutex.Lock":         {waitsByConfig, errorOf(r.rwmutex().Lock)},
@@ -154,7 +157,9 @@ func (r *rig) calls() map[string]ctxCall {
 		"RWMutex.RLock":        {waitsByConfig, errorOf(r.rwmutex().RLock)},
 		"RWMutex.RTicket":      {waitsForNothing, with2(r.RWMutex("n").RTicket, 0)},
 		"RWMutex.Ticket":       {waitsForNothing, with2(r.RWMutex("n").Ticket, 0)},
+		"RWMutex.TryDo":        {waitsForNothing, with(r.rwmutex().TryDo, never)},
 		"RWMutex.TryLock":      {waitsForNothing, errorOf(r.rwmutex().TryLock)},
+		"RWMutex.TryRDo":       {waitsForNothing, with(r.rwmutex().TryRDo, never)},
 		"RWMutex.TryRLock":     {waitsForNothing, errorOf(r.rwmutex().TryRLock)},
 		"Semaphore.Acquire":    {waitsByConfig, with2(r.semaphore().Acquire, 1)},
 		"Semaphore.Do": {waitsByConfig, func(ctx context.Context) error {
@@ -165,6 +170,9 @@ func (r *rig) calls() map[string]ctxCall {
 			return r.Semaphore("n", 2).Ticket(ctx, 1, 0)
 		})},
 		"Semaphore.TryAcquire": {waitsForNothing, with2(r.semaphore().TryAcquire, 1)},
+		"Semaphore.TryDo": {waitsForNothing, func(ctx context.Context) error {
+			return r.semaphore().TryDo(ctx, 1, never)
+		}},
 	}
 }
 

@@ -74,6 +74,11 @@ func (g *Group) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Group.Do", g.Lock, fn)
 }
 
+// TryDo asks once for all names, and runs fn as Mutex.TryDo does.
+func (g *Group) TryDo(ctx context.Context, fn func(context.Context) error) error {
+	return do(ctx, "Group.TryDo", g.TryLock, fn)
+}
+
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (g *Group) check(ctx context.Context) error {
 	if g == nil || g.group == nil && g.err == nil {

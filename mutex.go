@@ -71,6 +71,12 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Mutex.Do", m.Lock, fn)
 }
 
+// TryDo asks once, and runs fn as Do does if the mutex is held. If fn was not called, the error is
+// that of TryLock: one that matches ErrHeld says that the mutex is busy.
+func (m *Mutex) TryDo(ctx context.Context, fn func(context.Context) error) error {
+	return do(ctx, "Mutex.TryDo", m.TryLock, fn)
+}
+
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {

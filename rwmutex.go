@@ -70,6 +70,11 @@ func (m *RWMutex) Do(ctx context.Context, fn func(context.Context) error) error 
 	return do(ctx, "RWMutex.Do", m.Lock, fn)
 }
 
+// TryDo asks once to write, and runs fn as Mutex.TryDo does.
+func (m *RWMutex) TryDo(ctx context.Context, fn func(context.Context) error) error {
+	return do(ctx, "RWMutex.TryDo", m.TryLock, fn)
+}
+
 // RLock waits until the name is held to read: other contenders may read too, and none writes. All
 // else is as for Mutex.Lock.
 func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) {
@@ -93,6 +98,11 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Lease, error) {
 // RDo runs fn while the name is held to read, as Mutex.Do does.
 func (m *RWMutex) RDo(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "RWMutex.RDo", m.RLock, fn)
+}
+
+// TryRDo asks once to read, and runs fn as Mutex.TryDo does.
+func (m *RWMutex) TryRDo(ctx context.Context, fn func(context.Context) error) error {
+	return do(ctx, "RWMutex.TryRDo", m.TryRLock, fn)
 }
 
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.

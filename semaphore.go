@@ -68,6 +68,12 @@ func (s *Semaphore) Do(ctx context.Context, n int64, fn func(context.Context) er
 	return do(ctx, "Semaphore.Do", func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }, fn)
 }
 
+// TryDo asks once for n permits, and runs fn as Mutex.TryDo does.
+func (s *Semaphore) TryDo(ctx context.Context, n int64, fn func(context.Context) error) error {
+	try := func(ctx context.Context) (*Lease, error) { return s.TryAcquire(ctx, n) }
+	return do(ctx, "Semaphore.TryDo", try, fn)
+}
+
 // Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in the
 // waiters that fit now. Holders keep their permits, even if there are fewer now. Waiters keep their
 // place and get no error, in every process. A waiter that wants more permits than now exist gets in

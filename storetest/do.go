@@ -15,6 +15,7 @@ func do() []test {
 		{"gives back on a panic, and on Goexit", doEnds, 0},
 		{"ends with the caller's context", doCancelled, 0},
 		{"joins the loss", doLost, 0},
+		{"TryDo runs, or says that it is busy", doTry, 0},
 		{"ends when the client is closed", doClosed, 0},
 	}
 }
@@ -113,6 +114,27 @@ func doLost(e *env) {
 	e.checkLost(err, holdfast.LossExpired)
 	err = m.Do(e.ctx(), func(held context.Context) error { return e.awaitEnd(held) })
 	e.checkLost(err, holdfast.LossExpired)
+}
+
+func doTry(e *env) {
+	for kind, of := range map[string]func(*client) runner{
+		"mutex":  func(c *client) runner { return c.Mutex("m").TryDo },
+		"group":  func(c *client) runner { return c.All([]string{"g", "h"}).TryDo },
+		"writer": func(c *client) runner { return c.RWMutex("w").TryDo },
+	} {
+		a, b := of(e.client()), of(e.client())
+		var inside error
+		err := e.askUntilAnswered(func() error {
+			return a(e.ctx(), func(context.Context) error {
+				inside = e.askUntilAnswered(func() error {
+					return b(e.ctx(), func(context.Context) error { e.Errorf("%s: two run", kind); return nil })
+				})
+				return errFn
+			})
+		})
+		e.checkIs(inside, holdfast.ErrHeld)
+		e.checkIs(err, errFn)
+	}
 }
 
 func doClosed(e *env) {
