@@ -1,0 +1,72 @@
+package holdfastvet
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// library is the path of the package whose users are checked.
+const library = "github.com/holdfast-go/holdfast"
+
+// Analyzers returns all analyzers.
+func Analyzers() []*analysis.Analyzer {
+	return []*analysis.Analyzer{Release, Context, WaitOver, Token}
+}
+
+// callee returns the function or method of the library that is called, and nil for any other call.
+func callee(pass *analysis.Pass, call *ast.CallExpr) *types.Func {
+	fn := typeutil.StaticCallee(pass.TypesInfo, call)
+	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != library {
+		return nil
+	}
+	return fn
+}
+
+// isMethod reports whether a function is a method of a type of the library, by both their names.
+func isMethod(fn *types.Func, receiver, name string) bool {
+	if fn == nil || fn.Name() != name {
+		return false
+	}
+	recv := fn.Signature().Recv()
+	return recv != nil && isType(recv.Type(), receiver)
+}
+
+// isType reports whether a type is one of the library, or a pointer to it.
+func isType(t types.Type, name string) bool {
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == library
+}
+
+// variable returns the variable that an expression names; nil: it is none.
+func variable(pass *analysis.Pass, e ast.Expr) *types.Var {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	v, _ := pass.TypesInfo.ObjectOf(id).(*types.Var)
+	return v
+}
+
+// mentions reports whether a part of a program names a variable.
+func mentions(pass *analysis.Pass, part ast.Node, v *types.Var) (found bool) {
+	ast.Inspect(part, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && pass.TypesInfo.ObjectOf(id) == v {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// nodes returns the inspector of a pass, which goes through all files.
+func nodes(pass *analysis.Pass) *inspector.Inspector {
+	return pass.ResultOf[inspect.Analyzer].(*inspector.Inspector)
+}
