@@ -43,9 +43,11 @@ func checkToken(pass *analysis.Pass, call *ast.CallExpr, stack []ast.Node) {
 			if right != ast.Expr(call) || !ok {
 				continue
 			}
-			if id.Name == "_" {
+			v := variable(pass, id)
+			switch {
+			case id.Name == "_":
 				pass.Reportf(call.Pos(), "the fencing token is dropped")
-			} else if v := variable(pass, id); v != nil && v.Parent() != pass.Pkg.Scope() && isOnlyLogged(pass, stack, v) {
+			case v != nil && v.Parent() != pass.Pkg.Scope() && isOnlyLogged(pass, stack, v):
 				pass.Reportf(call.Pos(), "the fencing token goes nowhere but into a log: nothing refuses a late holder")
 			}
 		}

@@ -27,8 +27,8 @@ type Wait struct {
 	Name   string `json:"name"`
 	Waiter Waiter `json:"waiter"`
 
-	// Perhaps: the waiter has the process or the owner of the hold, and nothing else tells that it is
-	// the same caller. Else the waiter itself tells what it holds.
+	// Perhaps: the waiter has the process or the owner of the hold, and nothing else tells that it
+	// is the same caller. Else the waiter itself tells what it holds.
 	Perhaps bool `json:"perhaps"`
 
 	Holds Location `json:"holds"` // where the Chain has the holds of Name
@@ -62,8 +62,9 @@ func (c Chain) Cyclic() bool {
 	})
 }
 
-// NewChain returns the Chain of a name. All is what is known of other names: those that nobody waits
-// for make no difference. Of each name the Chain knows the holds and waiters that its Info has.
+// NewChain returns the Chain of a name. All is what is known of other names: those that nobody
+// waits for make no difference. Of each name the Chain knows the holds and waiters that its Info
+// has.
 func NewChain(lock Info, all []Info) Chain {
 	w := newChainWalk(append([]Info{lock}, all...))
 	return Chain{Lock: lock, Links: w.follow(lock.Name)}
