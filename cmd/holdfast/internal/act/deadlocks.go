@@ -3,6 +3,8 @@ package act
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -32,26 +34,76 @@ func (d *Deadlocks) Run(ctx context.Context) error {
 	if err != nil {
 		return d.Failure(err)
 	}
+	report := deadlocksReport{Deadlocks: append([]lockinfo.Deadlock{}, found...), Possible: []lockinfo.Deadlock{}}
+	if err := report.addPossible(client.List(ctx, holdfast.ListOptions{Contended: true})); err != nil {
+		return d.Failure(err)
+	}
 	switch d.Format {
 	case cli.FormatJSON:
-		return d.PrintDocument(struct {
-			Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
-		}{append([]lockinfo.Deadlock{}, found...)})
+		return d.PrintDocument(report)
 	case cli.FormatLines:
-		for _, each := range found {
+		for _, each := range slices.Concat(report.Deadlocks, report.Possible) {
 			if err := d.PrintDocument(each); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if len(found) == 0 {
-		d.Note("no deadlock was found")
-	}
-	for i, each := range found {
-		if _, err := fmt.Fprintf(d.Out, "deadlock %d of %d:\n%s", i+1, len(found), show.Cycle(each)); err != nil {
+	return d.print(report)
+}
+
+// A deadlocksReport is what is known of deadlocks.
+type deadlocksReport struct {
+	Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
+	Possible  []lockinfo.Deadlock `json:"possible"` // as far as processes and owners tell
+	Waiters   int                 `json:"waiters"`
+	Telling   int                 `json:"telling"` // waiters that tell what they hold
+}
+
+// addPossible adds what processes and owners tell of all names that are waited for.
+func (r *deadlocksReport) addPossible(names iter.Seq2[lockinfo.Info, error]) error {
+	var all []lockinfo.Info
+	told := map[string]bool{}
+	for info, err := range names {
+		if err != nil {
 			return err
 		}
+		if told[info.Name] {
+			continue
+		}
+		told[info.Name] = true
+		all = append(all, info)
+		r.Waiters += info.Waiters
+		for _, w := range info.Queue {
+			if len(w.Under) > 0 {
+				r.Telling++
+			}
+		}
+	}
+	for _, cycle := range lockinfo.PossibleDeadlocks(all) {
+		if slices.ContainsFunc(cycle.Members, func(m lockinfo.Member) bool { return m.Perhaps }) {
+			r.Possible = append(r.Possible, cycle)
+		}
+	}
+	return nil
+}
+
+func (d *Deadlocks) print(r deadlocksReport) error {
+	for _, list := range []struct {
+		title string
+		all   []lockinfo.Deadlock
+	}{{"deadlock", r.Deadlocks}, {"possible deadlock", r.Possible}} {
+		for i, each := range list.all {
+			if _, err := fmt.Fprintf(d.Out, "%s %d of %d:\n%s", list.title, i+1, len(list.all), show.Cycle(each)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case len(r.Deadlocks) == 0 && len(r.Possible) == 0:
+		d.Note("no deadlock was found among %d waiters, of which %d tell what they hold", r.Waiters, r.Telling)
+	case len(r.Possible) > 0:
+		d.Note("possible: only the process or the owner tells that a holder and a waiter are the same caller")
 	}
 	return nil
 }
@@ -61,11 +113,16 @@ func newDeadlocks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deadlocks",
 		Short: "Show callers that wait for each other",
-		Long: `Show cycles of callers of which each waits for a name that the next one holds. Only callers with
-WithDeadlockCheck say what they hold while they wait. Each of them ends its own cycles after a while
-(WaitDeadlock), so that a cycle shown here may be gone. Waits for semaphores, waits at a quorum
-and callers without the option are not seen. If there seem to be cycles, it looks at them again, for
-up to 10 s. Nothing is ended by this command: break and evict do that.
+		Long: `Show cycles of callers of which each waits for a name that the next one holds.
+
+Callers with WithDeadlockCheck say what they hold while they wait. Each of them ends its own cycles
+after a while (WaitDeadlock), so that a cycle shown here may be gone. If there seem to be cycles of
+such callers, the command looks at them again, for up to 10 s. Waits for semaphores are not seen.
+
+Of all other callers only the process and the owner are known. A cycle of processes that hold one
+name and wait for another is a possible deadlock: other goroutines may wait than those that hold.
+
+Nothing is ended by this command: break and evict do that.
 
 Exit codes: 0 the server answered, whatever was found; 64 usage; 69 no server, or it cannot serve
 now; 77 the server refuses this client: to look for names takes the permission +scan.`,

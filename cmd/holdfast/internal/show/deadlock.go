@@ -15,7 +15,11 @@ func Cycle(d lockinfo.Deadlock) string {
 		if m.Label == "" {
 			label = processName(m.Host, m.PID)
 		}
-		fmt.Fprintf(&out, "  %s holds %s (token %d) and waits for %s\n", label, Text(m.Holds), m.Token, Text(m.Waits))
+		waits := "waits"
+		if m.Perhaps {
+			waits = "perhaps waits"
+		}
+		fmt.Fprintf(&out, "  %s holds %s (token %d) and %s for %s\n", label, Text(m.Holds), m.Token, waits, Text(m.Waits))
 	}
 	return out.String()
 }
