@@ -55,6 +55,11 @@ func (c Chain) Roots() (roots []Link) {
 	return roots
 }
 
+// Waits reports whether a caller of the Chain waits itself.
+func (c Chain) Waits() bool {
+	return slices.ContainsFunc(c.Links, func(link Link) bool { return len(link.Waits) > 0 })
+}
+
 // Cyclic reports whether a caller of the Chain waits for what it keeps from itself.
 func (c Chain) Cyclic() bool {
 	return slices.ContainsFunc(c.Links, func(link Link) bool {

@@ -29,8 +29,8 @@ func (p Page) Chain(c lockinfo.Chain) error {
 	if c.Cyclic() {
 		lines = append(lines, "a cycle: callers above wait for each other, and break or evict ends that")
 	}
-	if roots := c.Roots(); len(c.Links) > len(roots) {
-		for _, root := range roots {
+	if c.Waits() {
+		for _, root := range c.Roots() {
 			lines = append(lines, "root: "+Text(root.Name)+" is "+holdText(root))
 		}
 	}

@@ -10,19 +10,23 @@ import (
 
 // LockColumns are the columns of a list of locks.
 var LockColumns = []Column{
-	{Title: "NAME", Flex: true}, {Title: "KIND"}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN",
+	{Title: "NAME", Flex: true}, {Title: "KIND", Spare: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN",
 		Right: true, Spare: true},
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "WAIT", Right: true},
+	{Title: "LONGEST", Right: true, Optional: true},
 }
 
 // LockRow is a row of a list of locks. It shows its Holder.
 func LockRow(info lockinfo.Info) []Cell {
 	row := []Cell{
 		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), {}, {}, {}, {},
-		{Text: strconv.Itoa(info.Waiters)},
+		{Text: strconv.Itoa(info.Waiters)}, {},
 	}
 	if info.Waiters > 0 {
 		row[7].Style = Warning
+	}
+	if !info.WaitingSince.IsZero() {
+		row[8].Text = Age(info.LongestWait())
 	}
 	switch info.State() {
 	case lockinfo.StateForeign:

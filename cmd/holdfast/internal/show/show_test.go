@@ -325,13 +325,13 @@ func TestTablesFitEightyColumns(t *testing.T) {
 		PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: lockinfo.AliveYes}
 	info := lockinfo.Info{Name: "order:42:customer:" + strings.Repeat("日本", 40), Kind: "mutex", At: at,
 		Holds: []lockinfo.Hold{held}, Holders: 1,
-		Queue: []lockinfo.Waiter{waiter}, Waiters: 1}
+		Queue: []lockinfo.Waiter{waiter}, Waiters: 1, WaitingSince: at.Add(-time.Hour)}
 	for name, table := range map[string]struct {
 		columns    []Column
 		row        []Cell
 		has, lacks []string
 	}{
-		"locks": {LockColumns, LockRow(info), []string{"order:42:customer:", "billing-worker-7@eu", "\x1b["},
+		"locks": {LockColumns, LockRow(info), []string{"order:42:customer:", "billing-worker-7@eu", "\x1b[", "LONGEST"},
 			[]string{"TOKEN"}},
 		"holds":   {HoldColumns, HoldRow(held, info), []string{"TOKEN", "HELD", "RENEWED"}, []string{"OWNER", "SINCE"}},
 		"waiters": {WaiterColumns, WaiterRow(waiter, info), []string{"lodewukrlx5x5hvc", "ALIVE"}, []string{"OWNER"}},

@@ -24,6 +24,7 @@ type Order string
 const (
 	ByAge     Order = "age"     // held for longest first, then those that nobody holds
 	ByWaiters Order = "waiters" // most waiters first, then by age
+	ByWait    Order = "wait"    // longest wait first, then by age
 	ByName    Order = "name"
 )
 
@@ -31,7 +32,7 @@ const (
 type Compare func(a, b lockinfo.Info) int
 
 // Orders are all orders.
-var Orders = []Order{ByAge, ByWaiters, ByName}
+var Orders = []Order{ByAge, ByWaiters, ByWait, ByName}
 
 // Compare tells which of two names comes first.
 func (o Order) Compare(a, b lockinfo.Info) int {
@@ -39,6 +40,8 @@ func (o Order) Compare(a, b lockinfo.Info) int {
 	switch o {
 	case ByWaiters:
 		order = cmp.Or(cmp.Compare(b.Waiters, a.Waiters), byAge(a, b))
+	case ByWait:
+		order = cmp.Or(cmp.Compare(b.LongestWait(), a.LongestWait()), byAge(a, b))
 	case ByAge:
 		order = byAge(a, b)
 	}

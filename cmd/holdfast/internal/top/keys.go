@@ -44,7 +44,8 @@ func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
 }
 
 // orderOf are the keys that sort.
-var orderOf = map[string]snapshot.Order{"o": snapshot.ByAge, "c": snapshot.ByWaiters, "n": snapshot.ByName}
+var orderOf = map[string]snapshot.Order{"o": snapshot.ByAge, "c": snapshot.ByWaiters,
+	"w": snapshot.ByWait, "n": snapshot.ByName}
 
 func (m *Model) listKey(name string) tea.Cmd {
 	if order, ok := orderOf[name]; ok {

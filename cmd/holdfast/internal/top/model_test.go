@@ -186,7 +186,7 @@ func TestListIsSorted(t *testing.T) {
 
 
 
-↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
+↑↓ choose  enter more  o oldest  c contended  w waits  n name  / filter  b break  q quit
 `)
 	r.press("c")
 	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
@@ -396,4 +396,20 @@ func TestCapture(t *testing.T) {
 	if !strings.Contains(r.View().Content, "away") {
 		t.Errorf("got:%s", r.screen())
 	}
+}
+
+// The longest wait comes first, and the detail of a name says what its holders wait for.
+func TestWhyANameIsWaitedFor(t *testing.T) {
+	first, second := lock("a", 11, time.Minute, 1), lock("b", 12, time.Hour, 1)
+	first.Holds[0].Host, first.Holds[0].PID = "h", 1
+	second.Queue = []lockinfo.Waiter{{Place: 1, Host: "h", PID: 1, Since: at.Add(-time.Minute)}}
+	second.WaitingSince = at.Add(-time.Minute)
+	r := newRig(t, first, second)
+	r.press("w")
+	if r.locks[0].Name != "b" {
+		t.Errorf("by the longest wait: %s first", r.locks[0].Name)
+	}
+	r.has("2 contended, 0 late, longest wait 1m00s", "LONGEST")
+	r.press("n", "home", "enter", "end")
+	r.has("a: held by l-a (h/1) for 1m00s, token 11; it perhaps waits for b for 1m00s", "root: b is held by l-b")
 }

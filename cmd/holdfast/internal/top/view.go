@@ -38,8 +38,9 @@ func (m *Model) View() tea.View {
 
 // head are the lines above the list: what is looked at, and how that goes.
 func (m *Model) head() []string {
-	contended, late := 0, 0
+	contended, late, longest := 0, 0, time.Duration(0)
 	for _, info := range m.now.Locks {
+		longest = max(longest, info.LongestWait())
 		if info.Waiters > 0 {
 			contended++
 		}
@@ -49,6 +50,9 @@ func (m *Model) head() []string {
 	}
 	first := fmt.Sprintf("holdfast top  %s  %s  %d names, %d contended, %d late", show.Text(m.title),
 		m.now.At.Local().Format(time.TimeOnly), m.now.Total, contended, late)
+	if longest > 0 {
+		first += ", longest wait " + show.Age(longest)
+	}
 	if m.now.Total > len(m.now.Locks) {
 		first += fmt.Sprintf(", the first %d by %s", len(m.now.Locks), m.order)
 	}
@@ -104,9 +108,9 @@ func (m *Model) foot() []string {
 	if m.filter != "" && m.message == "" {
 		line = fmt.Sprintf("filter: %s, %d names (esc drops it)", show.Text(m.filter), len(m.locks))
 	}
-	keys := "↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit"
+	keys := "↑↓ choose  enter more  o oldest  c contended  w waits  n name  / filter  b break  q quit"
 	if m.recording != nil {
-		keys = "↑↓ choose  enter more  o oldest  c contended  n name  / filter  ←→ snapshot  []: by 60  q quit"
+		keys = "↑↓ choose  enter more  o oldest  c contended  w waits  n name  / filter  ←→ snapshot  []: by 60  q quit"
 	}
 	return []string{line, show.Faint.Styled(keys)}
 }
@@ -142,7 +146,7 @@ func (m *Model) listBody(room int) []string {
 // sortedTitle marks the column that the list is sorted by.
 func (m *Model) sortedTitle(line string) string {
 	title := map[snapshot.Order]string{snapshot.ByAge: "HELD", snapshot.ByWaiters: "WAIT",
-		snapshot.ByName: "NAME"}[m.order]
+		snapshot.ByWait: "LONGEST", snapshot.ByName: "NAME"}[m.order]
 	return strings.Replace(line, title, ansi.NewStyle().Underline(true).Styled(title), 1)
 }
 
@@ -153,6 +157,10 @@ func (m *Model) detailLines() []string {
 	var out strings.Builder
 	page := show.Page{Out: &out, Width: m.width, Colors: true}
 	_ = page.Detail(m.detail)
+	if chain := lockinfo.NewChain(m.detail, m.now.Locks); chain.Waits() {
+		out.WriteString("\nwhy it is waited for, as far as the names in the list tell:\n")
+		_ = page.Chain(chain)
+	}
 	if len(m.detail.Queue) > 0 {
 		out.WriteByte('\n')
 		table := page.Table(show.WaiterColumns)
