@@ -94,7 +94,8 @@ func (d *Deadlocks) print(r deadlocksReport) error {
 		all   []lockinfo.Deadlock
 	}{{"deadlock", r.Deadlocks}, {"possible deadlock", r.Possible}} {
 		for i, each := range list.all {
-			if _, err := fmt.Fprintf(d.Out, "%s %d of %d:\n%s", list.title, i+1, len(list.all), show.Cycle(each)); err != nil {
+			_, err := fmt.Fprintf(d.Out, "%s %d of %d:\n%s", list.title, i+1, len(list.all), show.Cycle(each))
+			if err != nil {
 				return err
 			}
 		}

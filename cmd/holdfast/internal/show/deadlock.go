@@ -19,7 +19,8 @@ func Cycle(d lockinfo.Deadlock) string {
 		if m.Perhaps {
 			waits = "perhaps waits"
 		}
-		fmt.Fprintf(&out, "  %s holds %s (token %d) and %s for %s\n", label, Text(m.Holds), m.Token, waits, Text(m.Waits))
+		fmt.Fprintf(&out, "  %s holds %s (token %d) and %s for %s\n", label, Text(m.Holds), m.Token, waits,
+			Text(m.Waits))
 	}
 	return out.String()
 }

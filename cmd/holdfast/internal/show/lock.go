@@ -10,8 +10,8 @@ import (
 
 // LockColumns are the columns of a list of locks.
 var LockColumns = []Column{
-	{Title: "NAME", Flex: true}, {Title: "KIND", Spare: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN",
-		Right: true, Spare: true},
+	{Title: "NAME", Flex: true}, {Title: "KIND", Spare: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true},
+	{Title: "TOKEN", Right: true, Spare: true},
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "WAIT", Right: true},
 	{Title: "LONGEST", Right: true, Optional: true},
 }
