@@ -87,6 +87,13 @@ func PossibleDeadlocks(all []Info) []Deadlock {
 	return w.cycles
 }
 
+// Waits returns a function that returns what the caller of a hold waits for, as NewChain knows it.
+// Of each Wait it sets no Holds.
+func Waits(all []Info) func(name string, hold Hold) []Wait {
+	table := newWaitTable(all)
+	return table.of
+}
+
 // A chainWalk goes from names to what the callers of their holds wait for, depth first. A chain may
 // have thousands of names, so it does not recurse.
 type chainWalk struct {
@@ -239,7 +246,8 @@ func (t *waitTable) of(name string, hold Hold) (waits []Wait) {
 	if hold.Remainder() {
 		return nil
 	}
-	holder, alone := processKey{hold.Host, hold.PID}, t.infos[name].Holders == 1
+	info := t.infos[name]
+	holder, alone := processKey{hold.Host, hold.PID}, info != nil && info.Holders == 1
 	seen := map[string]bool{name: true}
 	add := func(all []Wait, is func(Waiter) bool) {
 		for _, wait := range all {

@@ -127,6 +127,7 @@ var arguments = map[string]string{
 	"holdfast renew":      "--ticket ticket",
 	"holdfast run":        "job -- true",
 	"holdfast wait":       "job",
+	"holdfast why":        "job",
 }
 
 // Every command that talks to servers refuses bad values of each flag of the connection, before

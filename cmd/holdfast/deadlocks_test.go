@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +47,14 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 	expect(`"possible": \[\],\n  "waiters": 1,\n  "telling": 0\n`, "-o", "json")
 	wait(d, v, "u")
 	expect(`^possible deadlock 1 of 1:\n(  c holds u \(token \d+\) and perhaps waits for v\n|  d holds v \(token \d+\) and perhaps waits for u\n){2}holdfast: possible: only `)
+
+	expectRun(t, 0, []string{"why", "u"}, `^u: 1 waits, for \S+
+  u: held by c \(\S+\) for \S+, token \d+; it perhaps waits for v for \S+
+    v: held by d \(\S+\) for \S+, token \d+; it perhaps waits for u for \S+ \(above: a cycle\)
+a cycle: `)
+	host, _ := os.Hostname()
+	expectRun(t, 0, []string{"ls", "--process", fmt.Sprintf("%s/%d", host, os.Getpid())}, `HOLDER WAITS FOR`,
+		`(?m)^u .* v\?$`, `(?m)^v .* u\?$`)
 
 	check := holdfast.WithDeadlockCheck()
 	a, x := take("a\x1b[2J", "x", check)

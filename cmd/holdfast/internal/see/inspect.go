@@ -19,6 +19,7 @@ type Inspect struct {
 	cli.Output
 	Name string
 	All  bool // all waiters, and not the first 100
+	Why  bool // what the holders wait for, too
 }
 
 // Run asks once, and for more waiters if all are wanted.
@@ -26,6 +27,7 @@ func (i *Inspect) Run(ctx context.Context) error {
 	var c cli.Checklist
 	cli.CheckName(&c, i.Name)
 	i.Output.Check(&c, cli.ListFormats...)
+	c.Check(!i.Why || i.Format == cli.FormatTable, "--why with --output %s: holdfast why prints a chain", i.Format)
 	client, end, err := i.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
@@ -53,7 +55,17 @@ func (i *Inspect) Run(ctx context.Context) error {
 	if err := page.Detail(info); err != nil {
 		return err
 	}
-	return i.printQueue(page, info, queue)
+	if err := i.printQueue(page, info, queue); err != nil || !i.Why {
+		return err
+	}
+	chain, err := client.Why(ctx, i.Name)
+	if err != nil {
+		return i.Failure(err)
+	}
+	if _, err := fmt.Fprintln(i.Out); err != nil {
+		return err
+	}
+	return page.Chain(chain)
 }
 
 // waitersOf is a stream of waiters that are known.
@@ -122,6 +134,7 @@ refuses this client. To inspect takes no permission to SCAN.`,
 	}
 	i.AddNameFlags(cmd)
 	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
+	cmd.Flags().BoolVar(&i.Why, "why", false, "show what the holders wait for, too: it takes the permission +scan, as why does")
 	i.Output.AddFlags(cmd, cli.ListFormats...)
 	return cmd
 }

@@ -30,6 +30,8 @@ type Ls struct {
 	cli.Output
 	Options holdfast.ListOptions
 	Sort    string
+
+	waits func(name string, hold lockinfo.Hold) []lockinfo.Wait // of the chosen process; nil: none is chosen
 }
 
 // isProcess reports whether a text is a host, or a host and a process id.
@@ -62,6 +64,11 @@ func (l *Ls) Run(ctx context.Context) error {
 	}
 	defer end()
 	names := client.List(ctx, l.Options)
+	if l.Options.Process != "" && l.Format == cli.FormatTable {
+		if l.waits, err = readWaits(client.List(ctx, holdfast.ListOptions{Contended: true})); err != nil {
+			return l.Failure(err)
+		}
+	}
 	list := l.newList()
 	if l.Sort == unsorted {
 		err = dropRepeats(names, list.add)
@@ -78,6 +85,38 @@ func (l *Ls) Run(ctx context.Context) error {
 		err = ended
 	}
 	return err
+}
+
+// readWaits returns what tells the waits of holders.
+func readWaits(names iter.Seq2[lockinfo.Info, error]) (func(string, lockinfo.Hold) []lockinfo.Wait, error) {
+	var all []lockinfo.Info
+	for info, err := range names {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return lockinfo.Waits(all), nil
+}
+
+// waitedNames returns the names that the holders of the chosen process wait for.
+func (l *Ls) waitedNames(info lockinfo.Info) string {
+	var out []string
+	for _, h := range info.Holds {
+		if process := h.Host + "/" + strconv.Itoa(h.PID); l.Options.Process != h.Host && l.Options.Process != process {
+			continue
+		}
+		for _, w := range l.waits(info.Name, h) {
+			text := show.Text(w.Name)
+			if w.Perhaps {
+				text += "?"
+			}
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // dropRepeats drops names that came before.
@@ -130,10 +169,18 @@ func (l *Ls) newList() list {
 	case cli.FormatLines:
 		return list{func(info lockinfo.Info) error { return l.PrintDocument(info) }, func(error) error { return nil }}
 	}
-	table, names := l.Page().Table(show.LockColumns), 0
+	columns := show.LockColumns
+	if l.waits != nil {
+		columns = append(slices.Clone(columns), show.Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true})
+	}
+	table, names := l.Page().Table(columns), 0
 	add := func(info lockinfo.Info) error {
 		names++
-		return table.Row(show.LockRow(info)...)
+		row := show.LockRow(info)
+		if l.waits != nil {
+			row = append(row, show.Cell{Text: l.waitedNames(info)})
+		}
+		return table.Row(row...)
 	}
 	return list{add, func(err error) error {
 		if l.Sort == unsorted { // a short list is sorted by name
@@ -197,7 +244,9 @@ the order of the names. With --sort the first 1,000 are printed.
 STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others
 until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or
 foreign. A hold is late if its last renewal is more than half a TTL ago: its process may be stopped
-or cut off. HELD is since the grant, and LEFT until the end unless renewed.
+or cut off. HELD is since the grant, and LEFT until the end unless renewed. LONGEST is how long the
+first of those that wait has waited. With --process a column has what the holder waits for itself; a
+question mark says that only its process or owner tells that.
 
 Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client: to look for names takes the permission +scan.`,

@@ -21,11 +21,7 @@ func (w *Why) Run(ctx context.Context) error {
 	var c cli.Checklist
 	cli.CheckName(&c, w.Name)
 	w.Output.Check(&c, whyFormats...)
-	w.Connection.Check(&c)
-	if err := c.Err(); err != nil {
-		return err
-	}
-	client, end, err := w.NewClient(holdfast.Config{})
+	client, end, err := w.Open(c, holdfast.Config{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +56,7 @@ wait. All names are looked at one after another, so this is no picture of one mo
 
 Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client: to look for names takes the permission +scan.`,
-		Example:               "  holdfast why order:42\n  holdfast why -o json order:42 | jq -r '.links[] | select(.waits == []) | .hold.label'",
+		Example:               "  holdfast why order:42\n  holdfast why -o json order:42 | jq -r '.links[].hold.label'",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&w.Name),
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
@@ -68,8 +64,7 @@ refuses this client: to look for names takes the permission +scan.`,
 			return w.Run(ctx)
 		}),
 	}
-	w.Connection.AddFlags(cmd)
+	w.AddNameFlags(cmd)
 	w.Output.AddFlags(cmd, whyFormats...)
-	cmd.ValidArgsFunction = cli.CompleteNames(&w.Connection)
 	return cmd
 }
