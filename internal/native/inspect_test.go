@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -46,4 +47,28 @@ func FuzzInspections(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestReadPayload(t *testing.T) {
+	const channel, extras = "pmy:prefix:{12}:@host/17/random", "why:1:bkeep:3:100x:4:a:b:"
+	p, ok := readPayload(fmt.Sprintf("500/2/7:1000:15000f:%d:2:%d:%sow%sthe:label", len(channel), len(extras), channel,
+		extras))
+	if !ok || p.claim != 500*time.Millisecond || p.weight != 2 || p.block != 1000 || p.ttl != 15*time.Second ||
+		!p.fixed || p.channel != channel ||
+		p.owner != "ow" || p.label != "the:label" {
+		t.Errorf("%+v, %v", p, ok)
+	}
+	for name, want := range map[string]string{"why": "b", "keep": "100", "x": "a:b:", "none": ""} {
+		if got := p.extra(name); got != want {
+			t.Errorf("extra %q is %q, want %q", name, got, want)
+		}
+	}
+	for channel, want := range map[string]string{"pmy:prefix:@host/17/random": "host/17/random",
+		"smy:prefix:{12}:@host/17/random": "host/17/random",
+		"":                                "", "p": "", "pother:@host/17/random": "", "pmy:prefix:@ticket/0123": "",
+		"smy:prefix:{x:@host": ""} {
+		if got := (payload{channel: channel}).process("my:prefix"); got != want {
+			t.Errorf("channel %q is of %q, want %q", channel, got, want)
+		}
+	}
 }
