@@ -4,7 +4,7 @@ package versions
 type Request struct {
 	ID     int
 	Do     string // lock, try, release, check, lost, detach, attach, inspect, break
-	Kind   string // of lock and try: mutex, read, write, semaphore
+	Kind   string // of lock and try: mutex, read, write
 	Name   string
 	Lease  string
 	Ticket string

@@ -13,7 +13,6 @@ func TestVersionsSideBySide(t *testing.T) {
 		s := &side{T: t, first: first, second: second, queue: len(masters) == 1}
 		s.checkMutex()
 		s.checkReaders()
-		s.checkPermits()
 		s.checkBreak()
 		s.checkTicket()
 	})
@@ -93,29 +92,6 @@ func (s *side) checkReaders() {
 	}
 	s.first.mustFail("held", Request{Do: "try", Kind: "read", Name: "rw", Lease: "never"})
 	s.second.mustDo(Request{Do: "release", Lease: "w"})
-}
-
-// checkPermits: three in all, whichever version took them.
-func (s *side) checkPermits() {
-	s.Helper()
-	if !s.queue {
-		return // a quorum has no semaphore
-	}
-	for i, p := range []*peer{s.first, s.second, s.first} {
-		p.mustDo(Request{Do: "lock", Kind: "semaphore", Name: "s", Lease: "s" + leaseName(i)})
-	}
-	for _, p := range []*peer{s.first, s.second} {
-		p.mustFail("held", Request{Do: "try", Kind: "semaphore", Name: "s", Lease: "never"})
-	}
-	waiting := s.second.send(Request{Do: "lock", Kind: "semaphore", Name: "s", Lease: "s4"})
-	s.awaitQueued(s.first, "s")
-	s.first.mustDo(Request{Do: "release", Lease: "s" + leaseName(0)})
-	if got := s.second.await(waiting); got.Error != "" {
-		s.Fatalf("%s: the fourth permit: %s", s.second.name, got.Error)
-	}
-	s.second.mustDo(Request{Do: "release", Lease: "s4"})
-	s.second.mustDo(Request{Do: "release", Lease: "s" + leaseName(1)})
-	s.first.mustDo(Request{Do: "release", Lease: "s" + leaseName(2)})
 }
 
 // broken: one version sees the hold of the other, and breaks it. The holder is told why.

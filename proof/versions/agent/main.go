@@ -134,7 +134,7 @@ func (a *agent) take(ctx context.Context, req versions.Request) (*holdfast.Lease
 	if req.Do == "attach" {
 		return a.client.Attach(ctx, holdfast.Ticket(req.Ticket))
 	}
-	asked := history.Record{Kind: history.Lock, Name: req.Name, Weight: 1, Size: 3}
+	asked := history.Record{Kind: history.Lock, Name: req.Name}
 	if req.Do == "try" {
 		asked.Kind = history.TryLock
 	}
@@ -143,8 +143,6 @@ func (a *agent) take(ctx context.Context, req versions.Request) (*holdfast.Lease
 		asked.Type = history.Mutex
 	case "write", "read":
 		asked.Type, asked.Shares = history.ReadWrite, req.Kind == "read"
-	case "semaphore":
-		asked.Type = history.Semaphore
 	default:
 		return nil, fmt.Errorf("agent: it has no kind %q", req.Kind)
 	}
