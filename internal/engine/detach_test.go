@@ -219,6 +219,9 @@ func TestGroupDetachesAsAWhole(t *testing.T) {
 		if err != nil || len(all) != 2 {
 			t.Fatal(err)
 		}
+		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
+		}
 		sent := time.Now()
 		again, err := b.AttachGroup(t.Context(), all)
 		if err != nil {
