@@ -99,6 +99,13 @@ func deadlockEvidence(e *env) {
 		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
 		e.Errorf("the queue is told as %+v", info.Queue)
 	}
+	chain, err := b.Why(e.ctx(), "inner")
+	e.must(err)
+	if l := chain.Links; len(l) != 2 || l[0].Name != "inner" || l[0].Hold.Token != inner.Token() ||
+		len(l[0].Waits) != 1 || l[0].Waits[0].Name != name || l[0].Waits[0].Perhaps ||
+		l[1].Name != name || l[1].Hold.Token != holder.Token() || len(l[1].Waits) != 0 {
+		e.Errorf("why it is waited for is told as %+v", l)
+	}
 	e.release(holder)
 	e.release(plain.await())
 	lease := w.await()

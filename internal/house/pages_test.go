@@ -150,7 +150,7 @@ func anchorsOf(t *testing.T, page string) map[string]int {
 func TestDocsPromisesNameTests(t *testing.T) {
 	folders := map[string]string{
 		"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast",
-		"redisstore": "redisstore"}
+		"redisstore": "redisstore", "lockinfo": "lockinfo"}
 	for _, name := range []string{"engine", "native", "quorum", "ticketcode", "wire"} {
 		folders[name] = "internal/" + name
 	}
