@@ -161,28 +161,6 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 	untilCounted(t, servers, 2)
 }
 
-// A check that finds a node's clock in time, because another answer was noted, also finds that the
-// node does not count.
-func TestClockCheckNotesClockAndRevocationTogether(t *testing.T) {
-	servers, all, p, _ := startKnown(t)
-	all[1].forward(time.Hour)
-	n := p.nodes[1]
-	f, sent, err := n.askFacts(time.Now().Add(enough), "", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.mu.Lock()
-	p.startWorker(func() { _, _ = n.meet(time.Now().Add(enough), "", "") })
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); <-time.After(time.Millisecond) {
-		if !n.clock.forward(f.now, f.born, sent, time.Now(), leap) {
-			t.Error("in time, and nobody has said that the node does not count")
-			break
-		}
-	}
-	n.mu.Unlock()
-	untilCounted(t, servers, 2)
-}
-
 // A server that is seen at two nodes, and whose clock was set forward, is no majority that is ahead
 // of our clock: it is the one that was set.
 func TestOneServerAheadAtTwoNodesDoesNotCount(t *testing.T) {
