@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,27 +20,15 @@ func breaks(token int64) protocol.Break {
 
 // doBreak breaks the hold of x with this token. So many nodes do not answer. It asks again if a
 // node that lives does not answer in time, on a machine that stands still now and then.
-func doBreak(t *testing.T, p *Protocol, token int64, dead int) (bool, error) {
+func doBreak(t *testing.T, p *Protocol, token int64, dead int) (done bool, err error) {
 	t.Helper()
-	var done bool
-	var err error
-	for range 20 {
+	lives := func(n protocol.Node) bool { return n.Err == nil }
+	eventually(t, "all that live answer in time", func() bool {
 		done, err = p.Break(t.Context(), "x", breaks(token))
-		var none *NoMajority
-		if !errors.As(err, &none) {
-			return done, err
-		}
-		silent := 0
-		for _, n := range none.Nodes {
-			if n.Err != nil {
-				silent++
-			}
-		}
-		if silent <= dead {
-			return done, err
-		}
 		waitQuiet(t, p)
-	}
+		var none *NoMajority
+		return !errors.As(err, &none) || len(slices.DeleteFunc(slices.Clone(none.Nodes), lives)) <= dead
+	})
 	return done, err
 }
 

@@ -86,31 +86,25 @@ func TestClockForwardByMoreThanLeap(t *testing.T) {
 	}
 }
 
-// A slow answer does not loosen what a quick one said.
-func TestClockKeepsClosestBound(t *testing.T) {
-	var c clock
-	start := time.Now()
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	c.forward(time.Minute.Microseconds(), 1, at(0), at(0), leap)
-	c.forward((time.Minute + 3*time.Second).Microseconds(), 1, at(0), at(3*time.Second), leap)
-	if !c.forward((time.Minute + 4*time.Second).Microseconds(), 1, at(3*time.Second), at(3*time.Second), leap) {
-		t.Error("the node is a second ahead")
-	}
-}
-
-// A clock that is set back and forward again ends what was kept in between, also of a memory that
-// began only just before.
-func TestClockSetBackAndForwardIsForward(t *testing.T) {
-	var c clock
-	const born = 95_000_000
-	start := time.Now()
-	for i, show := range []struct {
-		now  int64
-		want bool
-	}{{100_000_000, false}, {50_000_000, false}, {80_000_000, true}} {
-		at := start.Add(time.Duration(i) * time.Second)
-		if got := c.forward(show.now, born, at, at, leap); got != show.want {
-			t.Errorf("%d: got %v", show.now, got)
+// Answers that follow each other, of a memory that began only just before the first.
+func TestClockForwardAfterAnswers(t *testing.T) {
+	const known, born = 100_000_000, 95_000_000
+	for name, answers := range map[string][]struct {
+		sent, received, now time.Duration // since those of the first
+		want                bool
+	}{
+		"a slow one does not loosen what a quick one said": {{0, 0, 0, false},
+			{0, 3 * time.Second, 3 * time.Second, false}, {3 * time.Second, 3 * time.Second, 4 * time.Second, true}},
+		"set back, and forward again": {{0, 0, 0, false}, {time.Second, time.Second, -50 * time.Second, false},
+			{2 * time.Second, 2 * time.Second, -20 * time.Second, true}},
+	} {
+		var c clock
+		start := time.Now()
+		for i, a := range answers {
+			got := c.forward(known+a.now.Microseconds(), born, start.Add(a.sent), start.Add(a.received), leap)
+			if got != a.want {
+				t.Errorf("%s: answer %d: got %v", name, i+1, got)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,24 +14,15 @@ import (
 )
 
 // inspect tells what all masters say of a name, all of which live.
-func inspect(t *testing.T, p *Protocol, name string) protocol.Inspection {
+func inspect(t *testing.T, p *Protocol, name string) (in protocol.Inspection) {
 	t.Helper()
-	for range 20 { // the machine may stand still for longer than Inspect lasts
-		in, err := p.Inspect(t.Context(), name, protocol.Page{Holds: 100, Queue: 100})
-		if err != nil {
-			t.Log(err)
-			continue
-		}
-		late := false
-		for _, n := range in.Nodes {
-			late = late || errors.Is(n.Err, errSilent)
-		}
-		if !late {
-			return in
-		}
-	}
-	t.Fatal("Inspect is never answered in time")
-	return protocol.Inspection{}
+	eventually(t, "all answer in time", func() bool { // the machine may stand still for longer than Inspect lasts
+		var err error
+		in, err = p.Inspect(t.Context(), name, protocol.Page{Holds: 100, Queue: 100})
+		return err == nil && !slices.ContainsFunc(in.Nodes,
+			func(n protocol.Node) bool { return errors.Is(n.Err, errSilent) })
+	})
+	return in
 }
 
 // The verdict is what a majority of all nodes knows. A node that does not answer may know it too. A

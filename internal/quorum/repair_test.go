@@ -34,7 +34,7 @@ func TestRenewalRepairs(t *testing.T) {
 		{"the rest of a min hold", gone,
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
 		{"the end of a max hold", gone, ceiling, 30 * time.Second},
-		// which ends before a max hold does even if it is late, and takes nothing from what is confirmed
+		// even a late one ends before a max hold does, and it takes nothing from what is confirmed
 		{"its tokens, before the end of a max hold", refused, ceiling, 30*time.Second + enough},
 	} {
 		t.Run(c.name, func(t *testing.T) {
