@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 // apart is a protocol that asks for each name alone.
 type apart struct{ *memory.Client }
 
-func (apart) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
+func (apart) AskAll(context.Context, []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	return nil, protocol.ErrApart
 }
 

@@ -364,9 +364,9 @@ func translateError(op, name string, err error) error {
 		name, err = part.Name, part.Err
 	}
 	var (
-		busy      *engine.Busy
-		ended     *engine.WaitEnded
-		uncertain *engine.Uncertain
+		busy      *engine.BusyError
+		ended     *engine.WaitFailure
+		uncertain *engine.UncertainError
 		failure   *protocol.Failure
 		foreign   *protocol.Foreign
 	)
@@ -394,7 +394,7 @@ func translateError(op, name string, err error) error {
 	return err
 }
 
-func waitError(name string, ended *engine.WaitEnded) error {
+func waitError(name string, ended *engine.WaitFailure) error {
 	a := ended.Answer
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token,
 		Since: grantTime(a), Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
@@ -424,7 +424,7 @@ func waitError(name string, ended *engine.WaitEnded) error {
 // waitOverError returns the error of a wait whose time is over: ErrWaitOver, with the *HeldError of
 // a try if the last answer said that another holds. Without an answer nobody knows that, and the
 // error matches nothing.
-func waitOverError(name string, ended *engine.WaitEnded) error {
+func waitOverError(name string, ended *engine.WaitFailure) error {
 	switch {
 	case ended.Held():
 		return &compoundError{ErrWaitOver.Error(), []error{ErrWaitOver, heldError(name, ended.Kind, ended.Answer)}}

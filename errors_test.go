@@ -31,7 +31,7 @@ func TestTexts(t *testing.T) {
 			{Name: "node 2", Err: ErrClosed}, {Name: "node 3", Counts: true, Answer: "free"},
 		}}}
 	wait := func(err error, answered bool, failure error) error {
-		return &engine.WaitEnded{Err: err, Waited: time.Second, Answered: answered, Failure: failure}
+		return &engine.WaitFailure{Err: err, Waited: time.Second, Answered: answered, Failure: failure}
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -49,7 +49,7 @@ func TestTexts(t *testing.T) {
 			`lock "n" at 10.0.0.1:6379: foreign key (not applied): key "k" is a list, not a mutex`, nil,
 		},
 		"uncertain": {
-			&engine.Uncertain{Err: unknown},
+			&engine.UncertainError{Err: unknown},
 			`not confirmed by the server: release "n": no answer (may have been applied): context deadline exceeded`,
 			[]error{ErrUncertain, ErrUnavailable},
 		},
@@ -80,7 +80,7 @@ func TestTexts(t *testing.T) {
 			[]error{ErrUnavailable},
 		},
 		"wait whose time was over, and another holds": {
-			&engine.WaitEnded{Kind: protocol.Mutex, Err: protocol.ErrWaitOver, Waited: time.Second, Answered: true,
+			&engine.WaitFailure{Kind: protocol.Mutex, Err: protocol.ErrWaitOver, Waited: time.Second, Answered: true,
 				Answer: protocol.Answer{
 					Status: protocol.Queued, Holder: protocol.Party{Label: "me"}, Token: 7, Holders: 1}},
 			`waited 1s for "n", held by "me" since unknown: the time to wait is over`,
@@ -110,7 +110,7 @@ func TestTexts(t *testing.T) {
 				`lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
 			[]error{context.Canceled, ErrLost, refused},
 		},
-		"part of a group": {&engine.PartError{Name: "n", Err: &engine.Uncertain{Err: failure}},
+		"part of a group": {&engine.PartError{Name: "n", Err: &engine.UncertainError{Err: failure}},
 			`not confirmed by the server: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
 			[]error{ErrUncertain, refused}},
 		"a store that is closed": {

@@ -86,7 +86,7 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 	return func(yield func(lockinfo.Info, error) bool) {
 		whole := ctx
 		ctx, cancel := context.WithCancel(ctx)
-		found, out := make(chan protocol.Found), make(chan told)
+		found, out := make(chan protocol.FoundName), make(chan told)
 		send := func(t told) bool {
 			select {
 			case out <- t:
@@ -128,7 +128,7 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 		}
 		if end := whole.Err(); end != nil { // it may have ended the goroutines before they could say so
 			if !errors.Is(failed, end) {
-				failed = operatorError("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)})
+				failed = operatorError("list", "", &engine.WaitFailure{Err: protocol.EndOf(whole)})
 			}
 			yield(lockinfo.Info{}, failed)
 		}
@@ -136,7 +136,7 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 }
 
 // sendNames sends the names that match a pattern to out, until ctx ends.
-func (c *Client) sendNames(ctx context.Context, pattern string, out chan<- protocol.Found) error {
+func (c *Client) sendNames(ctx context.Context, pattern string, out chan<- protocol.FoundName) error {
 	for name, err := range c.engine.Names(ctx, pattern) {
 		if err != nil {
 			return operatorError("list", "", err)
@@ -152,7 +152,7 @@ func (c *Client) sendNames(ctx context.Context, pattern string, out chan<- proto
 
 // inspectFound returns what Inspect does of a name that was found. If the key is none of ours, it
 // says so.
-func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (lockinfo.Info, error) {
+func (c *Client) inspectFound(ctx context.Context, found protocol.FoundName) (lockinfo.Info, error) {
 	if found.Foreign != "" {
 		return lockinfo.Info{Name: found.Foreign, Foreign: "the key of no lock"}, nil
 	}

@@ -66,7 +66,7 @@ func (l *locker) Lock() {
 		}
 		_ = lease.Release() // the observer hears of an error
 		if l.ctx.Err() != nil {
-			ended := &engine.WaitEnded{Err: protocol.EndOf(l.ctx), Waited: time.Since(began), Answered: true}
+			ended := &engine.WaitFailure{Err: protocol.EndOf(l.ctx), Waited: time.Since(began), Answered: true}
 			l.failLock(publicError("lock", lease.Name(), ended))
 		}
 	}

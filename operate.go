@@ -113,7 +113,7 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 
 // operatorError translates the error of a call of an operator.
 func operatorError(op, name string, err error) error {
-	var ended *engine.WaitEnded
+	var ended *engine.WaitFailure
 	if !errors.As(err, &ended) {
 		return publicError(op, name, err)
 	}

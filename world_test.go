@@ -199,10 +199,10 @@ func (c *connection) Inspect(ctx context.Context, name string, page protocol.Pag
 		func() (protocol.Inspection, error) { return c.Protocol.Inspect(ctx, name, page) })
 }
 
-func (c *connection) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) {
+func (c *connection) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
+	return func(yield func(protocol.FoundName, error) bool) {
 		if err := sendOnly(ctx, c, "names", func() error { return nil }); err != nil {
-			yield(protocol.Found{}, err)
+			yield(protocol.FoundName{}, err)
 			return
 		}
 		c.Protocol.Names(ctx, pattern)(yield)
@@ -218,9 +218,9 @@ func (c *connection) Evict(ctx context.Context, name string, kind protocol.Kind,
 	return exchange(ctx, c, "evict", func() (bool, error) { return c.Protocol.Evict(ctx, name, kind, id, by) })
 }
 
-func (c *connection) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+func (c *connection) AskAll(ctx context.Context, asks []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	return exchange(ctx, c, "ask all", func() ([]protocol.Answer, error) {
-		inner := append([]protocol.Asking(nil), asks...)
+		inner := append([]protocol.ResourceAsk(nil), asks...)
 		for i := range inner {
 			inner[i].Resource = inner[i].Resource.(resource).Resource
 		}
@@ -228,7 +228,7 @@ func (c *connection) AskAll(ctx context.Context, asks []protocol.Asking) ([]prot
 	})
 }
 
-func (c *connection) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
+func (c *connection) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.RenewalAnswer)) {
 	err := sendOnly(ctx, c, "renew", func() error {
 		inner := append([]protocol.Renewal(nil), renewals...)
 		for i := range inner {
@@ -239,13 +239,13 @@ func (c *connection) Renew(ctx context.Context, renewals []protocol.Renewal, don
 	})
 	for i := range renewals {
 		if err != nil {
-			done(i, protocol.Renewed{Err: err})
+			done(i, protocol.RenewalAnswer{Err: err})
 		}
 	}
 }
 
-func (c *connection) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	return exchange(ctx, c, "listen", func() (protocol.Listening, error) {
+func (c *connection) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
+	return exchange(ctx, c, "listen", func() (protocol.Listener, error) {
 		c.mu.Lock()
 		c.sink = sink
 		c.mu.Unlock()
@@ -279,7 +279,7 @@ func (r resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, e
 	return exchange(ctx, r.of, "ask", func() (protocol.Answer, error) { return r.Resource.Ask(ctx, ask) })
 }
 
-func (r resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+func (r resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, error) {
 	return exchange(ctx, r.of, "free", func() (bool, error) { return r.Resource.Free(ctx, free) })
 }
 
@@ -288,12 +288,12 @@ func (r resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Ans
 }
 
 func (r resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (
-	protocol.Adopted, error) {
+	protocol.AdoptedHold, error) {
 	if !timed {
 		return r.Resource.Adopt(ctx, ticket, origin, timed)
 	}
 	return exchange(ctx, r.of, "adopt",
-		func() (protocol.Adopted, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
+		func() (protocol.AdoptedHold, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
 }
 
 func (r resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {

@@ -22,7 +22,7 @@ func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached
 // Attach takes up a hold that was detached, in one request, and one for the server's time where the
 // hold has an end of its own. Several holds make a group's lease. An *AttachError, a
 // *protocol.Foreign: nothing is attached. A *protocol.Failure: no answer came; another try may
-// succeed. protocol.ErrOrigin: the servers are others. A *WaitEnded: ctx was over. The Closed
+// succeed. protocol.ErrOrigin: the servers are others. A *WaitFailure: ctx was over. The Closed
 // error. Of several, the error is a *PartError, and the other holds may have been prolonged once.
 func (e *Engine) Attach(ctx context.Context, d Detached) (*Lease, error) {
 	leases, err := e.attach(ctx, []Detached{d})
@@ -92,7 +92,7 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 			return err
 		}
 		return a.renew(ctx, limit, (*hold).queryRequest,
-			func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missingError(r) })
+			func(h *hold, r protocol.RenewalAnswer, _ time.Time) error { return h.missingError(r) })
 	})
 }
 
@@ -223,7 +223,7 @@ func (h *hold) attachRequest() protocol.Renewal {
 
 // renew sends one renewal of all holds, and takes the answers.
 func (a *attachment) renew(ctx context.Context, limit time.Duration, request func(*hold) protocol.Renewal,
-	take func(*hold, protocol.Renewed, time.Time) error,
+	take func(*hold, protocol.RenewalAnswer, time.Time) error,
 ) error {
 	e := a.engine
 	renewals := make([]protocol.Renewal, len(a.holds))
@@ -233,8 +233,8 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	sent := time.Now()
-	answers := make([]protocol.Renewed, len(renewals))
-	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { answers[i] = r })
+	answers := make([]protocol.RenewalAnswer, len(renewals))
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.RenewalAnswer) { answers[i] = r })
 	for i, r := range answers {
 		a.errs[i] = take(a.holds[i], r, sent)
 	}
@@ -242,7 +242,7 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 }
 
 // missingError says why an answer tells of no hold; nil: it is there.
-func (h *hold) missingError(r protocol.Renewed) error {
+func (h *hold) missingError(r protocol.RenewalAnswer) error {
 	name := h.lock.spec.Name
 	var broken *protocol.Broken
 	switch {
@@ -257,7 +257,7 @@ func (h *hold) missingError(r protocol.Renewed) error {
 }
 
 // takeAttached takes the answer to the renewal that makes the hold this process's.
-func (h *hold) takeAttached(r protocol.Renewed, sent time.Time) error {
+func (h *hold) takeAttached(r protocol.RenewalAnswer, sent time.Time) error {
 	if err := h.missingError(r); err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 // notRunError is the error of a run that sends nothing. A goroutine of a pool waited before, and
 // another leader may have asked with this attempt: then the error tells of both.
 func (a *attempt) notRunError(ctx context.Context, err error) error {
-	var ended *WaitEnded
+	var ended *WaitFailure
 	if !errors.As(err, &ended) {
 		return err
 	}
@@ -223,7 +223,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	} else {
 		a.to(attemptNew)
 	}
-	var about protocol.Watched
+	var about protocol.Subject
 	if !a.ticket.NoMessages {
 		about = a.lock.resource
 	}
@@ -290,7 +290,7 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 			return nil, err
 		}
 		if answer.Status != protocol.Held {
-			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
+			return nil, &BusyError{Kind: a.lock.spec.Kind, Answer: answer}
 		}
 		if next, err := a.becomeHolder(answer, sent, a.lock.options.TTL); next == stepDone {
 			return a.hold, err // nil if the engine is closed

@@ -53,9 +53,9 @@ func (e *Engine) check(ctx context.Context) error {
 
 // notSentError is the error of a call whose ctx is over before anything is sent, which says nothing
 // of the server. If only the time to wait is over, the caller knows no more than without an answer.
-func notSentError(ctx context.Context) *WaitEnded {
+func notSentError(ctx context.Context) *WaitFailure {
 	end := protocol.EndOf(ctx)
-	return &WaitEnded{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
+	return &WaitFailure{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
 }
 
 // A call is one call of a caller that wants a lease, or waits for a state of a name. It is passed
@@ -129,8 +129,8 @@ func (c *call) end(lease *Lease, err error) (*Lease, error) {
 func (c *call) observeFailure(err error) {
 	event := c.event(Refused)
 	event.Took, event.Err = time.Since(c.start), err
-	var waited *WaitEnded
-	var busy *Busy
+	var waited *WaitFailure
+	var busy *BusyError
 	switch {
 	case errors.As(err, &waited):
 		event.Kind = GaveUp

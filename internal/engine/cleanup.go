@@ -13,7 +13,7 @@ import (
 // after mayApplyUntil: then nothing of the ticket can take effect any more. A hand-over to the
 // ticket may have overtaken its free, and goes back at once. Close waits for all cleanups: a
 // caller is counted in busy, is Close itself, or found the engine open and holds the mutex since.
-func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil time.Time) {
+func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyUntil time.Time) {
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()

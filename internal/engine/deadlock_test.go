@@ -36,7 +36,7 @@ func (h *host) lockName(ctx context.Context, name string, shared bool) *engine.L
 // deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended
 // otherwise.
 func (w *waiter) deadlock() *deadlock.Cycle {
-	var ended *engine.WaitEnded
+	var ended *engine.WaitFailure
 	var cycle *deadlock.Cycle
 	if w.isWaiting() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &cycle) ||
 		errors.Is(w.err, context.Canceled) {
@@ -281,7 +281,7 @@ func TestDeadlocksTellsWhatIsThere(t *testing.T) {
 		}
 		over, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		var ended *engine.WaitEnded
+		var ended *engine.WaitFailure
 		if _, err := operator.Deadlocks(over); !errors.As(err, &ended) {
 			t.Errorf("after its context: %v", err)
 		}

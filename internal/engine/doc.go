@@ -93,11 +93,12 @@
 // answer, no connection, loading, out of memory) an attempt asks again until its caller's context
 // ends: after 40 ms at first, and a second at last.
 //
-// An answer may say that the ticket was evicted. Then the wait ends with a *WaitEnded, whose Err is
-// the *protocol.Evicted. The goroutine that runs the attempt gets that error. The next one of its
-// pool leads with a new ticket, which joins at the end of the queue. An answer may also say that
-// the hold of the ticket was broken before this process took it up. The attempt gives back what is
-// left of that hold, and asks with a new ticket. A kept place has one ticket, so its wait ends.
+// An answer may say that the ticket was evicted. Then the wait ends with a *WaitFailure, whose Err
+// is the *protocol.Evicted. The goroutine that runs the attempt gets that error. The next one of
+// its pool leads with a new ticket, which joins at the end of the queue. An answer may also say
+// that the hold of the ticket was broken before this process took it up. The attempt gives back
+// what is left of that hold, and asks with a new ticket. A kept place has one ticket, so its wait
+// ends.
 //
 // An attempt is abandoned, too, when its outcome is unknown. Every ask carries the moment after
 // which it takes no effect. A free that is sent later, and answered, is therefore the last word. A
@@ -298,7 +299,7 @@
 //
 // The waiter looks for a cycle after a TTL, and then ever less often, down to once a minute. Where
 // one is suspected, it looks again after the time in which all members ask. The wait of the victim
-// ends with a *WaitEnded and the *deadlock.Cycle, and its attempt is abandoned as any other.
+// ends with a *WaitFailure and the *deadlock.Cycle, and its attempt is abandoned as any other.
 //
 // # Events
 //

@@ -11,7 +11,7 @@ import (
 // Downgrade makes an entry that excludes others one that shares. With the last of a hold the hold
 // shares at the server, and others who read enter. Nil: it is done. ErrNotWriter: the entry does
 // not exclude others, or can do nothing else. ErrNotHeld, or the cause of a loss. A
-// *protocol.Failure: refused; the entry is as it was. An *Uncertain: no answer came before ctx
+// *protocol.Failure: refused; the entry is as it was. An *UncertainError: no answer came before ctx
 // ended; the caller must take the entry for one that shares, and the engine goes on asking until
 // trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	case err := <-d.done:
 		return err
 	default:
-		return &Uncertain{Err: protocol.EndOf(ctx)}
+		return &UncertainError{Err: protocol.EndOf(ctx)}
 	}
 }
 

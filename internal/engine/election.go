@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign
-// or a *protocol.Failure.
+// Standing looks at the name once. The error is a *WaitFailure, the Closed error, a
+// *protocol.Foreign or a *protocol.Failure.
 func (l *Lock) Standing(ctx context.Context) (s protocol.Standing, err error) {
 	err = l.engine.do(ctx, nil, func() error {
 		s, err = l.engine.query(ctx, l.subject(), nil)
@@ -18,8 +18,8 @@ func (l *Lock) Standing(ctx context.Context) (s protocol.Standing, err error) {
 }
 
 // Await waits until the standing of the name is a wanted one. Looks is the pace of a caller that
-// awaits one standing after the other; zero at first. The error is a *WaitEnded, the Closed error,
-// a *protocol.Foreign or a *protocol.Failure that waiting does not cure.
+// awaits one standing after the other; zero at first. The error is a *WaitFailure, the Closed
+// error, a *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Lock) Await(ctx context.Context, looks *protocol.Pace,
 	wanted func(protocol.Standing) bool) (standing protocol.Standing, err error) {
 	if err := l.engine.begin(nil); err != nil {

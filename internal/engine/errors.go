@@ -21,17 +21,17 @@ var ErrNotWriter = errors.New("not a lease that writes")
 // ErrRenewed refuses to extend a hold that the watchdog renews.
 var ErrRenewed = errors.New("the lease is renewed by itself")
 
-// A Busy says that others hold.
-type Busy struct {
+// A BusyError says that others hold.
+type BusyError struct {
 	Kind   protocol.Kind
 	Answer protocol.Answer
 }
 
-func (*Busy) Error() string { return "held by another" }
+func (*BusyError) Error() string { return "held by another" }
 
-// A WaitEnded says that the caller's context ended the waiting, or a call of a few requests, or
+// A WaitFailure says that the caller's context ended the waiting, or a call of a few requests, or
 // that its ticket was evicted.
-type WaitEnded struct {
+type WaitFailure struct {
 	Kind     protocol.Kind // 0: nothing was waited for
 	Err      error         // how the context ended, and its cause; or the *protocol.Evicted or *deadlock.Cycle
 	Waited   time.Duration
@@ -42,12 +42,12 @@ type WaitEnded struct {
 	local context.Context // of the caller of the holder, if that is of this process; else nil
 }
 
-func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }
+func (w *WaitFailure) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }
 
-func (w *WaitEnded) Unwrap() error { return w.Err }
+func (w *WaitFailure) Unwrap() error { return w.Err }
 
 // Held reports whether the last answer said that others hold.
-func (w *WaitEnded) Held() bool {
+func (w *WaitFailure) Held() bool {
 	return w.Answered && (w.Answer.Status == protocol.Queued || w.Answer.Status == protocol.Busy)
 }
 
@@ -55,13 +55,13 @@ func (w *WaitEnded) Held() bool {
 // That release may have removed it. Or the hold had ended before, and another held the name.
 var ErrGoneLater = errors.New("the first release had no answer, and the next one found no hold")
 
-// An Uncertain says that a release or a downgrade got no answer, or none that says what became of
-// the hold (ErrGoneLater).
-type Uncertain struct{ Err error }
+// An UncertainError says that a release or a downgrade got no answer, or none that says what became
+// of the hold (ErrGoneLater).
+type UncertainError struct{ Err error }
 
-func (u *Uncertain) Error() string { return "release without an answer: " + u.Err.Error() }
+func (u *UncertainError) Error() string { return "release without an answer: " + u.Err.Error() }
 
-func (u *Uncertain) Unwrap() error { return u.Err }
+func (u *UncertainError) Unwrap() error { return u.Err }
 
 // A Why says how a lease was lost.
 type Why int

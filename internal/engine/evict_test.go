@@ -24,7 +24,7 @@ func (h *host) evict() {
 func (w *waiter) awaitEviction() {
 	w.t.Helper()
 	w.awaitEnd()
-	var ended *engine.WaitEnded
+	var ended *engine.WaitFailure
 	var evicted *protocol.Evicted
 	if !errors.As(w.err, &ended) || !errors.As(ended.Err, &evicted) || evicted.By != operator || evicted.Name != "n" {
 		w.t.Errorf("the wait ended with %v", w.err)

@@ -11,9 +11,9 @@ import (
 // Extend prolongs a hold that is not renewed: it lasts for another TTL from now, but not past its
 // max hold. It sends one request, and waits for the one about the hold that is under way, if any.
 // Nil: the hold is prolonged for all entries. ErrRenewed: the watchdog prolongs it. ErrNotHeld, the
-// cause of a loss, the Closed error or a *WaitEnded: nothing was sent; it may be a loss, too, that
-// the answer told of. A *protocol.Failure: no answer came, trust is as it was, and nothing is sent
-// again.
+// cause of a loss, the Closed error or a *WaitFailure: nothing was sent; it may be a loss, too,
+// that the answer told of. A *protocol.Failure: no answer came, trust is as it was, and nothing is
+// sent again.
 func (l *Lease) Extend(ctx context.Context) error {
 	errs, err := l.engine().extend(ctx, []*Lease{l})
 	if err != nil {
@@ -84,7 +84,7 @@ func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, unt
 			return nil, until, err
 		}
 		if ctx.Err() != nil {
-			return nil, until, &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(since), Answered: true}
+			return nil, until, &WaitFailure{Err: protocol.EndOf(ctx), Waited: time.Since(since), Answered: true}
 		}
 		under := x.underWay()
 		if under == nil {
@@ -141,7 +141,7 @@ func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent,
 		defer e.busy.Done()
 		defer close(done)
 		e.protocol.Renew(deadline{context.Background(), until}, renewals,
-			func(i int, r protocol.Renewed) { x.takeAnswer(x.fixed[i], r, sent) })
+			func(i int, r protocol.RenewalAnswer) { x.takeAnswer(x.fixed[i], r, sent) })
 	}()
 	select {
 	case <-done:
@@ -165,7 +165,7 @@ func (x *extension) abandon(ctx context.Context) {
 
 // takeAnswer takes the answer to a request that was sent at a moment. Without an answer nothing
 // changes, and neither does it by a good one after the caller was told that there is none.
-func (x *extension) takeAnswer(l *Lease, r protocol.Renewed, sent time.Time) {
+func (x *extension) takeAnswer(l *Lease, r protocol.RenewalAnswer, sent time.Time) {
 	e, h := x.engine, l.tenure.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()

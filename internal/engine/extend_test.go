@@ -39,7 +39,7 @@ func checkTrust(t *testing.T, lease interface{ Until() time.Time }, want time.Ti
 func checkNoAnswer(t *testing.T, err error) {
 	t.Helper()
 	var failure *protocol.Failure
-	if ended := (*engine.WaitEnded)(nil); errors.As(err, &ended) { // ctx ended before
+	if ended := (*engine.WaitFailure)(nil); errors.As(err, &ended) { // ctx ended before
 		err = ended.Failure
 	}
 	if !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer || !failure.Unknown {

@@ -57,7 +57,7 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		err := p.takeAll()
 		if err != nil {
 			p.release()
-			if ended := (*WaitEnded)(nil); errors.As(err, &ended) {
+			if ended := (*WaitFailure)(nil); errors.As(err, &ended) {
 				ended.Waited = time.Since(start) // for all names, not for the last alone
 			}
 			return nil, err
@@ -172,7 +172,7 @@ func (p *parts) takeAll() error {
 		if !apart {
 			taken, err := p.takeAtOnce(missing)
 			err = p.group.engine.orEnded(p.ctx, start, err)
-			var busy *Busy
+			var busy *BusyError
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
@@ -211,8 +211,8 @@ func (p *parts) observeGrants(start time.Time, missing []int) {
 	}
 }
 
-// takeAtOnce asks for what is missing in one request. A Busy is about the first name that is taken.
-// Apart: the names cannot be, or need not be, asked for so.
+// takeAtOnce asks for what is missing in one request. A BusyError is about the first name that is
+// taken. Apart: the names cannot be, or need not be, asked for so.
 func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 	if len(missing) < 2 {
 		return 0, protocol.ErrApart
@@ -244,20 +244,20 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 	}
 	if n, busy := firstBusy(answers); busy {
 		blocked := &p.group.locks[missing[n]].spec
-		return n, &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
+		return n, &PartError{blocked.Name, &BusyError{Kind: blocked.Kind, Answer: answers[n]}}
 	}
 	return 0, p.fill(missing, attempts, answers, sent)
 }
 
 // prepare makes the attempts and the asks for what is missing.
-func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
+func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.ResourceAsk) {
 	trace := p.group.engine.traceOf(p.ctx)
-	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
+	attempts, asks := make([]*attempt, len(missing)), make([]protocol.ResourceAsk, len(missing))
 	for n, i := range missing {
 		l := p.group.locks[i]
 		attempts[n] = l.newAttempt(l.silentCall(p.ctx), 1)
 		attempts[n].ticket.Trace = trace
-		asks[n] = protocol.Asking{
+		asks[n] = protocol.ResourceAsk{
 			Resource: l.resource,
 			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: l.grantTTL, Deadline: until},
 		}

@@ -105,7 +105,7 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	defer cancel()
 	var mu sync.Mutex
 	var failed error
-	e.protocol.Renew(bounded, renewals, func(i int, r protocol.Renewed) {
+	e.protocol.Renew(bounded, renewals, func(i int, r protocol.RenewalAnswer) {
 		e.applyQuery(g.parts[i].tenure.hold, r)
 		mu.Lock()
 		defer mu.Unlock()

@@ -27,7 +27,7 @@ func (e *Engine) placeError(name string) error {
 
 // Place joins the queue with a ticket whose place is kept for so long after each ask, in one
 // request. If the name is free, the ticket holds it for a TTL from now on. The errors are those of
-// Try, but for a *Busy, and ErrOwnTimes. After an error no place is left.
+// Try, but for a *BusyError, and ErrOwnTimes. After an error no place is left.
 func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, err error) {
 	e, o := l.engine, &l.options
 	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
@@ -47,9 +47,9 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 }
 
 // AttachWait waits with the ticket of a kept place until it holds. It never joins the queue. The
-// error is a *WaitEnded or the Closed error, and the place is kept; an *AttachError, if the server
-// has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure that
-// waiting does not cure. See the package document.
+// error is a *WaitFailure or the Closed error, and the place is kept; an *AttachError, if the
+// server has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure
+// that waiting does not cure. See the package document.
 func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	if err := e.begin(e.placeError(d.Spec.Name)); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 
 // DropPlace gives a kept place back, and the hold that it may have come to, in one request. An
 // *AttachError: the server had neither. A *protocol.Failure or a *protocol.Foreign: the place may
-// be there. A *WaitEnded: ctx was over. The Closed error.
+// be there. A *WaitFailure: ctx was over. The Closed error.
 func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 	return e.do(ctx, e.placeError(d.Spec.Name), func() error {
 		if err := e.protocol.Ready(ctx, d.Spec.Name); err != nil {
@@ -81,7 +81,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 		}
 		bounded, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
 		defer cancel()
-		was, err := e.NewLock(d.Spec, d.Options).resource.Free(bounded, protocol.Free{Ticket: d.Ticket})
+		was, err := e.NewLock(d.Spec, d.Options).resource.Free(bounded, protocol.FreeRequest{Ticket: d.Ticket})
 		e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
 		return dropError(d.Spec.Name, was, err)
 	})
@@ -113,7 +113,7 @@ func (k keptAttempt) beginLease(ctx context.Context) (*Lease, error) {
 func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	e := k.engine
 	err := k.wait(ctx, k, k.ticket.ID)
-	var ended *WaitEnded
+	var ended *WaitFailure
 	var evicted *protocol.Evicted
 	if !errors.As(err, &evicted) && (errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed)) {
 		if left := k.sendLast(); left != nil {
@@ -193,7 +193,7 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	case answer.Status == protocol.Busy:
 		return stepDone, time.Time{}, k.goneError()
 	}
-	var about protocol.Watched
+	var about protocol.Subject
 	if !k.ownSubscription.recentlyDenied() {
 		about = k.lock.resource
 	}

@@ -32,7 +32,7 @@ func (h *host) waitInVain(place engine.Detached, after time.Duration) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), after)
 	defer cancel()
 	_, err := h.AttachWait(ctx, place)
-	var ended *engine.WaitEnded
+	var ended *engine.WaitFailure
 	if !errors.As(err, &ended) || !errors.Is(err, context.DeadlineExceeded) || !ended.Answered ||
 		ended.Answer.Holders != 1 {
 		h.t.Fatalf("the wait ended with %v", err)

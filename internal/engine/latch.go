@@ -54,7 +54,7 @@ func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err 
 	return standing, err
 }
 
-// Look returns the standing of the latch. The error is a *WaitEnded, the Closed error,
+// Look returns the standing of the latch. The error is a *WaitFailure, the Closed error,
 // a *protocol.Foreign or a *protocol.Failure.
 func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error) {
 	err = l.call(ctx, func(ctx context.Context, _, _ time.Time) (err error) {
@@ -64,7 +64,7 @@ func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error
 	return standing, err
 }
 
-// Wait waits until the latch is open. The error is a *WaitEnded, the Closed error, a
+// Wait waits until the latch is open. The error is a *WaitFailure, the Closed error, a
 // *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.engine.begin(l.unsupported); err != nil {
@@ -110,7 +110,7 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		failed := failure.Or(unknown)
 		switch {
 		case e.hasEnded(ctx):
-			return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
+			return &WaitFailure{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed
 		}

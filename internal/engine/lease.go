@@ -164,9 +164,9 @@ func (l *Lease) Check(ctx context.Context) error {
 }
 
 // Release gives this entry back, and the hold with the last entry. Nil: it is given back.
-// ErrNotHeld: it had been before. The cause of a loss. An *Uncertain when the server did not answer
-// in time: what is left is removed in the background, or by the server when its time is over. Or it
-// is ErrGoneLater.
+// ErrNotHeld: it had been before. The cause of a loss. An *UncertainError when the server did not
+// answer in time: what is left is removed in the background, or by the server when its time is
+// over. Or it is ErrGoneLater.
 func (l *Lease) Release() error {
 	e, h := l.engine(), l.tenure.hold
 	e.mu.Lock()

@@ -81,9 +81,9 @@ func (l *Lock) Endless() *Lock {
 	return &endless
 }
 
-// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
-// out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
-// *protocol.Failure that waiting does not cure. The cause of a *WaitEnded is a *deadlock.Cycle if
+// Acquire waits for the lock. The error is a *WaitFailure, the Closed error, a *BusyError (polling
+// ran out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
+// *protocol.Failure that waiting does not cure. The cause of a *WaitFailure is a *deadlock.Cycle if
 // the caller is the victim of one. After an error nothing is held, and what was queued or won is
 // taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
@@ -123,7 +123,7 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 	return a.beginLease(a.run(ctx))
 }
 
-// Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
+// Try asks once. The error is a *BusyError when others hold, otherwise as Acquire's. It is
 // a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(l.unsupported); err != nil {

@@ -141,7 +141,7 @@ func (n *network) Bind(spec protocol.Spec) protocol.Resource {
 	return &resource{n.Protocol.Bind(spec), n, spec.Name}
 }
 
-func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+func (n *network) AskAll(ctx context.Context, asks []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	inner := slices.Clone(asks)
 	for i := range inner {
 		inner[i].Resource = inner[i].Resource.(*resource).Resource
@@ -170,41 +170,41 @@ func (i *inspector) Break(ctx context.Context, name string, b protocol.Break) (b
 	})
 }
 
-func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
+func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.RenewalAnswer)) {
 	inner := slices.Clone(renewals)
 	for i := range inner {
 		inner[i].Resource = inner[i].Resource.(*resource).Resource
 	}
-	renewed, err := send(ctx, n, sent{op: "renew", size: len(inner)}, func() ([]protocol.Renewed, error) {
-		all := make([]protocol.Renewed, len(inner))
-		n.Protocol.Renew(context.Background(), inner, func(i int, r protocol.Renewed) { all[i] = r })
+	renewed, err := send(ctx, n, sent{op: "renew", size: len(inner)}, func() ([]protocol.RenewalAnswer, error) {
+		all := make([]protocol.RenewalAnswer, len(inner))
+		n.Protocol.Renew(context.Background(), inner, func(i int, r protocol.RenewalAnswer) { all[i] = r })
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		for i := range all {
 			if name := renewals[i].Resource.(*resource).name; name == n.way.failing {
-				all[i] = protocol.Renewed{Err: &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer,
-					Unknown: true, Err: context.DeadlineExceeded}}
+				all[i].Held, all[i].Err = false, &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer,
+					Unknown: true, Err: context.DeadlineExceeded}
 			}
 		}
 		return all, nil
 	})
 	for i := range renewals {
 		if err != nil {
-			done(i, protocol.Renewed{Err: err})
+			done(i, protocol.RenewalAnswer{Err: err})
 		} else {
 			done(i, renewed[i])
 		}
 	}
 }
 
-func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
 	n.mu.Lock()
 	n.log = append(n.log, sent{op: "listen", at: time.Now()})
 	n.mu.Unlock()
 	return n.Protocol.Listen(ctx, &mailbox{sink, n})
 }
 
-func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.way.denied {
@@ -238,7 +238,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 	return answer, err
 }
 
-func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, error) {
 	return send(ctx, r.network, sent{op: "free"}, func() (bool, error) {
 		return r.Resource.Free(context.Background(), free)
 	})

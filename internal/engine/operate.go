@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Inspect tells what the servers know of a name. The error is a *WaitEnded, the Closed error or
+// Inspect tells what the servers know of a name. The error is a *WaitFailure, the Closed error or
 // a *protocol.Failure.
 func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (in protocol.Inspection, err error) {
 	err = e.do(ctx, nil, func() error {
@@ -21,10 +21,10 @@ func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (
 
 // Names streams the names that match a glob pattern of the servers. The error is as Inspect's. A
 // name may take the caller its time, and the caller may close the engine meanwhile.
-func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) {
+func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
+	return func(yield func(protocol.FoundName, error) bool) {
 		if err := e.begin(nil); err != nil {
-			yield(protocol.Found{}, err)
+			yield(protocol.FoundName{}, err)
 			return
 		}
 		counted := true
@@ -34,13 +34,13 @@ func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 			}
 		}()
 		if err := e.check(ctx); err != nil {
-			yield(protocol.Found{}, err)
+			yield(protocol.FoundName{}, err)
 			return
 		}
 		began, whole := time.Now(), ctx
 		ctx, stop := e.untilClosed(ctx)
 		defer stop()
-		e.protocol.Names(ctx, pattern)(func(found protocol.Found, err error) bool {
+		e.protocol.Names(ctx, pattern)(func(found protocol.FoundName, err error) bool {
 			if err = e.orEnded(whole, began, err); err != nil && e.isClosing() {
 				err = e.config.Closed
 			}
@@ -50,7 +50,7 @@ func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 				return false
 			}
 			if err := e.begin(nil); err != nil {
-				yield(protocol.Found{}, err)
+				yield(protocol.FoundName{}, err)
 				return false
 			}
 			counted = true

@@ -85,7 +85,7 @@ func (p *parrot) BindLatch(spec protocol.Spec) protocol.LatchResource {
 	return &parrotedLatch{p.Protocol.BindLatch(spec), p}
 }
 
-func (p *parrot) AskAll(_ context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+func (p *parrot) AskAll(_ context.Context, asks []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	if p.apart {
 		return nil, protocol.ErrApart
 	}
@@ -98,23 +98,23 @@ func (p *parrot) AskAll(_ context.Context, asks []protocol.Asking) ([]protocol.A
 }
 
 // Renew says that nothing is held.
-func (p *parrot) Renew(_ context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
+func (p *parrot) Renew(_ context.Context, renewals []protocol.Renewal, done func(int, protocol.RenewalAnswer)) {
 	for i := range renewals {
-		done(i, protocol.Renewed{})
+		done(i, protocol.RenewalAnswer{})
 	}
 }
 
-func (p *parrot) Listen(context.Context, protocol.Sink) (protocol.Listening, error) {
+func (p *parrot) Listen(context.Context, protocol.Sink) (protocol.Listener, error) {
 	return quiet{}, p.deaf
 }
 
-func (p *parrot) ListenTicket(ctx context.Context, _ protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+func (p *parrot) ListenTicket(ctx context.Context, _ protocol.ID, sink protocol.Sink) (protocol.Listener, error) {
 	return p.Listen(ctx, sink)
 }
 
 type quiet struct{}
 
-func (quiet) Hear(context.Context, protocol.Watched) (time.Time, error) { return time.Time{}, nil }
+func (quiet) Hear(context.Context, protocol.Subject) (time.Time, error) { return time.Time{}, nil }
 func (quiet) Close()                                                    {}
 
 type parroted struct {
@@ -126,7 +126,7 @@ func (r *parroted) Ask(_ context.Context, ask protocol.Ask) (protocol.Answer, er
 	return r.parrot.answer(ask.Ticket.ID)
 }
 
-func (r *parroted) Free(_ context.Context, free protocol.Free) (bool, error) {
+func (r *parroted) Free(_ context.Context, free protocol.FreeRequest) (bool, error) {
 	_, err := r.parrot.hear(&r.parrot.freed, free.Ticket.ID)
 	return err == nil, err
 }

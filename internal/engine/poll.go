@@ -10,7 +10,7 @@ import (
 
 // poll asks for a lock, or for the first of a group, again and again. It does not join the queue.
 func poll[L any](ctx context.Context, c *call, o Options, once func(context.Context) (L, error)) (lease L, err error) {
-	e, ended := c.engine, &WaitEnded{Kind: c.kind}
+	e, ended := c.engine, &WaitFailure{Kind: c.kind}
 	var none L
 	for n := 1; ; n++ {
 		lease, err = once(ctx)
@@ -37,11 +37,11 @@ func poll[L any](ctx context.Context, c *call, o Options, once func(context.Cont
 }
 
 // notePoll notes what became of one request. Held: others hold. Again: another request may help.
-func (w *WaitEnded) notePoll(ctx context.Context, err error, first bool) (held, again bool) {
+func (w *WaitFailure) notePoll(ctx context.Context, err error, first bool) (held, again bool) {
 	var (
-		busy    *Busy
+		busy    *BusyError
 		failure *protocol.Failure
-		over    *WaitEnded
+		over    *WaitFailure
 	)
 	switch {
 	case errors.As(err, &busy):
@@ -59,14 +59,14 @@ func (w *WaitEnded) notePoll(ctx context.Context, err error, first bool) (held, 
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
 func (l *Lock) poll(ctx context.Context, c *call) (*Lease, error) {
-	accepted, last := false, (*Busy)(nil)
+	accepted, last := false, (*BusyError)(nil)
 	return poll(ctx, c, l.options, func(ctx context.Context) (*Lease, error) {
 		for resizes := pace(l.options.TTL); ; {
 			a := l.newAttempt(c, 1)
 			a.pace = resizes
 			lease, err := a.beginLease(a.try(ctx))
 			resizes = a.pace
-			var busy *Busy
+			var busy *BusyError
 			if errors.As(err, &busy) {
 				accepted, last = true, busy
 			} else if err == nil && last != nil && l.engine.config.Observe != nil {

@@ -200,7 +200,7 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 	if h.attempt != nil {
 		var err error
 		h.lease, err = l.lead(ctx, p, h.attempt)
-		if own := (*WaitEnded)(nil); errors.As(err, &own) {
+		if own := (*WaitFailure)(nil); errors.As(err, &own) {
 			return ended // it tells how long this goroutine waited, and not an earlier leader
 		} else if err != nil {
 			return err
@@ -214,8 +214,8 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 
 // poolEndError is the error of a waiter whose context ended, with what its leader knows. The
 // engine's mutex is held.
-func (l *Lock) poolEndError(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
-	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
+func (l *Lock) poolEndError(ctx context.Context, p *pool, w *poolWaiter) *WaitFailure {
+	ended := &WaitFailure{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local
 	} else if h := l.engine.holdOfPool(p); h != nil { // no goroutine asks, as one of this process holds
@@ -292,7 +292,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		return
 	}
 	next := a
-	var ended *WaitEnded
+	var ended *WaitFailure
 	var evicted *protocol.Evicted
 	callerGaveUp := errors.As(err, &ended) && !errors.As(err, &evicted)
 	if !callerGaveUp {

@@ -14,7 +14,7 @@ const (
 )
 
 // Probe asks the servers whether they can serve. It returns when they have answered, when ctx is
-// cancelled, or at the deadline. The error is a *WaitEnded, the Closed error, or
+// cancelled, or at the deadline. The error is a *WaitFailure, the Closed error, or
 // a *protocol.Failure.
 func (e *Engine) Probe(ctx context.Context) error {
 	return e.do(ctx, nil, func() error { return e.probe(ctx) })

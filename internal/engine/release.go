@@ -72,7 +72,7 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 		if !errors.As(err, &failure) {
 			cause := e.lossAfterFree(h, removed || unknown, err)
 			if err == nil && !removed && unknown {
-				return false, &Uncertain{Err: ErrGoneLater}
+				return false, &UncertainError{Err: ErrGoneLater}
 			}
 			return cause != nil, cause
 		}
@@ -90,7 +90,7 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 			e.cleanup(mode, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 		e.mu.Unlock()
-		return false, &Uncertain{Err: err}
+		return false, &UncertainError{Err: err}
 	}
 }
 
@@ -114,7 +114,7 @@ func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes)
 }
 
 // freeModes frees what a hold may be at the server, up to the first that was there.
-func freeModes(ctx context.Context, modes serverModes, request protocol.Free) (removed bool, err error) {
+func freeModes(ctx context.Context, modes serverModes, request protocol.FreeRequest) (removed bool, err error) {
 	for _, mode := range modes.all() {
 		if removed, err = mode.resource.Free(ctx, request); removed || err != nil {
 			break
@@ -142,8 +142,8 @@ func (e *Engine) lossAfterFree(h *hold, removed bool, err error) error {
 }
 
 // freeRequest gives a hold back that was used.
-func (h *hold) freeRequest() protocol.Free {
-	request := protocol.Free{Ticket: h.ticket}
+func (h *hold) freeRequest() protocol.FreeRequest {
+	request := protocol.FreeRequest{Ticket: h.ticket}
 	if o := h.lock.options; o.MinHold > 0 {
 		request.Keep = h.grantedAt + o.MinHold.Microseconds()
 	}
@@ -155,7 +155,8 @@ func (h *hold) freeRequest() protocol.Free {
 func (e *Engine) cleanupLateAsk(h *hold) {
 	if time.Now().Before(h.mayApplyUntil) {
 		for _, mode := range h.serverModes.all() {
-			e.cleanup(mode, protocol.Free{Ticket: h.ticket}, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
+			free := protocol.FreeRequest{Ticket: h.ticket}
+			e.cleanup(mode, free, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 	}
 }

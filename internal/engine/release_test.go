@@ -44,7 +44,7 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 			release = a.Close
 		}
 		err := release()
-		var uncertain *engine.Uncertain
+		var uncertain *engine.UncertainError
 		if test.certain && err != nil || !test.certain &&
 			(!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
 			t.Errorf("got %v", err)
@@ -74,7 +74,7 @@ func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 		a.setWay(silent)
 		sleep(test.held - test.silent)
 		began := time.Now()
-		var uncertain *engine.Uncertain
+		var uncertain *engine.UncertainError
 		if err := lease.Release(); !errors.As(err, &uncertain) || time.Since(began) != test.takes {
 			t.Errorf("%v after %v, want after %v", err, time.Since(began), test.takes)
 		}

@@ -145,7 +145,7 @@ func resizeAtRandom(t *testing.T, server *memory.Server, seed uint64) {
 					began := time.Now()
 					lease, err := p.semaphore(permits, change).Weigh(n).Acquire(ctx)
 					cancel()
-					var ended *engine.WaitEnded
+					var ended *engine.WaitFailure
 					var mismatch *protocol.Mismatch
 					switch {
 					case errors.As(err, &mismatch) && time.Since(began) == 0:

@@ -8,15 +8,15 @@ import (
 // A schedule has entries in the order in which they are due, and one timer, for the first of them.
 // The timer stays when an entry is taken out. If it fires for nothing it is set anew, which costs
 // less than setting it for each entry that is soon over. The engine's mutex guards it.
-type schedule[T scheduled] struct {
+type schedule[T scheduleEntry] struct {
 	entries  dueHeap[T]
 	timer    *time.Timer // nil: never set
 	firesAt  time.Time   // when the timer fires; zero: it is not set
 	whenIsUp func()      // what the timer calls; it calls fired when nothing is due any more
 }
 
-// A scheduled is an entry of a schedule.
-type scheduled interface {
+// A scheduleEntry is an entry of a schedule.
+type scheduleEntry interface {
 	dueAt() time.Time // when it is due now
 	entry() *dueTime  // where the schedule keeps it
 }
@@ -84,7 +84,7 @@ func (s *schedule[T]) stop() {
 }
 
 // dueHeap is a heap of entries by when they are due.
-type dueHeap[T scheduled] []T
+type dueHeap[T scheduleEntry] []T
 
 func (h dueHeap[T]) Len() int           { return len(h) }
 func (h dueHeap[T]) Less(i, j int) bool { return h[i].entry().at.Before(h[j].entry().at) }

@@ -18,7 +18,7 @@ type subscription struct {
 
 	mu        sync.Mutex
 	waiters   int
-	listening protocol.Listening
+	listening protocol.Listener
 	openSince time.Time     // when it was open
 	opening   chan struct{} // closed when opening is done; nil: it is not being opened
 	failure   error         // why the last opening failed
@@ -85,7 +85,7 @@ func isDenied(err error) bool {
 
 // ensureSubscribed opens the subscription if it is not open, and tells since when messages about
 // a name come. Zero: they do not come, for err.
-func (s *subscription) ensureSubscribed(ctx context.Context, about protocol.Watched) (since time.Time, err error) {
+func (s *subscription) ensureSubscribed(ctx context.Context, about protocol.Subject) (since time.Time, err error) {
 	open, since, err := s.ensureOpen(ctx)
 	if open == nil {
 		return since, err
@@ -101,7 +101,7 @@ func (s *subscription) ensureSubscribed(ctx context.Context, about protocol.Watc
 }
 
 // ensureOpen returns the open subscription, and since when it is open.
-func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listening, since time.Time, err error) {
+func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listener, since time.Time, err error) {
 	s.mu.Lock()
 	if s.listening != nil || s.closed {
 		defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listening,
 	return s.listening, s.openSince, nil
 }
 
-func (s *subscription) listen(ctx context.Context) (protocol.Listening, error) {
+func (s *subscription) listen(ctx context.Context) (protocol.Listener, error) {
 	if s.ticket != "" {
 		return s.engine.protocol.ListenTicket(ctx, s.ticket, s.engine)
 	}

@@ -56,7 +56,7 @@ func (a *attempt) dropBroken(err error) bool {
 // yet get. A hand-over to the old ticket is dropped: it is none to the new one. The engine's mutex
 // is not held.
 func (a *attempt) replace(l *Lock, noMessages bool) {
-	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
+	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.FreeRequest{Ticket: a.ticket}, a.mayApplyUntil
 	e.mu.Lock()
 	delete(e.waits, a.ticket.ID)
 	a.ticket.ID, a.ticket.NoMessages = protocol.NewID(), noMessages
@@ -84,10 +84,10 @@ func (a *attempt) abandon() {
 	}
 	until := time.Now().Add(max(a.lock.grantTTL, protocol.PlaceLife))
 	if a.release != nil { // no request was answered that gave it back
-		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
+		e.cleanup(a.lock, protocol.FreeRequest{Ticket: *a.release}, until, time.Time{})
 	}
 	if queued || !a.mayApplyUntil.IsZero() {
-		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket}, until, a.mayApplyUntil)
+		e.cleanup(a.lock, protocol.FreeRequest{Ticket: a.ticket}, until, a.mayApplyUntil)
 	}
 }
 

@@ -166,7 +166,7 @@ func TestLeaseGoneIsLostAtNextRenewal(t *testing.T) {
 		lease := a.lock(engine.Options{})
 		operator := server.Connect("test").Bind(a.mutex(engine.Options{}).Spec())
 		if _, err := operator.Free(t.Context(),
-			protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
+			protocol.FreeRequest{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
 			t.Fatal(err)
 		}
 		if end := awaitLoss(t, lease, engine.Gone); end.Sub(granted) != 5*time.Second {

@@ -217,7 +217,7 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 
 // beginWaiting begins or continues to wait, after the answer to a request that was sent at a
 // moment. The name to watch is nil where no messages can come. The results are those of subscribe.
-func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, answer protocol.Answer,
+func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Subject, answer protocol.Answer,
 	sent time.Time) (subscribed, missed bool, err error) {
 	w.record(answer)
 	w.failures = 0
@@ -234,7 +234,7 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 // subscribe makes messages about a name come. Subscribed reports whether they do; if not, err says
 // why. Missed tells that one may have been lost between the request and the subscription: then the
 // goroutine must ask again.
-func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool,
+func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Subject, sent time.Time) (subscribed, missed bool,
 	err error) {
 	since, err := w.subscription().ensureSubscribed(ctx, watched) // zero if it fails
 	isNew := since != w.subscribedSince
@@ -256,7 +256,7 @@ func (w *waitLoop) endError(ctx context.Context) error {
 func (w *waitLoop) endErrorBy(err error) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	return &WaitEnded{
+	return &WaitFailure{
 		Kind: w.call.kind, Err: err, Waited: time.Since(w.call.start),
 		Answer: w.answer, Answered: w.answered, Failure: w.failure, local: w.local,
 	}
@@ -293,7 +293,7 @@ func (e *Engine) orEnded(ctx context.Context, since time.Time, err error) error 
 	if !errors.As(err, &failure) || !failure.Reason.Passing() || !e.hasEnded(ctx) {
 		return err
 	}
-	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(since), Failure: failure}
+	return &WaitFailure{Err: protocol.EndOf(ctx), Waited: time.Since(since), Failure: failure}
 }
 
 // hasEnded reports whether ctx is over, or will be in a moment: a request may be given up a little

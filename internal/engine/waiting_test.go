@@ -27,7 +27,7 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 1234567891)
 			defer cancel()
 			next := b.startLock(ctx, engine.Options{})
-			var ended *engine.WaitEnded
+			var ended *engine.WaitFailure
 			if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) ||
 				next.at.Sub(began) != 1234567891 {
 				t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
@@ -53,7 +53,7 @@ func TestMutexWaitEndsBeforeLeadIsAnswered(t *testing.T) {
 		go a.release(lease)
 		sleep(time.Millisecond)
 		cancel()
-		var ended *engine.WaitEnded
+		var ended *engine.WaitFailure
 		if <-next.done; !errors.As(next.err, &ended) || !ended.Answered || ended.Answer.Token != lease.Token() {
 			t.Errorf("ended with %+v", next.err)
 		}
@@ -216,7 +216,7 @@ func TestMutexPollingAsksEveryInterval(t *testing.T) {
 		a.lock(engine.Options{})
 		began := time.Now()
 		next := b.startLock(t.Context(), engine.Options{Interval: 70 * time.Millisecond, Attempts: 4})
-		var busy *engine.Busy
+		var busy *engine.BusyError
 		if <-next.done; !errors.As(next.err, &busy) || busy.Answer.Holders != 1 {
 			t.Errorf("got %v", next.err)
 		}

@@ -77,7 +77,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	}
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
-	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.RenewalAnswer) { e.applyRenewal(holds[i], r, sent) })
 }
 
 // renewalRequest prolongs a hold for another TTL, within its min hold and its max hold. The
@@ -96,7 +96,7 @@ func (h *hold) renewalRequest() protocol.Renewal {
 
 // applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust
 // goes on to its end, and the renewal is tried again (trap 7).
-func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
+func (e *Engine) applyRenewal(h *hold, r protocol.RenewalAnswer, sent time.Time) {
 	ttl := h.lock.options.TTL
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +128,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 }
 
 // applyQuery takes the answer to a query, which prolongs nothing.
-func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
+func (e *Engine) applyQuery(h *hold, r protocol.RenewalAnswer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if h.isLive() {
@@ -138,7 +138,7 @@ func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
 
 // loseDenied ends a hold of which an answer says that it is not ours. An answer is believed at
 // once. The engine's mutex is held.
-func (e *Engine) loseDenied(h *hold, r protocol.Renewed) bool {
+func (e *Engine) loseDenied(h *hold, r protocol.RenewalAnswer) bool {
 	var foreign *protocol.Foreign
 	var broken *protocol.Broken
 	switch {
@@ -164,7 +164,7 @@ func (h *hold) queryRequest() protocol.Renewal {
 // queryHold asks the server whether a hold is there, and takes the answer. The error is
 // a *protocol.Failure: no answer came.
 func (e *Engine) queryHold(ctx context.Context, h *hold) error {
-	var answer protocol.Renewed
+	var answer protocol.RenewalAnswer
 	for {
 		mode, err := e.settledMode(ctx, h)
 		if err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 		}
 		renewal := h.queryRequest()
 		renewal.Resource = mode.resource
-		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
+		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.RenewalAnswer) { answer = r })
 		e.mu.Lock()
 		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.isLive()
 		e.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // A subject is what a watcher watches.
 type subject struct {
-	protocol.Watched
+	protocol.Subject
 	kind protocol.Kind
 	name string
 	ttl  time.Duration // for the patience of one request
@@ -27,7 +27,7 @@ type watcher struct {
 }
 
 // watchFor looks until it has seen enough. Looks is the pace of its caller, who may have looked
-// before. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure
+// before. The error is a *WaitFailure, the Closed error, a *protocol.Foreign or a *protocol.Failure
 // that waiting does not cure. See the package document.
 func (e *Engine) watchFor(ctx context.Context, s subject, looks *protocol.Pace,
 	enough func(protocol.Standing) bool) error {
@@ -84,7 +84,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
 	w.call.observeWait(Watching)
 	before := w.subscribed
-	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Watched, protocol.Answer{}, sent)
+	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Subject, protocol.Answer{}, sent)
 	switch {
 	case w.subscribed && !before:
 		return stepAsk, time.Time{}, nil // what changed before this is in the next answer; what changes later is told

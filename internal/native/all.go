@@ -11,7 +11,7 @@ import (
 
 // AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for
 // locks that exclude everybody.
-func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+func (p *Protocol) AskAll(ctx context.Context, asks []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	first := asks[0].Resource.(*resource)
 	deadline := asks[0].Ask.Deadline
 	if err := p.learnTopology(ctx, "lock", first, deadline); err != nil {
@@ -44,7 +44,7 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply wire.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64,
+func (r *resource) readAll(reply wire.Reply, asks []protocol.ResourceAsk, answers []protocol.Answer) (server int64,
 	late bool, err error) {
 	text, _ := reply.Value.(string)
 	switch {
@@ -87,7 +87,7 @@ func readTokens(text string, answers []protocol.Answer) (server int64, ok bool) 
 }
 
 // readTaken reads which name is taken, from 1, and the reply about it. The others are busy with it.
-func readTaken(text string, asks []protocol.Asking, answers []protocol.Answer) (reading, bool) {
+func readTaken(text string, asks []protocol.ResourceAsk, answers []protocol.Answer) (reading, bool) {
 	number, rest, ok := strings.Cut(text[1:], "|")
 	at, err := strconv.Atoi(number)
 	if !ok || err != nil || at < 1 || at > len(asks) {

@@ -169,7 +169,7 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 			whole = false
 			continue
 		}
-		read.Heard = map[string]protocol.Heard{"1": protocol.HeardYes, "0": protocol.HeardNo}[place[3]]
+		read.Heard = map[string]protocol.ListenState{"1": protocol.HeardYes, "0": protocol.HeardNo}[place[3]]
 		out.Queue = append(out.Queue, read)
 	}
 	for place := range slices.Chunk(in.shut, 4) {

@@ -12,17 +12,17 @@ import (
 
 // Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where
 // channels are sharded it has no channel at first.
-func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
 	return p.listen(ctx, p.config.Process, sink)
 }
 
 // ListenTicket implements protocol.Protocol: one subscription a wait. Its end, and nothing else,
 // tells the server that nobody listens.
-func (p *Protocol) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+func (p *Protocol) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listener, error) {
 	return p.listen(ctx, ticketProcess(id), sink)
 }
 
-func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sink) (protocol.Listening, error) {
+func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sink) (protocol.Listener, error) {
 	channel := p.config.Prefix + suffix(process)
 	failure := func(err error) error { // as those of requests are read
 		return wire.At(p.config.Node, wire.SubscribeFailure(channel, err))
@@ -31,7 +31,7 @@ func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sin
 	if err != nil {
 		return nil, failure(err)
 	}
-	l := &listening{p: p, process: process, subscription: subscription}
+	l := &listener{p: p, process: process, subscription: subscription}
 	if mark := p.marked.Load(); mark != nil && *mark == sharded {
 		l.slots = wire.NewSlotChannels(subscription, p.config.Timeout, failure)
 		return l, nil
@@ -43,7 +43,7 @@ func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sin
 	return l, nil
 }
 
-type listening struct {
+type listener struct {
 	p            *Protocol
 	process      string
 	subscription wire.Subscription
@@ -51,7 +51,7 @@ type listening struct {
 }
 
 // Hear implements protocol.Listening.
-func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time, error) {
+func (l *listener) Hear(ctx context.Context, about protocol.Subject) (time.Time, error) {
 	if l.slots == nil {
 		return time.Time{}, nil
 	}
@@ -59,7 +59,7 @@ func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time
 	return l.slots.Ensure(ctx, k.slot, l.p.channelFor(k, l.process)[1:])
 }
 
-func keysOfWatched(about protocol.Watched) *keys {
+func keysOfWatched(about protocol.Subject) *keys {
 	if l, ok := about.(latch); ok {
 		return &l.keys
 	}
@@ -67,7 +67,7 @@ func keysOfWatched(about protocol.Watched) *keys {
 }
 
 // Close implements protocol.Listening.
-func (l *listening) Close() { _ = l.subscription.Close() }
+func (l *listener) Close() { _ = l.subscription.Close() }
 
 // A messageReader reads messages: the format number, what is said, the id of the ticket that it is
 // said to, and the rest. It drops everything that is none of ours: messages are hints.

@@ -11,15 +11,15 @@ import (
 
 // Names implements protocol.Operators. A name that is held and waited for has two keys, and comes
 // twice. The pattern is compared here: in a key, the name is escaped.
-func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) {
+func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
+	return func(yield func(protocol.FoundName, error) bool) {
 		head := p.config.Prefix + ":"
 		for key, err := range wire.Scan(ctx, p.servers, protocol.EscapeGlob(head)+"*", p.config.Timeout) {
 			if err != nil {
 				if p.config.Node != "" {
 					err = wire.At(p.config.Node, err)
 				}
-				yield(protocol.Found{}, err)
+				yield(protocol.FoundName{}, err)
 				return
 			}
 			rest, ok := strings.CutPrefix(key, head)
@@ -27,11 +27,11 @@ func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol
 				continue
 			}
 			name, is := readKey(rest)
-			found := protocol.Found{Name: name}
+			found := protocol.FoundName{Name: name}
 			switch {
 			case is == keyOfName && protocol.Match(pattern, name):
 			case is == keyForeign && protocol.Match(pattern, rest):
-				found = protocol.Found{Foreign: key}
+				found = protocol.FoundName{Foreign: key}
 			default:
 				continue
 			}

@@ -31,7 +31,7 @@ func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin
 
 // Adopt implements protocol.Resource.
 func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
-	timed bool) (protocol.Adopted, error) {
+	timed bool) (protocol.AdoptedHold, error) {
 	text, ok := strings.CutPrefix(string(origin), originMark)
 	granted, channel, cut := strings.Cut(text, ":")
 	granted, traceLength, traced := strings.Cut(granted, "~")
@@ -45,10 +45,10 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 		ok = ok && ticket.Trace != ""
 	}
 	if !ok || (channel == "") != ticket.NoMessages {
-		return protocol.Adopted{}, protocol.ErrOrigin
+		return protocol.AdoptedHold{}, protocol.ErrOrigin
 	}
 	ticket.Channel = channel
-	out := protocol.Adopted{Ticket: ticket, Granted: at}
+	out := protocol.AdoptedHold{Ticket: ticket, Granted: at}
 	if !timed {
 		return out, nil
 	}

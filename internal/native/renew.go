@@ -20,11 +20,11 @@ const (
 // those of one slot. Each server gets its commands apart from the others, so a server that is slow,
 // stopped or gone delays no lease of another. The watchdog's commands go past the batcher, where
 // all wait for the slowest server.
-func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.RenewalAnswer)) {
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
 			r := renewal.Resource.(*resource)
-			done(i, protocol.Renewed{Err: r.failure("renew", wire.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
+			done(i, protocol.RenewalAnswer{Err: r.failure("renew", wire.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (p *Protocol) groups(ctx context.Context, renewals []protocol.Renewal, dead
 
 // renew sends one command by the batcher.
 func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time,
-	done func(int, protocol.Renewed)) {
+	done func(int, protocol.RenewalAnswer)) {
 	k := &all[part[0]].Resource.(*resource).keys
 	p.reportRenewals(all, part, p.run(ctx, &p.scripts.renew, k, deadline, renewal(all, part)), done)
 }
@@ -79,7 +79,7 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 // renewAt sends commands to one server in one flush. Those whose script the server did not know are
 // sent once more, whole.
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time,
-	done func(int, protocol.Renewed)) {
+	done func(int, protocol.RenewalAnswer)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	requests := make([]wire.Request, len(parts))
@@ -133,7 +133,7 @@ func renewal(all []protocol.Renewal, part []int) []any {
 
 // reportRenewals answers each renewal of a part.
 func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply,
-	done func(int, protocol.Renewed)) {
+	done func(int, protocol.RenewalAnswer)) {
 	text, _ := reply.Value.(string)
 	letters, breakers, ok := readRenewals(text, len(part))
 	for at, i := range part {
@@ -142,17 +142,17 @@ func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire
 		switch {
 		case err != nil:
 			p.servers.Doubt()
-			done(i, protocol.Renewed{Err: err})
+			done(i, protocol.RenewalAnswer{Err: err})
 		case !ok:
-			done(i, protocol.Renewed{Err: r.at(reply, r.unreadable("renew", reply.Value))})
+			done(i, protocol.RenewalAnswer{Err: r.at(reply, r.unreadable("renew", reply.Value))})
 		case letters[at] == 'R':
-			done(i, protocol.Renewed{Err: r.broken(breakers[at])})
+			done(i, protocol.RenewalAnswer{Err: r.broken(breakers[at])})
 		case letters[at] == 'F':
-			done(i, protocol.Renewed{Err: r.at(reply, r.foreign("renew", ""))})
+			done(i, protocol.RenewalAnswer{Err: r.at(reply, r.foreign("renew", ""))})
 		case letters[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
-			done(i, protocol.Renewed{Err: r.at(reply, r.unconfirmed("renew", reply))})
+			done(i, protocol.RenewalAnswer{Err: r.at(reply, r.unconfirmed("renew", reply))})
 		default:
-			done(i, protocol.Renewed{Held: letters[at] == '1'})
+			done(i, protocol.RenewalAnswer{Held: letters[at] == '1'})
 		}
 	}
 }

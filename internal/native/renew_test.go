@@ -109,7 +109,8 @@ func TestRenewByNode(t *testing.T) {
 					began := time.Now()
 					var mu sync.Mutex
 					answered, right := 0, 0
-					p.Renew(watchdogs{t.Context(), began.Add(timeout)}, renewals, func(i int, r protocol.Renewed) {
+					watched := watchdogs{t.Context(), began.Add(timeout)}
+					p.Renew(watched, renewals, func(i int, r protocol.RenewalAnswer) {
 						node := server.node(renewals[i].Resource.(*resource).keys.state.(string))
 						took := time.Since(began)
 						mu.Lock()

@@ -79,17 +79,17 @@ func FuzzReplies(f *testing.F) {
 		judge("ask", answer, err)
 		answer, err = r.Downgrade(ctx, ask)
 		judge("downgrade", answer, err)
-		answers, err := p.AskAll(ctx, []protocol.Asking{{Resource: r, Ask: ask}})
+		answers, err := p.AskAll(ctx, []protocol.ResourceAsk{{Resource: r, Ask: ask}})
 		if err == nil {
 			judge("ask for all", answers[0], nil)
 		}
-		_, _ = r.Free(ctx, protocol.Free{Ticket: ask.Ticket})
+		_, _ = r.Free(ctx, protocol.FreeRequest{Ticket: ask.Ticket})
 		_ = r.Resize(ctx, 3, deadline)
 		_, _ = r.Look(ctx, &ask.Ticket)
 		_ = r.Unwatch(ctx, ask.Ticket)
 		reported := 0
 		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}},
-			func(int, protocol.Renewed) { reported++ })
+			func(int, protocol.RenewalAnswer) { reported++ })
 		if reported != 1 {
 			t.Errorf("one renewal was answered %d times", reported)
 		}

@@ -212,7 +212,7 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 }
 
 // Free implements protocol.Resource.
-func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, error) {
 	keep := any("0")
 	if free.Keep > 0 {
 		keep = free.Keep

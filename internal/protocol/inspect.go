@@ -19,7 +19,7 @@ type Operators interface {
 	// Names streams the names of all masters that match a glob pattern of Redis, in any order, in
 	// constant memory. A name may come twice. It needs the permission of SCAN. An error is the last
 	// that is told.
-	Names(ctx context.Context, pattern string) iter.Seq2[Found, error]
+	Names(ctx context.Context, pattern string) iter.Seq2[FoundName, error]
 
 	// Break ends a hold that belongs to another caller. False: the name has no such hold, and
 	// nothing was touched. It may be sent again, with the same result for the hold: true again as
@@ -116,12 +116,12 @@ type Hold struct {
 	Renewed int64 // server time of the last request that prolonged it, microseconds; 0: not known, or a remainder
 }
 
-// Heard reports whether a process listens for messages.
-type Heard int
+// A ListenState says whether a process listens for messages.
+type ListenState int
 
 // The states of a listener, as a server knows it.
 const (
-	HeardUnknown Heard = iota // the server cannot tell
+	HeardUnknown ListenState = iota // the server cannot tell
 	HeardYes
 	HeardNo
 )
@@ -133,14 +133,14 @@ type Place struct {
 	Process string // as of a Hold
 	Shared  bool
 	Weight  int64
-	Order   int64      // places are in this order, and each keeps its own; a Page goes on After it
-	Since   int64      // server time when the ticket joined, microseconds
-	Until   int64      // server time at which its life is over if it does not ask again, microseconds; 0: not known
-	Kept    bool       // a kept place
-	Closed  bool       // a kept place where nobody waits now
-	Heard   Heard      // HeardUnknown also of a ticket that no message reaches: it waits by asking
-	Under   []Evidence // the leases under which it waits, of a ticket that checks for deadlocks
-	More    bool       // there are more such leases than Under names
+	Order   int64       // places are in this order, and each keeps its own; a Page goes on After it
+	Since   int64       // server time when the ticket joined, microseconds
+	Until   int64       // server time at which its life is over if it does not ask again, microseconds; 0: not known
+	Kept    bool        // a kept place
+	Closed  bool        // a kept place where nobody waits now
+	Heard   ListenState // HeardUnknown also of a ticket that no message reaches: it waits by asking
+	Under   []Evidence  // the leases under which it waits, of a ticket that checks for deadlocks
+	More    bool        // there are more such leases than Under names
 }
 
 // Evidence says that a ticket waits under a lease: the hold of this ticket of this name.
@@ -149,8 +149,8 @@ type Evidence struct {
 	ID   ID
 }
 
-// Found is what Names finds.
-type Found struct {
+// A FoundName is what Names finds.
+type FoundName struct {
 	Name    string
 	Foreign string // a key that is none of ours, and lies where ours do; then there is no name
 	Node    string // of a quorum: the node that told it first

@@ -32,21 +32,21 @@ type Protocol interface {
 	// AskAll asks for several names, each once, in one request. Either all are held, or none is and
 	// nothing was left behind. Then the answers are Busy, and that of the first name that is taken
 	// has its holder. ErrApart: these cannot be had in one request now; nothing was done.
-	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
+	AskAll(ctx context.Context, asks []ResourceAsk) (answers []Answer, err error)
 
 	// Renew prolongs holds of many names at once and answers each, in order. A node that does not
 	// answer delays the answers of no other node: they reach done, in parts, as they come. Done is
 	// called once for each renewal.
-	Renew(ctx context.Context, renewals []Renewal, done func(i int, r Renewed))
+	Renew(ctx context.Context, renewals []Renewal, done func(i int, r RenewalAnswer))
 
-	// Listen opens the way of messages to this process, until the Listening is closed. It returns
+	// Listen opens the way of messages to this process, until the Listener is closed. It returns
 	// once it is certain that no later message is missed. Where names have channels apart, Hear
 	// makes certain of that instead. Gaps are reported to the sink.
-	Listen(ctx context.Context, sink Sink) (Listening, error)
+	Listen(ctx context.Context, sink Sink) (Listener, error)
 
 	// ListenTicket is Listen for the messages to the ticket of a kept place, and to no other.
 	// Protocols without a queue refuse it.
-	ListenTicket(ctx context.Context, id ID, sink Sink) (Listening, error)
+	ListenTicket(ctx context.Context, id ID, sink Sink) (Listener, error)
 
 	Operators
 }
@@ -140,7 +140,7 @@ type Resource interface {
 	// Free gives back a hold or a place in the queue, and lets the next in. It reports whether
 	// there was any. A *Broken: a Break had made of the hold a remainder; it is removed, or ends at
 	// Keep if that is sooner.
-	Free(ctx context.Context, free Free) (was bool, err error)
+	Free(ctx context.Context, free FreeRequest) (was bool, err error)
 
 	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared. It
 	// has the same id and tokens, and the TTL of the Ask from now on; nobody gets in between.
@@ -155,17 +155,17 @@ type Resource interface {
 	// Adopt reads the origin of a hold that another process got, so that requests about its ticket
 	// are the same here as there. If timed, it also asks for the server's time. It touches nothing.
 	// ErrOrigin, or a *Failure: the time could not be had.
-	Adopt(ctx context.Context, ticket Ticket, origin Origin, timed bool) (Adopted, error)
+	Adopt(ctx context.Context, ticket Ticket, origin Origin, timed bool) (AdoptedHold, error)
 
 	// Resize sets how many permits the name has, also while they are held, and lets in the tickets
 	// that fit now.
 	Resize(ctx context.Context, permits int64, deadline time.Time) error
 
-	Watched
+	Subject
 }
 
-// Watched is what can be looked at, and watched.
-type Watched interface {
+// A Subject is what can be looked at, and watched.
+type Subject interface {
 	// Look returns the state of the name. A watcher, if there is one, is nudged once at the next
 	// change: another ticket holds, or a latch was set or opened. It is forgotten when the life of
 	// a place is over, unless it looks again.
@@ -189,7 +189,7 @@ type LatchResource interface {
 	// this id after last: the id is forgotten a second later.
 	CountDown(ctx context.Context, id ID, deadline, last time.Time) (Standing, error)
 
-	Watched
+	Subject
 }
 
 // A LatchState is where a latch is in its life.
@@ -263,9 +263,9 @@ type Origin string
 // ErrOrigin says that an origin is not of this protocol, or of another format.
 var ErrOrigin = errors.New("the origin is of another format")
 
-// An Adopted is a hold of another process, as this one must name it. If it was timed, the server's
-// clock showed Server after the local moment Sent.
-type Adopted struct {
+// An AdoptedHold is a hold of another process, as this one must name it. If it was timed, the
+// server's clock showed Server after the local moment Sent.
+type AdoptedHold struct {
 	Ticket  Ticket
 	Granted int64 // server time of the grant, microseconds, as this process's answers tell the time
 	Sent    time.Time
@@ -295,8 +295,8 @@ type Ask struct {
 	Pace     *Pace         // counts this request. A protocol that asks its nodes again counts that too; nil: unbounded
 }
 
-// An Asking is an Ask and the Resource that sends it.
-type Asking struct {
+// A ResourceAsk is an Ask and the Resource that sends it.
+type ResourceAsk struct {
 	Resource Resource
 	Ask      Ask
 }
@@ -339,8 +339,8 @@ type Party struct {
 	Trace string
 }
 
-// A Free gives back.
-type Free struct {
+// A FreeRequest gives back.
+type FreeRequest struct {
 	Ticket Ticket
 
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a
@@ -362,9 +362,9 @@ type Renewal struct {
 	Trusted time.Time
 }
 
-// Renewed answers a Renewal. A *Broken is an answer: the hold has become a remainder. With
+// A RenewalAnswer answers a Renewal. A *Broken is an answer: the hold has become a remainder. With
 // another error it is unknown whether the hold was prolonged.
-type Renewed struct {
+type RenewalAnswer struct {
 	Held bool // the hold is there, and prolonged
 	Err  error
 }
@@ -394,12 +394,12 @@ type Grant struct {
 	Claim time.Duration
 }
 
-// A Listening is an open way of messages.
-type Listening interface {
+// A Listener is an open way of messages.
+type Listener interface {
 	// Hear makes sure that messages about a name reach the sink, for the time being: a waiter calls
 	// it before each pause. It returns once no later message is missed, and the moment since when;
 	// zero where one channel serves all names. It fails within a second or so.
-	Hear(ctx context.Context, about Watched) (since time.Time, err error)
+	Hear(ctx context.Context, about Subject) (since time.Time, err error)
 
 	// Close ends it. No message reaches the sink once Close has returned.
 	Close()

@@ -168,7 +168,7 @@ func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 	}
 	waitQuiet(t, p)
 	reported := 0
-	p.Renew(t.Context(), renewals, func(i int, r protocol.Renewed) {
+	p.Renew(t.Context(), renewals, func(i int, r protocol.RenewalAnswer) {
 		reported++
 		var said *protocol.Broken
 		label, broken := labels[i]

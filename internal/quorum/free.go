@@ -10,7 +10,7 @@ import (
 // Free implements protocol.Resource: it asks all nodes and waits for a majority. The other answers
 // are handled in the background. The hold is given back if a majority had it. Otherwise it was
 // broken if any node says so: the same question finds nothing there again.
-func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(time.Second)
@@ -80,7 +80,7 @@ func (r *resource) brokenError(t *tally) error {
 }
 
 // sendFree gives a ticket back at all nodes.
-func (r *resource) sendFree(free protocol.Free, deadline time.Time) *fanOut[*reply] {
+func (r *resource) sendFree(free protocol.FreeRequest, deadline time.Time) *fanOut[*reply] {
 	r.p.markFreed(free.Ticket.ID)
 	c := r.cleanupOf(free.Ticket)
 	if free.Keep > 0 {

@@ -104,7 +104,7 @@ func FuzzReplies(f *testing.F) {
 			judge("ask", answer, err)
 			answer, err = r.Downgrade(ctx, ask)
 			judge("downgrade", answer, err)
-			_, _ = r.Free(ctx, protocol.Free{Ticket: ask.Ticket})
+			_, _ = r.Free(ctx, protocol.FreeRequest{Ticket: ask.Ticket})
 			_, _ = r.Look(ctx, &ask.Ticket)
 			_ = r.Unwatch(ctx, ask.Ticket)
 			_, _ = p.Status(ctx)
@@ -112,7 +112,7 @@ func FuzzReplies(f *testing.F) {
 			_, _ = p.Inspect(ctx, "n", protocol.Page{Holds: 9})
 			reported := 0
 			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int,
-				protocol.Renewed) {
+				protocol.RenewalAnswer) {
 				reported++
 			})
 			if reported != 1 {

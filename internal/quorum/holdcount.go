@@ -14,18 +14,18 @@ type holdCount struct {
 	uncounted int // nodes that do not count, or did not answer
 	foreign   int
 	foreigner *protocol.Foreign // what a node said first
-	of        map[protocol.ID][]sighting
+	of        map[protocol.ID][]nodeHold
 	kinds     map[protocol.Kind]int
 	cut       []int // how many holds there are at nodes that did not tell all
 }
 
-// A sighting is a hold, or what remains of it, at one node that counts.
-type sighting struct {
+// A nodeHold is a hold, or what remains of it, at one node that counts.
+type nodeHold struct {
 	hold   protocol.Hold
 	server int64 // what the node's clock showed, microseconds
 }
 
-func (s sighting) remaining() int64 { return s.hold.Until - s.server }
+func (s nodeHold) remaining() int64 { return s.hold.Until - s.server }
 
 func (v *holdCount) add(n *protocol.Node) {
 	in := &n.Inspection
@@ -51,15 +51,15 @@ func (v *holdCount) add(n *protocol.Node) {
 		v.cut = append(v.cut, in.HoldCount)
 	}
 	for _, h := range in.Holds {
-		v.of[h.ID] = append(v.of[h.ID], sighting{h, in.Server})
+		v.of[h.ID] = append(v.of[h.ID], nodeHold{h, in.Server})
 	}
 }
 
 // hold returns what a majority agrees on, at a time of the verdict. It ends when fewer than a
 // majority keep it. It is a hold as long as a majority can prolong it, with the nodes that said
 // nothing.
-func (v *holdCount) hold(of []sighting, server int64) protocol.Hold {
-	slices.SortFunc(of, func(a, b sighting) int { return cmp.Compare(b.remaining(), a.remaining()) })
+func (v *holdCount) hold(of []nodeHold, server int64) protocol.Hold {
+	slices.SortFunc(of, func(a, b nodeHold) int { return cmp.Compare(b.remaining(), a.remaining()) })
 	at := of[min(v.need, len(of))-1]
 	held, remains := 0, (*protocol.Hold)(nil)
 	for i := range of {
@@ -82,7 +82,7 @@ func (v *holdCount) hold(of []sighting, server int64) protocol.Hold {
 }
 
 // tokens are those that a majority accepted, or may have. None are told if there are none.
-func (v *holdCount) tokens(of []sighting) (first, block int64) {
+func (v *holdCount) tokens(of []nodeHold) (first, block int64) {
 	for _, s := range of {
 		same := 0
 		for _, other := range of {

@@ -269,7 +269,7 @@ func sinceOf(token, now int64) int64 {
 // do not count or do not answer may know a hold. So a hold is told as well if a majority knows it
 // with them.
 func agreeOn(nodes []protocol.Node, need int) protocol.Inspection {
-	v := holdCount{need: need, uncounted: len(nodes), of: map[protocol.ID][]sighting{}}
+	v := holdCount{need: need, uncounted: len(nodes), of: map[protocol.ID][]nodeHold{}}
 	var clocks []int64
 	for i := range nodes {
 		if nodes[i].Err == nil {

@@ -12,9 +12,9 @@ import (
 
 // Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It
 // returns when a majority is subscribed. The others follow, and are tried again while they fail.
-func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
 	until, cancel := context.WithCancel(context.Background())
-	l := &listening{p: p, sink: sink, ending: until.Done(), cancel: cancel}
+	l := &listener{p: p, sink: sink, ending: until.Done(), cancel: cancel}
 	tries := &fanOut[*reply]{replies: make(chan *reply, len(p.nodes)), pending: len(p.nodes)}
 	for _, n := range p.nodes {
 		l.all.Add(1)
@@ -42,8 +42,8 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 	return nil, ended
 }
 
-// A listening is the subscriptions at all nodes.
-type listening struct {
+// A listener is the subscriptions at all nodes.
+type listener struct {
 	p      *Protocol
 	sink   protocol.Sink
 	ending <-chan struct{} // closed by Close
@@ -56,12 +56,12 @@ type listening struct {
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
-func (l *listening) Hear(context.Context, protocol.Watched) (time.Time, error) {
+func (l *listener) Hear(context.Context, protocol.Subject) (time.Time, error) {
 	return time.Time{}, nil
 }
 
 // Close implements protocol.Listening.
-func (l *listening) Close() {
+func (l *listener) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -70,13 +70,13 @@ func (l *listening) Close() {
 }
 
 // Gap tells the sink that messages may have been missed.
-func (l *listening) Gap() {
+func (l *listener) Gap() {
 	if !l.isClosed() {
 		l.sink.Gap()
 	}
 }
 
-func (l *listening) isClosed() bool {
+func (l *listener) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
@@ -86,7 +86,7 @@ func (l *listening) isClosed() bool {
 // ticket that it is said to, and the rest. It drops everything that is none of ours: messages are
 // hints.
 type messageReader struct {
-	*listening
+	*listener
 	node int
 }
 
@@ -114,7 +114,7 @@ func (e messageReader) Message(channel, text string) {
 // noteBroken takes a node's word that a hold was broken there. Its holder asks when a majority says
 // so, and a little after the first message. The messages of others may be lost, and a message that
 // came while it asked may have told it nothing.
-func (l *listening) noteBroken(id protocol.ID, node int) {
+func (l *listener) noteBroken(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *listening) noteBroken(id protocol.ID, node int) {
 	}
 }
 
-func (l *listening) reportBrokenLater(id protocol.ID) {
+func (l *listener) reportBrokenLater(id protocol.ID) {
 	timer := time.NewTimer(brokenAfter)
 	defer timer.Stop()
 	select {

@@ -26,8 +26,8 @@ var list = wire.Script{Op: "list"} // a plain command
 // asked for or renewed since then may therefore come twice. A node that fails is left out from then
 // on. If fewer fail than a majority needs, they hide no hold: a majority knows each. So the error
 // names those alone whose failure does not pass by itself.
-func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) {
+func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
+	return func(yield func(protocol.FoundName, error) bool) {
 		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern,
 			began: make([]int64, len(p.nodes)), failed: make([]error, len(p.nodes))}
 		for i := range p.nodes {
@@ -36,7 +36,7 @@ func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol
 			}
 		}
 		if err := l.failure(); err != nil {
-			yield(protocol.Found{}, err)
+			yield(protocol.FoundName{}, err)
 		}
 	}
 }
@@ -55,7 +55,7 @@ type listing struct {
 
 // listNode tells the names of a node that no node before it has told; false if the caller has had
 // enough.
-func (l *listing) listNode(i int, yield func(protocol.Found, error) bool) bool {
+func (l *listing) listNode(i int, yield func(protocol.FoundName, error) bool) bool {
 	if l.failed[i] = l.askTime(i); l.failed[i] != nil {
 		return true
 	}
@@ -91,7 +91,7 @@ func (l *listing) askTime(i int) error {
 }
 
 // listNew tells those of the keys of a node that no node before it has told; false as listNode.
-func (l *listing) listNew(i int, keys []string, yield func(protocol.Found, error) bool) bool {
+func (l *listing) listNew(i int, keys []string, yield func(protocol.FoundName, error) bool) bool {
 	var err error
 	for before := range i {
 		if keys, err = l.dropKnownBy(before, keys); err != nil {
@@ -100,15 +100,15 @@ func (l *listing) listNew(i int, keys []string, yield func(protocol.Found, error
 	}
 	for _, key := range keys {
 		name, ok := strings.CutPrefix(key, l.p.statePrefix())
-		if ok && !yield(protocol.Found{Name: name, Node: nodeName(i)}, nil) {
+		if ok && !yield(protocol.FoundName{Name: name, Node: nodeName(i)}, nil) {
 			return false
 		}
 	}
 	return true
 }
 
-// A known is a node's answer to known.lua.
-type known struct {
+// A knownAnswer is a node's answer to known.lua.
+type knownAnswer struct {
 	text string
 	err  error
 }
@@ -125,7 +125,7 @@ func (l *listing) dropKnownBy(i int, keys []string) ([]string, error) {
 		words = append(words, key)
 	}
 	n, deadline := l.p.nodes[i], deadlineWithin(l.ctx, listTimeout)
-	answer, ok := wire.Await(l.ctx, func() (a known) {
+	answer, ok := wire.Await(l.ctx, func() (a knownAnswer) {
 		a.text, a.err = n.askScript(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
 		return a
 	})

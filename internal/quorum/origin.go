@@ -34,14 +34,14 @@ func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {
 // Adopt implements protocol.Resource. The age of the hold is the median of what the nodes' clocks
 // say that it is. The clock of our answers needs no request.
 func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
-	timed bool) (protocol.Adopted, error) {
+	timed bool) (protocol.AdoptedHold, error) {
 	p := r.p
 	text, ok := strings.CutPrefix(string(origin), originMark)
 	shown := strings.Split(text, ",")
 	if !ok || len(shown) != len(p.nodes) {
-		return protocol.Adopted{}, protocol.ErrOrigin
+		return protocol.AdoptedHold{}, protocol.ErrOrigin
 	}
-	out := protocol.Adopted{Ticket: ticket}
+	out := protocol.AdoptedHold{Ticket: ticket}
 	if !timed {
 		return out, nil
 	}
@@ -50,7 +50,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 		deadline = time.Now().Add(time.Second)
 	}
 	if err := r.ensureReady(ctx, deadline); err != nil {
-		return protocol.Adopted{}, r.asFailure("attach", err)
+		return protocol.AdoptedHold{}, r.asFailure("attach", err)
 	}
 	out.Sent = time.Now()
 	out.Server = p.micros(out.Sent)
@@ -58,14 +58,14 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 	for i, n := range p.nodes {
 		granted, number := wire.Number(shown[i])
 		if !number {
-			return protocol.Adopted{}, protocol.ErrOrigin
+			return protocol.AdoptedHold{}, protocol.ErrOrigin
 		}
 		if at, known := n.clock.At(out.Sent); known && granted > 0 {
 			ages = append(ages, at-granted)
 		}
 	}
 	if len(ages) == 0 {
-		return protocol.Adopted{}, r.asFailure("attach", errNoTime)
+		return protocol.AdoptedHold{}, r.asFailure("attach", errNoTime)
 	}
 	slices.Sort(ages)
 	out.Granted = out.Server - ages[len(ages)/2]

@@ -82,7 +82,7 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource { return p.bind(sp
 func (p *Protocol) Ready(context.Context, string) error { return nil }
 
 // AskAll implements protocol.Protocol: a majority for one name says nothing of another.
-func (p *Protocol) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
+func (p *Protocol) AskAll(context.Context, []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	return nil, protocol.ErrApart
 }
 

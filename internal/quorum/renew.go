@@ -18,7 +18,7 @@ const renewBatch = 100
 // Renew implements protocol.Protocol: a command a node for many names. Each name is answered as
 // soon as a majority is certain. A node that missed a hold, or has forgotten it, is told of it
 // again.
-func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.RenewalAnswer)) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(time.Second)
@@ -29,7 +29,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 		answered.Add(1)
 		t := &renewalRound{
 			tally: tally{p: p}, renewals: part, deadline: deadline, answered: answered.Done,
-			done:  func(i int, r protocol.Renewed) { done(from+i, r) },
+			done:  func(i int, r protocol.RenewalAnswer) { done(from+i, r) },
 			holds: make([]renewedHold, len(part)), open: len(part),
 		}
 		p.startWorker(func() { t.run(ctx) })
@@ -42,7 +42,7 @@ type renewalRound struct {
 	tally
 	renewals []protocol.Renewal
 	deadline time.Time
-	done     func(i int, r protocol.Renewed)
+	done     func(i int, r protocol.RenewalAnswer)
 	answered func() // called once all renewals are
 
 	holds []renewedHold // one for each renewal
@@ -116,17 +116,18 @@ func (t *renewalRound) decide(i int) {
 	switch {
 	case yes >= t.p.need:
 		t.holds[i].held = true
-		t.answer(i, protocol.Renewed{Held: true})
+		t.answer(i, protocol.RenewalAnswer{Held: true})
 	case foreign > spare:
-		t.answer(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
+		t.answer(i, protocol.RenewalAnswer{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
 			Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
 	case no+foreign > spare && foreign+t.pending() <= spare: // else the key may yet be of another kind
 		// others are kept out until its holder has stopped
 		if broken := slices.IndexFunc(t.replies, say("R")); broken >= 0 {
-			t.answer(i, protocol.Renewed{Err: &protocol.Broken{Name: r.spec.Name, By: t.replies[broken].brokeBy[i]}})
+			by := t.replies[broken].brokeBy[i]
+			t.answer(i, protocol.RenewalAnswer{Err: &protocol.Broken{Name: r.spec.Name, By: by}})
 			return
 		}
-		t.answer(i, protocol.Renewed{})
+		t.answer(i, protocol.RenewalAnswer{})
 		if t.renewals[i].TTL > 0 {
 			r.releaseEverywhere(t.renewals[i].Ticket) // a minority that keeps it keeps others out
 		}
@@ -134,7 +135,7 @@ func (t *renewalRound) decide(i int) {
 }
 
 // answer answers a renewal.
-func (t *renewalRound) answer(i int, r protocol.Renewed) {
+func (t *renewalRound) answer(i int, r protocol.RenewalAnswer) {
 	t.holds[i].decided = true
 	t.done(i, r)
 	if t.open--; t.open == 0 {
@@ -146,7 +147,7 @@ func (t *renewalRound) answer(i int, r protocol.Renewed) {
 func (t *renewalRound) failUndecided(because func(name string) error) {
 	for i := range t.holds {
 		if !t.holds[i].decided {
-			t.answer(i, protocol.Renewed{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
+			t.answer(i, protocol.RenewalAnswer{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
 		}
 	}
 }

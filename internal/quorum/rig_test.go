@@ -277,7 +277,7 @@ func freeKeeping(t *testing.T, r *resource, n int, keep time.Duration) (was bool
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	request := protocol.Free{Ticket: ask(n).Ticket}
+	request := protocol.FreeRequest{Ticket: ask(n).Ticket}
 	if keep > 0 {
 		request.Keep = r.p.micros(time.Now().Add(keep))
 	}
@@ -295,11 +295,11 @@ func free(t *testing.T, r *resource, n int) bool {
 }
 
 // renewOnce renews the hold of a ticket.
-func renewOnce(t *testing.T, p *Protocol, renewal protocol.Renewal) (answer protocol.Renewed) {
+func renewOnce(t *testing.T, p *Protocol, renewal protocol.Renewal) (answer protocol.RenewalAnswer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	p.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
+	p.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.RenewalAnswer) { answer = r })
 	return answer
 }
 

@@ -33,6 +33,6 @@ func (*Protocol) Evict(_ context.Context, name string, _ protocol.Kind, _ protoc
 }
 
 // ListenTicket implements protocol.Protocol: there are no kept places.
-func (*Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listening, error) {
+func (*Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listener, error) {
 	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errNoQueue}
 }

@@ -91,7 +91,7 @@ func (k *keeper) wait(t protocol.Ticket) {
 
 func (k *keeper) free(t protocol.Ticket) {
 	k.Helper()
-	if was, err := k.p.Bind(k.spec).Free(k.Context(), protocol.Free{Ticket: t}); err != nil || !was {
+	if was, err := k.p.Bind(k.spec).Free(k.Context(), protocol.FreeRequest{Ticket: t}); err != nil || !was {
 		k.Fatalf("Free: %v, %v", was, err)
 	}
 }

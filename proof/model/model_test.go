@@ -50,9 +50,9 @@ type try struct {
 	ticket protocol.Ticket
 	inLine bool
 
-	took      bool                 // an answer said that it holds
-	open      bool                 // its last ask opened its kept place
-	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
+	took      bool                // an answer said that it holds
+	open      bool                // its last ask opened its kept place
+	listening []protocol.Listener // of a kept place: on both sides, while a process waits with the ticket
 }
 
 // A pair is one name on both sides.
@@ -169,7 +169,7 @@ func (p *pair) free(t *rapid.T, keep int64) {
 	a := p.drawTry(t)
 	p.sendToBoth(t, fmt.Sprintf("free %s, kept until %d", a.ticket.ID, keep), a.client,
 		func(_ *side, c protocol.Protocol) (string, error) {
-			was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket, Keep: keep})
+			was, err := c.Bind(a.spec).Free(context.Background(), protocol.FreeRequest{Ticket: a.ticket, Keep: keep})
 			return fmt.Sprint(was), err
 		})
 }
@@ -335,7 +335,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				func(s *side, c protocol.Protocol) (text string, err error) {
 					c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket,
 						Token: s.subscribers.token(a.ticket.ID), TTL: forever}},
-						func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
+						func(_ int, r protocol.RenewalAnswer) { text, err = fmt.Sprint(r.Held), r.Err })
 					return text, err
 				})
 		},

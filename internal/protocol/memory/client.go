@@ -13,7 +13,7 @@ import (
 type Client struct {
 	server        *Server
 	prefix        string
-	subscriptions []*listening // guarded by the server's mutex
+	subscriptions []*listener // guarded by the server's mutex
 }
 
 // Connect makes a client. Clients exclude each other only under the same prefix.
@@ -29,25 +29,25 @@ func (c *Client) Bind(spec protocol.Spec) protocol.Resource {
 }
 
 // Renew implements protocol.Protocol.
-func (c *Client) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+func (c *Client) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.RenewalAnswer)) {
 	for i, renewal := range renewals {
 		done(i, renewal.Resource.(*resource).renew(ctx, renewal))
 	}
 }
 
 // Listen implements protocol.Protocol.
-func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
 	return c.ListenTicket(ctx, "", sink)
 }
 
 // ListenTicket implements protocol.Protocol.
-func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listener, error) {
 	if err := over(ctx, "listen", c.prefix, time.Time{}); err != nil {
 		return nil, err
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	l := &listening{client: c, sink: sink, ticket: id}
+	l := &listener{client: c, sink: sink, ticket: id}
 	if at := (keptTicket{c.prefix, id}); id != "" {
 		c.server.kept[at] = append(c.server.kept[at], l)
 	} else {
@@ -65,23 +65,23 @@ func (c *Client) tell(message func(protocol.Sink)) {
 	}
 }
 
-type listening struct {
+type listener struct {
 	client *Client
 	sink   protocol.Sink
 	ticket protocol.ID // of a kept place; empty: it listens for all tickets of the process
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
-func (l *listening) Hear(context.Context, protocol.Watched) (time.Time, error) {
+func (l *listener) Hear(context.Context, protocol.Subject) (time.Time, error) {
 	return time.Time{}, nil
 }
 
 // Close implements protocol.Listening.
-func (l *listening) Close() {
+func (l *listener) Close() {
 	l.client.server.mu.Lock()
 	defer l.client.server.mu.Unlock()
 	c, s := l.client, l.client.server
-	mine := func(other *listening) bool { return other == l }
+	mine := func(other *listener) bool { return other == l }
 	c.subscriptions = slices.DeleteFunc(c.subscriptions, mine)
 	at := keptTicket{c.prefix, l.ticket}
 	if s.kept[at] = slices.DeleteFunc(s.kept[at], mine); len(s.kept[at]) == 0 {

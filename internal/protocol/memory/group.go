@@ -14,7 +14,7 @@ func (c *Client) Probe(context.Context) error { return nil }
 
 // AskAll implements protocol.Protocol. A name that others hold is answered Busy with its holder;
 // the other names of the same request are answered Busy without one.
-func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+func (c *Client) AskAll(ctx context.Context, asks []protocol.ResourceAsk) ([]protocol.Answer, error) {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,14 +91,14 @@ func (e *entry) place() protocol.Place {
 }
 
 // Names implements protocol.Operators.
-func (c *Client) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) {
+func (c *Client) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
+	return func(yield func(protocol.FoundName, error) bool) {
 		if err := over(ctx, "list", "", time.Time{}); err != nil {
-			yield(protocol.Found{}, err)
+			yield(protocol.FoundName{}, err)
 			return
 		}
 		for _, n := range c.server.Names(c.prefix) {
-			if protocol.Match(pattern, n) && !yield(protocol.Found{Name: n}, nil) {
+			if protocol.Match(pattern, n) && !yield(protocol.FoundName{Name: n}, nil) {
 				return
 			}
 		}

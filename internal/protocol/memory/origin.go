@@ -16,16 +16,16 @@ func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {
 
 // Adopt implements protocol.Resource.
 func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
-	timed bool) (protocol.Adopted, error) {
+	timed bool) (protocol.AdoptedHold, error) {
 	text, ok := strings.CutPrefix(string(origin), "m")
 	granted, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
-		return protocol.Adopted{}, protocol.ErrOrigin
+		return protocol.AdoptedHold{}, protocol.ErrOrigin
 	}
 	if err := over(ctx, "attach", r.spec.Name, time.Time{}); err != nil {
-		return protocol.Adopted{}, err
+		return protocol.AdoptedHold{}, err
 	}
-	out := protocol.Adopted{Ticket: ticket, Granted: granted}
+	out := protocol.AdoptedHold{Ticket: ticket, Granted: granted}
 	if timed {
 		out.Sent, out.Server = time.Now(), r.client.server.now()
 	}

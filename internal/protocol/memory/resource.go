@@ -124,7 +124,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 }
 
 // Free implements protocol.Resource.
-func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, error) {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,17 +219,17 @@ func (n *name) nudgeFirst(before *entry, now int64) {
 }
 
 // renew prolongs a hold that is there.
-func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol.Renewed {
+func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol.RenewalAnswer {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, now, err := r.open(ctx, "renew", time.Time{}, "")
 	if err != nil {
-		return protocol.Renewed{Err: err}
+		return protocol.RenewalAnswer{Err: err}
 	}
 	h := r.mine(n, renewal.Ticket.ID)
 	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.state == broken {
-		return protocol.Renewed{Err: left.breakage()}
+		return protocol.RenewalAnswer{Err: left.breakage()}
 	}
 	if h != nil && renewal.TTL > 0 {
 		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)
@@ -239,7 +239,7 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		}
 		n.lapses(h)
 	}
-	return protocol.Renewed{Held: h != nil}
+	return protocol.RenewalAnswer{Held: h != nil}
 }
 
 // mine is the hold of a ticket, if it has the mode that this resource asks for. A downgrade gives

@@ -15,12 +15,12 @@ type Server struct {
 	features protocol.Features
 	born     time.Time
 
-	// mu guards all below. Messages are delivered under it, so none comes after a Listening was
+	// mu guards all below. Messages are delivered under it, so none comes after a Listener was
 	// closed.
 	mu    sync.Mutex
 	names map[key]*name
-	kept  map[keptTicket][]*listening // who listens for the ticket of a kept place
-	token int64                       // the largest that was given out or reserved
+	kept  map[keptTicket][]*listener // who listens for the ticket of a kept place
+	token int64                      // the largest that was given out or reserved
 }
 
 type key struct{ prefix, name string }
@@ -109,7 +109,7 @@ const (
 // New makes a server that knows no name.
 func New(features protocol.Features) *Server {
 	return &Server{features: features, born: time.Now(), names: make(map[key]*name),
-		kept: make(map[keptTicket][]*listening)}
+		kept: make(map[keptTicket][]*listener)}
 }
 
 // Names are the names under a prefix that are held, waited for or watched, or a latch.

@@ -130,14 +130,14 @@ func (l *link) Bind(spec protocol.Spec) protocol.Resource {
 }
 
 // Renew implements protocol.Protocol.
-func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
-	inner, answers := make([]protocol.Renewal, len(renewals)), make([]protocol.Renewed, len(renewals))
+func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.RenewalAnswer)) {
+	inner, answers := make([]protocol.Renewal, len(renewals)), make([]protocol.RenewalAnswer, len(renewals))
 	for i, r := range renewals {
 		inner[i] = r
 		inner[i].Resource = r.Resource.(*resource).Resource
 	}
 	l.request(func(at time.Time) {
-		l.Protocol.Renew(ctx, inner, func(i int, r protocol.Renewed) { answers[i] = r })
+		l.Protocol.Renew(ctx, inner, func(i int, r protocol.RenewalAnswer) { answers[i] = r })
 		for i, r := range renewals {
 			if answers[i].Held && r.TTL > 0 {
 				l.run.ticket(r.Ticket.ID).ends = later(at.Add(r.TTL), r.Floor)
@@ -150,7 +150,7 @@ func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 }
 
 // Listen implements protocol.Protocol.
-func (l *link) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+func (l *link) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listener, error) {
 	l.pause()
 	defer l.pause()
 	open, err := l.Protocol.Listen(ctx, &messages{sink, l})
@@ -170,14 +170,14 @@ func (l *link) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listeni
 
 // A listening counts the subscriptions of a process.
 type listening struct {
-	protocol.Listening
+	protocol.Listener
 	link *link
 }
 
-// Close implements protocol.Listening.
+// Close implements protocol.Listener.
 func (l *listening) Close() {
 	l.link.run.request(func(time.Time) { l.link.open-- })
-	l.Listening.Close()
+	l.Listener.Close()
 }
 
 // Messages of a process come one after the other, each a little late.
@@ -251,7 +251,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 }
 
 // Free implements protocol.Resource.
-func (r *resource) Free(ctx context.Context, free protocol.Free) (was bool, err error) {
+func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (was bool, err error) {
 	run := r.link.run
 	r.link.request(func(at time.Time) {
 		was, err = r.Resource.Free(ctx, free)
