@@ -23,7 +23,14 @@ type CollectorOptions struct {
 	// Every is how often a listing is made at most. A scrape before that gets the figures of the
 	// last one. Default: 15 s.
 	Every time.Duration
+
+	// Worst is how many names are told by name: those whose waiters wait for longest. At most
+	// MaxWorst, as each name that is ever among them makes a series. Default: none.
+	Worst int
 }
+
+// MaxWorst is the most that CollectorOptions.Worst can be.
+const MaxWorst = 10
 
 // A Collector is a prometheus.Collector for the locks of all processes. It is safe for concurrent
 // use: scrapes at the same time share one listing.
@@ -31,8 +38,9 @@ type Collector struct {
 	client  *holdfast.Client
 	options CollectorOptions
 
-	names, held, waiters, queue, oldest, late *prometheus.Desc // by kind and class
-	success, took                             *prometheus.Desc
+	names, held, waiters, queue, oldest, wait, late *prometheus.Desc // by kind and class
+	worst                                           *prometheus.Desc // by kind, class and name
+	success, took                                   *prometheus.Desc
 
 	mu   sync.Mutex
 	last listing
@@ -53,6 +61,7 @@ func NewCollector(client *holdfast.Client, options *CollectorOptions) *Collector
 	if o.Every <= 0 {
 		o.Every = 15 * time.Second
 	}
+	o.Worst = min(o.Worst, MaxWorst)
 	by := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"kind", "class"}, nil)
 	}
@@ -63,7 +72,10 @@ func NewCollector(client *holdfast.Client, options *CollectorOptions) *Collector
 		waiters: by("holdfast_queued_waiters", "Waiters in the queues of the server."),
 		queue:   by("holdfast_longest_queue", "The most waiters of one name."),
 		oldest:  by("holdfast_oldest_hold_seconds", "Age of the oldest hold."),
+		wait:    by("holdfast_longest_wait_seconds", "How long the waiter that waits for longest has waited."),
 		late:    by("holdfast_late_holds", "Holds whose renewal is late by more than half a TTL."),
+		worst: prometheus.NewDesc("holdfast_worst_wait_seconds",
+			"The longest wait for a name, of the few names with the longest.", []string{"kind", "class", "name"}, nil),
 		success: prometheus.NewDesc(
 			"holdfast_list_success", "1 if the last listing was complete, 0 if it failed.", nil, nil),
 		took: prometheus.NewDesc("holdfast_list_seconds", "How long the last listing took.", nil, nil),
@@ -72,7 +84,8 @@ func NewCollector(client *holdfast.Client, options *CollectorOptions) *Collector
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.names, c.held, c.waiters, c.queue, c.oldest, c.late, c.success, c.took} {
+	for _, d := range []*prometheus.Desc{c.names, c.held, c.waiters, c.queue, c.oldest, c.wait, c.late, c.worst,
+		c.success, c.took} {
 		out <- d
 	}
 }
@@ -92,7 +105,12 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			gauge(c.waiters, float64(f.waiters))
 			gauge(c.queue, float64(f.queue))
 			gauge(c.oldest, f.oldest.Seconds())
+			gauge(c.wait, f.wait.Seconds())
 			gauge(c.late, float64(f.late))
+		}
+		for _, w := range last.worst {
+			out <- prometheus.MustNewConstMetric(c.worst, prometheus.GaugeValue, w.wait.Seconds(),
+				w.kind, w.class, w.name)
 		}
 	}
 	out <- prometheus.MustNewConstMetric(c.success, prometheus.GaugeValue, success)
@@ -104,13 +122,14 @@ type listing struct {
 	at      time.Time // when it ended; zero: there was none
 	took    time.Duration
 	figures map[lockKey]figures
+	worst   []worstName // the longest wait first
 	err     error
 }
 
 // figures are those of one kind and class.
 type figures struct {
 	names, held, waiters, queue, late int
-	oldest                            time.Duration
+	oldest, wait                      time.Duration
 }
 
 // lastListing returns the last listing, or makes one if that is too old.
@@ -121,29 +140,31 @@ func (c *Collector) lastListing() listing {
 		return c.last
 	}
 	begin := time.Now()
-	all, err := c.listNames()
-	c.last = listing{at: time.Now(), took: time.Since(begin), figures: all, err: err}
+	c.last = c.listNames()
+	c.last.at, c.last.took = time.Now(), time.Since(begin)
 	return c.last
 }
 
 // listNames counts all names. A name that is told twice is counted once: by its key while one
 // listing lasts.
-func (c *Collector) listNames() (map[lockKey]figures, error) {
+func (c *Collector) listNames() (out listing) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
-	all, told := map[lockKey]figures{}, map[string]struct{}{}
+	out.figures = map[lockKey]figures{}
+	told := map[string]struct{}{}
 	for info, err := range c.client.List(ctx, holdfast.ListOptions{Pattern: c.options.Pattern}) {
 		if err != nil {
-			return nil, err
+			return listing{err: err}
 		}
 		if _, again := told[info.Name]; again || info.State() == lockinfo.StateForeign {
 			continue
 		}
 		told[info.Name] = struct{}{}
 		key := lockKey{string(info.Kind), info.Class}
-		all[key] = all[key].addName(info)
+		out.figures[key] = out.figures[key].addName(info)
+		out.worst = c.addWorst(out.worst, key, info)
 	}
-	return all, nil
+	return out
 }
 
 // addName adds one name.
@@ -151,6 +172,7 @@ func (f figures) addName(info lockinfo.Info) figures {
 	f.names++
 	f.waiters += info.Waiters
 	f.queue = max(f.queue, info.Waiters)
+	f.wait = max(f.wait, info.LongestWait())
 	held := false
 	for _, h := range info.Holds {
 		if h.State != lockinfo.StateHeld {

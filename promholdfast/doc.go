@@ -36,9 +36,14 @@
 //	holdfast_queued_waiters            gauge  waiters in the queues of the server
 //	holdfast_longest_queue             gauge  the most waiters of one name
 //	holdfast_oldest_hold_seconds       gauge  age of the oldest hold
+//	holdfast_longest_wait_seconds      gauge  how long the waiter that waits for longest has waited
 //	holdfast_late_holds                gauge  holds whose renewal is late by more than half a TTL
+//	holdfast_worst_wait_seconds        gauge  the longest wait for a name, of the names with the longest
 //	holdfast_list_success              gauge  1 if the last listing was complete, 0 if it failed
 //	holdfast_list_seconds              gauge  how long it took
+//
+// The worst names are told with CollectorOptions.Worst alone, at most ten at a time. Over time they
+// may be many.
 //
 // Register it in one process, not in all: each listing reads all keys of the server by SCAN, with
 // one more request for each name. CollectorOptions bound how often and how long. When a listing

@@ -13,6 +13,7 @@ import (
 )
 
 func newRoot() *cobra.Command {
+	own := ownVersion()
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
@@ -29,7 +30,7 @@ func newRoot() *cobra.Command {
 	setHelp(root)
 	// Help shows each group in the order of the alphabet.
 	addGroup(root, "Hold a lock:", hold.Commands())
-	addGroup(root, "See and act:", see.Commands(), act.Commands(), serve.Commands())
+	addGroup(root, "See and act:", see.Commands(), act.Commands(), serve.Commands(own.number, own.commit))
 	addGroup(root, "Try it:", try.Commands())
 	root.AddCommand(newCompletion(), newURLs(), newVersion())
 	root.AddCommand(newMan()) // hidden

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,9 +65,11 @@ func deployedCommands(t *testing.T) (commands [][]string) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	for line := range strings.Lines(string(deployFile(t, "systemd/report.service"))) {
-		if args, found := strings.CutPrefix(line, "ExecStart=/usr/bin/holdfast "); found {
-			commands = append(commands, strings.Fields(args))
+	for _, name := range []string{"report.service", "holdfast-serve.service"} {
+		for line := range strings.Lines(string(deployFile(t, "systemd/"+name))) {
+			if args, found := strings.CutPrefix(line, "ExecStart=/usr/bin/holdfast "); found {
+				commands = append(commands, strings.Fields(args))
+			}
 		}
 	}
 	return commands
@@ -76,10 +79,13 @@ func deployedCommands(t *testing.T) (commands [][]string) {
 func TestDeployedCommandsRun(t *testing.T) {
 	long(t)
 	commands := deployedCommands(t)
-	if len(commands) != 5 {
+	if len(commands) != 7 {
 		t.Fatalf("the commands are %q", commands)
 	}
 	for _, args := range commands {
+		if args[0] == "serve" {
+			continue // TestDeployedServeServes
+		}
 		end := slices.Index(args, "--")
 		if end < 1 {
 			t.Fatalf("%q runs no command", args)
@@ -114,29 +120,104 @@ func TestDeployedCommandsRun(t *testing.T) {
 	}
 }
 
+// The commands that serve have their metrics and their probes on the second address, here at a free
+// port.
+func TestDeployedServeServes(t *testing.T) {
+	served := 0
+	for _, args := range deployedCommands(t) {
+		if args[0] != "serve" {
+			continue
+		}
+		served++
+		if !slices.Contains(args, "--metrics-listen=:9090") {
+			t.Errorf("%q: the manifest has port 9090", args)
+		}
+		cmd, _ := program(t, redisserver.Start(t), append(args,
+			"--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0")...)
+		cmd.Stderr = nil
+		errs, err := cmd.StderrPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck := time.AfterFunc(patient, func() { _ = cmd.Process.Kill() })
+		lines := bufio.NewReader(errs)
+		_, _ = lines.ReadString('\n')
+		line, _ := lines.ReadString('\n')
+		_, url, _ := strings.Cut(strings.TrimSuffix(line, "metrics\n"), " are at ")
+		for _, path := range append(pathsOfProbes(t, "serve.yaml"), "/metrics") {
+			response, err := http.Get(url + path[1:])
+			if err != nil {
+				t.Fatalf("%q says %q: %v", args, line, err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				t.Errorf("%q: %s is %s", args, path, response.Status)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		stuck.Stop()
+		if code := cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("%q ends with %d", args, code)
+		}
+	}
+	if served != 2 {
+		t.Errorf("%d commands serve", served)
+	}
+}
+
+// pathsOfProbes returns the paths of the two probes in a manifest.
+func pathsOfProbes(t *testing.T, manifest string) (paths []string) {
+	t.Helper()
+	for line := range strings.Lines(string(deployFile(t, "kubernetes/"+manifest))) {
+		if path, found := strings.CutPrefix(strings.TrimSpace(line), "path: "); found {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) != 2 {
+		t.Errorf("%s has the probes %q", manifest, paths)
+	}
+	return paths
+}
+
 // The probes in leader.yaml are paths that examples/leader serves.
 func TestProbesOfTheDeploymentExist(t *testing.T) {
 	source, err := os.ReadFile("../../examples/leader/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := 0
-	for line := range strings.Lines(string(deployFile(t, "kubernetes/leader.yaml"))) {
-		if path, found := strings.CutPrefix(strings.TrimSpace(line), "path: "); found {
-			paths++
-			if !strings.Contains(string(source), `"GET `+path+`"`) {
-				t.Errorf("examples/leader does not serve %s", path)
-			}
+	for _, path := range pathsOfProbes(t, "leader.yaml") {
+		if !strings.Contains(string(source), `"GET `+path+`"`) {
+			t.Errorf("examples/leader does not serve %s", path)
 		}
 	}
-	if paths != 2 {
-		t.Errorf("there are %d probes", paths)
+}
+
+// Each container of Kubernetes has few rights, and says what it needs.
+func TestContainersAreBounded(t *testing.T) {
+	files, err := fs.Glob(os.DirFS(deployFolder), "kubernetes/*.yaml")
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		text := string(deployFile(t, name))
+		containers := strings.Count(text, " image: ")
+		for _, want := range []string{"runAsNonRoot: true", "readOnlyRootFilesystem: true", "drop: [ALL]",
+			"requests: {", "limits: {"} {
+			if n := strings.Count(text, want); n != containers {
+				t.Errorf("%s has %d containers, and %q %d times", name, containers, want, n)
+			}
+		}
 	}
 }
 
 func TestSystemdUnitsVerify(t *testing.T) {
 	units := map[string]string{}
-	for _, name := range []string{"report.service", "report.timer"} {
+	for _, name := range []string{"report.service", "report.timer", "holdfast-serve.service"} {
 		units[name] = string(deployFile(t, "systemd/"+name))
 	}
 	verifyUnits(t, units)

@@ -133,6 +133,7 @@ var notRun = map[string]string{
 	"go run ./cmd/holdfast demo   # eight processes, one lock, a kill -9: see what it does; needs nothing but Go": "TestDemo runs it, and this is make test",
 	"git clone https://github.com/holdfast-go/holdfast":                                                           installs,
 	"go mod edit -replace github.com/holdfast-go/holdfast=../holdfast":                                            installs,
+	"holdfast serve --metrics-listen :9090 --class 'cron-*=cron' --class :":                                       "it serves until it is ended: TestServeMetricsAlone",
 	"holdfast serve --redis redis://redis.internal":                                                               "it serves until it is ended: TestServe",
 	"go run ./examples/steps       # lists the steps":                                                             "minutes of real seconds: TestSteps of examples/steps plays each step",
 	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",

@@ -16,14 +16,24 @@ import (
 // "+dirty" if the clone had changes.
 var release, commit string
 
-// versionLine is version, commit if known, version of Go, and system.
-func versionLine() string {
+// A version is what is known of how this program was built.
+type version struct {
+	number, commit string // empty: unknown
+	changed        bool   // the clone had changes
+}
+
+// ownVersion returns the version of this program.
+func ownVersion() version {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(release, commit, info), runtime.Version(), runtime.GOOS,
-		runtime.GOARCH)
+	return versionOf(release, commit, info)
+}
+
+// versionLine is version, commit if known, version of Go, and system.
+func versionLine() string {
+	return fmt.Sprintf("holdfast %s, %s %s/%s", ownVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // pseudoVersion is a version that Go made up for a commit without a tag. It ends with the commit,
@@ -32,32 +42,38 @@ var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+dirty)?$`)
 
 // versionOf prefers what the linker set. A clone has the commit in its build settings. A module of
 // a proxy has a version alone, which tells the commit if there is no tag.
-func versionOf(release, commit string, info *debug.BuildInfo) string {
+func versionOf(release, commit string, info *debug.BuildInfo) version {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	version := strings.TrimSuffix(info.Main.Version, "+dirty")
+	number := strings.TrimSuffix(info.Main.Version, "+dirty")
 	commit, changed := strings.CutSuffix(commit, "+dirty")
 	changed = changed || settings["vcs.modified"] == "true"
 	if made := pseudoVersion.FindStringSubmatch(info.Main.Version); made != nil {
-		version, commit = "", cmp.Or(commit, made[1])
+		number, commit = "", cmp.Or(commit, made[1])
 		changed = changed || made[2] != ""
 	}
 	commit = cmp.Or(commit, settings["vcs.revision"])
-	if version == "(devel)" {
-		version = ""
+	if number == "(devel)" {
+		number = ""
 	}
-	switch version = cmp.Or(release, version, "development version"); {
-	case commit != "":
-		version += " of commit " + commit[:min(12, len(commit))]
-	case version == "development version":
-		version += ", commit unknown"
+	return version{cmp.Or(release, number), commit[:min(12, len(commit))], changed}
+}
+
+// String is the version for a reader.
+func (v version) String() string {
+	text := cmp.Or(v.number, "development version")
+	switch {
+	case v.commit != "":
+		text += " of commit " + v.commit
+	case v.number == "":
+		text += ", commit unknown"
 	}
-	if changed {
-		version += " with changes"
+	if v.changed {
+		text += " with changes"
 	}
-	return version
+	return text
 }
 
 func newVersion() *cobra.Command {

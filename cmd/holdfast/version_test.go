@@ -45,7 +45,7 @@ func TestVersionOf(t *testing.T) {
 			want: "v1.2.3 of commit 0123456789ab"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := versionOf(test.release, test.commit, &test.info); got != test.want {
+			if got := versionOf(test.release, test.commit, &test.info).String(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

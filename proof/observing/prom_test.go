@@ -2,7 +2,9 @@ package observing_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,7 +72,8 @@ func TestCollector(t *testing.T) {
 		<-time.After(time.Minute)
 		for name, want := range map[string]float64{
 			"holdfast_names": 2, "holdfast_held_names": 2, "holdfast_queued_waiters": 3, "holdfast_longest_queue": 3,
-			"holdfast_oldest_hold_seconds": 60, "holdfast_late_holds": 0, "holdfast_list_success": 1,
+			"holdfast_longest_wait_seconds": 60,
+			"holdfast_oldest_hold_seconds":  60, "holdfast_late_holds": 0, "holdfast_list_success": 1,
 		} {
 			if got := sum(gather(t, collector)[name], ""); got != want {
 				t.Errorf("%s is %v, want %v", name, got, want)
@@ -92,6 +95,38 @@ func TestCollector(t *testing.T) {
 		if got["holdfast_names"] != nil || sum(got["holdfast_list_success"], "") != 0 {
 			t.Errorf("while the server is away: %v", got)
 		}
+	})
+}
+
+// The names with the longest waits are told by name, as many as are asked for, also such as are no
+// UTF-8.
+func TestCollectorTellsTheWorstNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		holder, waiter := server.Client(nil), server.Client(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		for i := range 12 {
+			name := fmt.Sprintf("order:\xff%d", i)
+			lock(ctx, t, holder, name)
+			waiting.Go(func() { _, _ = waiter.Mutex(name).Lock(ctx) })
+			<-time.After(time.Second)
+		}
+		for worst, want := range map[int]int{0: 0, 3: 3, 99: promholdfast.MaxWorst} {
+			got := gather(t, promholdfast.NewCollector(holder, &promholdfast.CollectorOptions{Worst: worst}))
+			named := got["holdfast_worst_wait_seconds"].GetMetric()
+			if len(named) != want {
+				t.Errorf("Worst %d tells %d names, want %d", worst, len(named), want)
+			}
+			for i := range want {
+				label, seconds := strconv.Quote(fmt.Sprintf("order:\xff%d", i)), float64(12-i)
+				if sum(got["holdfast_worst_wait_seconds"], label) != seconds {
+					t.Errorf("Worst %d: no series of %s with %v s, in %v", worst, label, seconds, named)
+				}
+			}
+		}
+		cancel()
+		waiting.Wait()
 	})
 }
 

@@ -81,7 +81,7 @@ func TestProgram(t *testing.T) {
 	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
 		harness.Locker(t, os.Getenv(serverAddr), &config)}
 	registry.MustRegister(observer, // each scrape lists all names
-		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond}))
+		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond, Worst: 10}))
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i, client := range clients {

@@ -12,13 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/dashboard"
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
@@ -37,7 +34,12 @@ type Serve struct {
 	Cert, Key  string // of the listener; empty: no TLS
 	TokenFile  string // empty: nobody is asked for a token
 	AllowBreak bool
+	Metrics    string // a second address, for metrics and probes alone; empty: none
+	Classes    []string
+	Worst      int       // how many names the metrics name
 	Err        io.Writer // for where it serves
+
+	version, commit string // of the program, for its metric
 }
 
 // Validate refuses bad arguments.
@@ -50,6 +52,13 @@ func (s *Serve) Validate() error {
 	safe := s.Cert != "" && s.TokenFile != ""
 	c.Check(err != nil || isLoopback(host) || safe,
 		"--listen %q: it is no loopback address: it takes --listen-cert, --listen-key and --token-file", s.Listen)
+	if s.Metrics != "" {
+		_, _, err = net.SplitHostPort(s.Metrics)
+		c.Check(err == nil, "--metrics-listen %q: it must be an address and a port, such as :9090", s.Metrics)
+	}
+	checkClasses(&c, s.Classes)
+	c.Check(s.Worst >= 0 && s.Worst <= promholdfast.MaxWorst, "--worst %d: it must be 0 to %d", s.Worst,
+		promholdfast.MaxWorst)
 	s.Connection.Check(&c)
 	return c.Err()
 }
@@ -74,21 +83,53 @@ func (s *Serve) Run(ctx context.Context) error {
 		return err
 	}
 	observer := promholdfast.NewObserver()
-	client, end, err := s.NewClient(holdfast.Config{Label: cli.Operator(), Observer: observer})
+	client, end, err := s.NewClient(holdfast.Config{Label: cli.Operator(), Observer: observer,
+		Class: classFunc(s.Classes)})
 	if err != nil {
 		return err
 	}
 	defer end()
-	listener, err := net.Listen("tcp", s.Listen)
+	page, url, err := listen("--listen", s.Listen, config)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w%s", s.Listen, err, cli.PortHint(err, "; port 0 is any free one"))
+		return err
+	}
+	defer page.Close()
+	metrics, probes := s.newMetrics(client, observer), newProbes(client)
+	fmt.Fprintf(s.Err, "holdfast: the dashboard is at %s\n", url)
+	if s.Metrics == "" {
+		return serveUntil(ctx, page, s.newSite(client, metrics, probes, guard))
+	}
+	figures, url, err := listen("--metrics-listen", s.Metrics, config)
+	if err != nil {
+		return err
+	}
+	defer figures.Close()
+	fmt.Fprintf(s.Err, "holdfast: the metrics are at %smetrics\n", url)
+	// If one of the two ends, so does the other.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	served := make(chan error, 1)
+	go func() {
+		err := serveUntil(ctx, figures, newFigures(metrics, probes, guard, s.Metrics))
+		cancel(cli.ErrInterrupted)
+		served <- err
+	}()
+	err = serveUntil(ctx, page, s.newSite(client, metrics, probes, guard))
+	cancel(cli.ErrInterrupted)
+	return errors.Join(err, <-served)
+}
+
+// listen listens on the address of a flag, and returns the URL there. A nil config: without TLS.
+func listen(flag, address string, config *tls.Config) (net.Listener, string, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s %s: %w%s", flag, address, err, cli.PortHint(err, "; port 0 is any free one"))
 	}
 	scheme := "http"
 	if config != nil {
 		listener, scheme = tls.NewListener(listener, config), "https"
 	}
-	fmt.Fprintf(s.Err, "holdfast: the dashboard is at %s://%s/\n", scheme, listener.Addr())
-	return s.serveUntil(ctx, listener, newSite(client, observer, guard, s.AllowBreak))
+	return listener, fmt.Sprintf("%s://%s/", scheme, listener.Addr()), nil
 }
 
 // readToken reads the token.
@@ -122,7 +163,7 @@ func (s *Serve) loadTLS() (*tls.Config, error) {
 }
 
 // serveUntil serves until ctx ends. The streams of open pages end with ctx as well.
-func (s *Serve) serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
+func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := &http.Server{
 		Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience,
@@ -148,23 +189,8 @@ func (s *Serve) serveUntil(ctx context.Context, listener net.Listener, handler h
 	return err
 }
 
-// newSite is all that is served. Probes need no token, as they tell nothing but yes or no.
-func newSite(client *holdfast.Client, observer *promholdfast.Observer, guard tokenChecker,
-	allowBreak bool) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(observer, promholdfast.NewCollector(client, nil))
-	page := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return allowBreak }})
-	readiness := &probe{ask: client.Ready}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.Handle("GET /readyz", readiness)
-	mux.Handle("GET /metrics", guard.guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 3})))
-	mux.Handle("/", guard.guard(page))
-	return mux
-}
-
-func newServe() *cobra.Command {
-	s := &Serve{}
+func newServe(version, commit string) *cobra.Command {
+	s := &Serve{version: version, commit: commit}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a page that shows who holds and who waits",
@@ -181,11 +207,20 @@ It listens on loopback. Any other address takes --listen-cert, --listen-key and 
 a token, readers send it as "Authorization: Bearer TOKEN"; a browser asks for a password, which is
 the token, with any name. /healthz and /readyz need none.
 
+--metrics-listen serves the last three of them, without the page, on an address of their own, which
+may be any. Who reaches it reads figures and the names of --worst, unless there is a token.
+
+The figures tell names apart by their classes. --class PATTERN=CLASS gives a class to the names that
+fit a pattern, as with ls. --class TEXT gives each name the class before the first TEXT in it: with
+--class : the class of order:42 is order. The first rule that fits counts. At most 1,000 classes are
+told apart.
+
 Exit codes: 0 it was interrupted; 64 usage; 1 it cannot listen. A server that is away is shown on
 the page.`,
 		Example: `  holdfast serve
   holdfast serve --listen :8484 --token-file token \
-    --listen-cert cert.pem --listen-key key.pem`,
+    --listen-cert cert.pem --listen-key key.pem
+  holdfast serve --metrics-listen :9090 --class 'cron-*=cron' --class :`,
 		Args: cli.NoArgs,
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			s.Err = cmd.ErrOrStderr()
@@ -198,6 +233,11 @@ the page.`,
 	flags.StringVar(&s.Cert, "listen-cert", "", "`FILE` with the certificate of the page")
 	flags.StringVar(&s.Key, "listen-key", "", "`FILE` with the key of that certificate")
 	flags.StringVar(&s.TokenFile, "token-file", "", "`FILE` with a token of at least 16 bytes, which readers must have")
+	flags.StringVar(&s.Metrics, "metrics-listen", "",
+		"second `ADDRESS`, for /metrics, /healthz and /readyz alone, such as :9090")
+	flags.StringArrayVar(&s.Classes, "class", nil,
+		"`RULE` for the class of a name in the metrics: PATTERN=CLASS, or what ends the class in a name")
+	flags.IntVar(&s.Worst, "worst", promholdfast.MaxWorst, "how many names of the longest waits the metrics name, 0 to 10")
 	flags.BoolVar(&s.AllowBreak, "allow-break", false, "let every reader break holds")
 	return cmd
 }

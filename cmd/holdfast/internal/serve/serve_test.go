@@ -15,10 +15,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/certificate"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -29,16 +31,22 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--listen 0.0.0.0:0":                                              "no loopback address",
-		"--listen :0":                                                     "no loopback address",
-		"--listen example.com:0 --token-file x":                           "no loopback address",
-		"--listen 0.0.0.0:0 --listen-cert x":                              "both or none",
-		"--listen 8484":                                                   "an address and a port",
+		"--listen 0.0.0.0:0":                    "no loopback address",
+		"--listen :0":                           "no loopback address",
+		"--listen example.com:0 --token-file x": "no loopback address",
+		"--listen 0.0.0.0:0 --listen-cert x":    "both or none",
+		"--listen 8484":                         "an address and a port",
+		"--metrics-listen 9090":                 "--metrics-listen",
+		"--class =x":                            "PATTERN=CLASS",
+		"--class [=x":                           "PATTERN=CLASS",
+		"--class x=":                            "PATTERN=CLASS",
+		"--worst 11":                            "0 to 10",
+		"--worst -1":                            "0 to 10",
 		"--listen 127.0.0.1:0 --token-file missing":                       "--token-file",
 		"--listen 127.0.0.1:0 --token-file " + short:                      "at least 16",
 		"--listen 127.0.0.1:0 --listen-cert missing --listen-key missing": "--listen-cert",
 	} {
-		cmd := newServe()
+		cmd := newServe("", "")
 		cmd.SetArgs(strings.Fields(args))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		if err := cmd.Execute(); !errors.As(err, new(*cli.UsageError)) || !strings.Contains(err.Error(), want) {
@@ -47,8 +55,9 @@ func TestServeRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// startServe runs the command, and returns where it serves. It ends by stop or with the test.
-func startServe(t *testing.T, s *Serve) (url string, stop func()) {
+// startServe runs the command, and returns where it serves the page, and the metrics alone. It ends
+// by stop or with the test.
+func startServe(t *testing.T, s *Serve) (url, figures string, stop func()) {
 	t.Helper()
 	in, out := io.Pipe()
 	s.Listen, s.Err, s.Prefix = "127.0.0.1:0", out, "holdfast"
@@ -63,12 +72,22 @@ func startServe(t *testing.T, s *Serve) (url string, stop func()) {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	t.Cleanup(stop)
-	line, err := bufio.NewReader(in).ReadString('\n')
+	lines := bufio.NewReader(in)
+	url = readURL(t, lines)
+	if s.Metrics != "" {
+		figures = strings.TrimSuffix(readURL(t, lines), "metrics")
+	}
+	return url, figures, stop
+}
+
+// readURL returns the URL at the end of a line.
+func readURL(t *testing.T, lines *bufio.Reader) string {
+	t.Helper()
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url, _ = strings.Cut(strings.TrimSpace(line), " at ")
-	return url, stop
+	return line[strings.LastIndexByte(line, ' ')+1 : len(line)-1]
 }
 
 func fetch(t *testing.T, client *http.Client, url string, change func(*http.Request)) (int, string) {
@@ -94,7 +113,7 @@ func fetch(t *testing.T, client *http.Client, url string, change func(*http.Requ
 
 func TestServe(t *testing.T) {
 	s := redisserver.Start(t)
-	url, stop := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
+	url, _, stop := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]string{
 		"": "<title>holdfast", "healthz": "ok", "readyz": "ok", "metrics": "holdfast_list_success 1",
 	} {
@@ -116,10 +135,91 @@ func TestServe(t *testing.T) {
 	stop()
 }
 
+// --metrics-listen has the metrics and the probes, and no page. The metrics name the version, the
+// classes and the worst names.
+func TestServeMetricsAlone(t *testing.T) {
+	connection := cli.Connection{Redis: "redis://" + redisserver.Start(t).Addr(), Prefix: "holdfast"}
+	client, end, err := connection.NewClient(holdfast.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if _, err := client.Mutex("order:42").TryLock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waiting.Go(func() { _, _ = client.Mutex("order:42").Lock(ctx) })
+	for info := (lockinfo.Info{}); info.Waiters == 0; {
+		if info, err = client.Inspect(ctx, "order:42"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, figures, _ := startServe(t, &Serve{Connection: connection, Metrics: ":0", Classes: []string{"x*=none", ":"},
+		Worst: 10, version: "v1.2.3", commit: "0123456789ab"})
+	figures = strings.Replace(figures, "[::]", "127.0.0.1", 1)
+	byAnyName := func(r *http.Request) { r.Host = "holdfast.monitoring.svc" }
+	for path, want := range map[string]int{"": 404, "events": 404, "break": 404, "healthz": 200, "readyz": 200} {
+		if code, _ := fetch(t, http.DefaultClient, figures+path, byAnyName); code != want {
+			t.Errorf("/%s: %d, want %d", path, code, want)
+		}
+	}
+	_, text := fetch(t, http.DefaultClient, figures+"metrics", byAnyName)
+	for _, want := range []string{`holdfast_names{class="order",kind="mutex"} 1`,
+		`holdfast_worst_wait_seconds{class="order",kind="mutex",name="order:42"} `,
+		`,revision="0123456789ab",version="v1.2.3"} 1`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics have no %s:\n%s", want, text)
+		}
+	}
+}
+
+// Without a token, metrics on a loopback address are for loopback names alone.
+func TestServeGuardsTheMetrics(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("correct horse battery\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connection := cli.Connection{Redis: "redis://" + redisserver.Start(t).Addr()}
+	for name, c := range map[string]struct {
+		address, token string
+		want           int
+	}{
+		"loopback":            {"127.0.0.1:0", "", http.StatusMisdirectedRequest},
+		"any, with a token":   {":0", file, http.StatusUnauthorized},
+		"any, with no token":  {":0", "", http.StatusOK},
+		"loopback with token": {"127.0.0.1:0", file, http.StatusUnauthorized},
+	} {
+		_, figures, stop := startServe(t, &Serve{Connection: connection, Metrics: c.address, TokenFile: c.token})
+		figures = strings.Replace(figures, "[::]", "127.0.0.1", 1)
+		if code, _ := fetch(t, http.DefaultClient, figures+"metrics",
+			func(r *http.Request) { r.Host = "evil.example" }); code != c.want {
+			t.Errorf("%s: %d, want %d", name, code, c.want)
+		}
+		stop()
+	}
+}
+
+func TestClassOfName(t *testing.T) {
+	class := classFunc([]string{"cron-*=cron", "*/[0-9]=number", "[^b-z]*!=slashes", ":", "--"})
+	for name, want := range map[string]string{"cron-a:b": "cron", "a/b/7": "number", "a/b!": "slashes", "b/b!": "",
+		"order:42:x": "order", ":x": "",
+		"a--b": "a", "plain": "", "": "", "\xff:1": "\xff"} {
+		if got := class(name); got != want {
+			t.Errorf("%q has class %q, want %q", name, got, want)
+		}
+	}
+	if classFunc(nil) != nil {
+		t.Error("without rules there are classes")
+	}
+}
+
 func TestServeWithoutServer(t *testing.T) {
 	s := redisserver.Start(t)
 	s.Kill()
-	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
+	url, _, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]int{"": 200, "healthz": 200, "readyz": 503} {
 		if code, _ := fetch(t, http.DefaultClient, url+path, nil); code != want {
 			t.Errorf("/%s: %d, want %d", path, code, want)
@@ -134,7 +234,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := redisserver.Start(t)
-	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
+	url, _, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
 	for name, c := range map[string]struct {
 		path   string
 		change func(*http.Request)
@@ -160,7 +260,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 func TestServeWithTLS(t *testing.T) {
 	cert, key := certificate.Write(t)
 	s := redisserver.Start(t)
-	url, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
+	url, _, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
 	if !strings.HasPrefix(url, "https://") {
 		t.Errorf("it serves at %s", url)
 	}

@@ -1,0 +1,61 @@
+package serve
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/dashboard"
+	"github.com/holdfast-go/holdfast/promholdfast"
+)
+
+// newSite is all that is served with the page.
+func (s *Serve) newSite(client *holdfast.Client, metrics http.Handler, probes *http.ServeMux,
+	guard tokenChecker) http.Handler {
+	page := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return s.AllowBreak }})
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", probes)
+	mux.Handle("/readyz", probes)
+	mux.Handle("GET /metrics", guard.guard(metrics))
+	mux.Handle("/", guard.guard(page))
+	return mux
+}
+
+// newFigures is what the address of --metrics-listen serves. Without a token, an address that is no
+// loopback is asked for by any name.
+func newFigures(metrics http.Handler, probes *http.ServeMux, guard tokenChecker, address string) http.Handler {
+	if host, _, _ := net.SplitHostPort(address); guard.token != "" || isLoopback(host) {
+		metrics = guard.guard(metrics)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", probes)
+	mux.Handle("/readyz", probes)
+	mux.Handle("GET /metrics", metrics)
+	return mux
+}
+
+// newProbes serves the probes. They need no token, as they tell nothing but yes or no.
+func newProbes(client *holdfast.Client) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.Handle("GET /readyz", &probe{ask: client.Ready})
+	return mux
+}
+
+// newMetrics serves the figures of all processes, the counts of this one, and its version.
+func (s *Serve) newMetrics(client *holdfast.Client, observer *promholdfast.Observer) http.Handler {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "holdfast_build_info", Help: "1, with the version of the program as labels.",
+		ConstLabels: prometheus.Labels{"version": s.version, "revision": s.commit, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(observer, build,
+		promholdfast.NewCollector(client, &promholdfast.CollectorOptions{Worst: s.Worst}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 3})
+}
