@@ -31,6 +31,7 @@ func act(ctx context.Context, in io.Reader, out io.Writer) error {
 	if orders.Decode(&a.role) != nil || locks[a.role.Lock] == nil {
 		return errors.New("steps starts this process; it is not to be started by hand")
 	}
+	inChinese = a.role.Chinese
 	if a.role.TTL == 0 {
 		a.role.TTL = ttl
 	}
@@ -74,7 +75,7 @@ func (a *actor) report(r report) {
 
 // line adds a line to the time line.
 func (a *actor) line(format string, args ...any) {
-	a.report(report{Kind: reportLine, Text: fmt.Sprintf(format, args...)})
+	a.report(report{Kind: reportLine, Text: fmt.Sprintf(text(format), args...)})
 }
 
 func (a *actor) obey(ctx context.Context, order string) {

@@ -36,6 +36,7 @@ var locks = map[string]func(*actor) (*lock, error){
 		}
 		return a.naiveLock(naive.NewRedLock(masters...))
 	},
+	"exists":    onKey(func(k naive.Key) tryLocker { return naive.Exists{Key: k} }),
 	"expire":    onKey(func(k naive.Key) tryLocker { return naive.Expire{Key: k} }),
 	"delete":    onKey(func(k naive.Key) tryLocker { return naive.Delete{Key: k} }),
 	"compare":   onKey(func(k naive.Key) tryLocker { return naive.Compare{Key: k} }),
@@ -73,9 +74,12 @@ func onKey(open func(naive.Key) tryLocker) func(*actor) (*lock, error) {
 func (a *actor) naiveLock(naiveLock tryLocker) (*lock, error) {
 	storage := a.redis(0)
 	l := &lock{
-		try:   naiveLock.TryLock,
-		wait:  func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
-		leave: naiveLock.Unlock,
+		try:  naiveLock.TryLock,
+		wait: func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
+		leave: func(ctx context.Context) error {
+			a.line("Unlock ...")
+			return naiveLock.Unlock(ctx)
+		},
 		write: func(ctx context.Context) error { return storage.Set(ctx, storageName, a.role.Name, 0).Err() },
 		err:   func() error { return nil },
 	}
@@ -145,6 +149,7 @@ func holdfastLock(open func(*holdfast.Client) locker) func(*actor) (*lock, error
 				return enter("Lock", l, err)
 			},
 			leave: func(context.Context) error {
+				a.line("Release ...")
 				err := lease.Release()
 				if err != nil && !errors.Is(err, holdfast.ErrLost) {
 					return err
@@ -171,9 +176,9 @@ func leaseOutcome(err error) string {
 	var lost *holdfast.LostError
 	switch {
 	case err == nil:
-		return "ok"
+		return text("ok")
 	case errors.As(err, &lost):
-		return fmt.Sprintf("the lease is lost, %s", lost.Reason)
+		return fmt.Sprintf(text("the lease is lost, %s"), text(string(lost.Reason)))
 	}
 	return err.Error()
 }

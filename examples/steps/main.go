@@ -5,6 +5,8 @@
 //	go run ./examples/steps 3     # plays one
 //	go run ./examples/steps all   # plays all
 //
+// The output is in Chinese with --lang zh, or if LANG says so.
+//
 // A step is one lock of the tutorials with the bug that is left in it. Package naive has these
 // locks, one in a file, as tutorials write them. A step is played twice: with the naive lock, where
 // the bug must be seen to happen, and with holdfast, where it must not. Both plays have the same
@@ -35,6 +37,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -59,6 +62,7 @@ type step struct {
 }
 
 var steps = []step{
+	{"EXISTS, then SET", "exists.go", existsNaive, existsHoldfast},
 	{"SETNX with a timestamp", "timestamp.go", timestampNaive, timestampHoldfast},
 	{"EXPIRE apart from SETNX", "expire.go", expireNaive, expireHoldfast},
 	{"Delete without asking who holds", "delete.go", deleteNaive, deleteHoldfast},
@@ -85,7 +89,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
 	stop()
 	if err != nil {
 		log.Fatal(err)
@@ -93,12 +97,26 @@ func main() {
 }
 
 // run lists the steps, plays one, or plays all.
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	flags := flag.NewFlagSet("steps", flag.ContinueOnError)
+	flags.SetOutput(out)
+	lang := flags.String("lang", "", "the language of the output, en or zh (default that of LANG)")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch args = flags.Args(); *lang {
+	case "":
+		inChinese = wantsChinese(getenv)
+	case "en", "zh":
+		inChinese = *lang == "zh"
+	default:
+		return fmt.Errorf("language %q: it must be en or zh", *lang)
+	}
 	if len(args) == 0 {
 		for n, step := range steps {
-			fmt.Fprintf(out, "%2d  %s\n", n+1, step.title)
+			fmt.Fprintf(out, "%2d  %s\n", n+1, text(step.title))
 		}
-		fmt.Fprintf(out, "\nsteps N plays a step, and steps all plays all.\n")
+		fmt.Fprint(out, text("\nsteps N plays a step, and steps all plays all.\n"))
 		return nil
 	}
 	if len(args) == 1 && args[0] == "all" {
@@ -123,17 +141,17 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 	step := steps[n-1]
 	ctx, cancel := context.WithTimeoutCause(ctx, limit-3*time.Second, errors.New("not at its end after 17s"))
 	defer cancel()
-	fmt.Fprintf(out, "Step %d of %d: %s (docs/steps.md explains it)\n", n, len(steps), step.title)
+	fmt.Fprintf(out, text("Step %d of %d: %s (docs/steps.md explains it)\n"), n, len(steps), text(step.title))
 	var errs []error
 	for _, part := range []struct {
 		heading, met, missed string
 		play                 play
 	}{
-		{"The naive lock (examples/steps/naive/" + step.source + ")", "THE BUG IS SEEN", "THE BUG WAS NOT SEEN",
-			step.naive},
-		{"The same with holdfast", "IT HOLDS", "IT DID NOT HOLD", step.holdfast},
+		{fmt.Sprintf(text("The naive lock (examples/steps/naive/%s)"), step.source), text("THE BUG IS SEEN"),
+			text("THE BUG WAS NOT SEEN"), step.naive},
+		{text("The same with holdfast"), text("IT HOLDS"), text("IT DID NOT HOLD"), step.holdfast},
 	} {
-		fmt.Fprintf(out, "\n%s:\n\n", part.heading)
+		fmt.Fprintf(out, text("\n%s:\n\n"), part.heading)
 		v, err := perform(ctx, out, part.play)
 		if err != nil {
 			return fmt.Errorf("step %d, %s, could not be judged: %w", n, part.heading, err)
@@ -143,7 +161,7 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 			said = part.missed
 			errs = append(errs, fmt.Errorf("step %d: %s: %s", n, said, v.text))
 		}
-		fmt.Fprintf(out, "\n%s: %s.\n", said, v.text)
+		fmt.Fprintf(out, "\n"+text("%s: %s.")+"\n", said, v.text)
 	}
 	fmt.Fprintln(out)
 	return errors.Join(errs...)

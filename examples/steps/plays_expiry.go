@@ -2,6 +2,35 @@ package main
 
 import "time"
 
+func existsNaive(s *scene) func() verdict {
+	_, way, a, b := s.startApart("exists")
+	late := way.HoldRequest("\r\nset\r\n")
+	a.begin(orderTry)
+	s.wait(late.Arrived())
+	s.say("A has found the lock free. Its SET is slow on the way. B comes.")
+	b.do(orderTry)
+	s.say("B is in. A's SET arrives.")
+	late.Pass()
+	a.answer()
+	s.pass(shown)
+	b.do(orderLeave)
+	return func() verdict { return together("both found the lock free", tenures(a, b)) }
+}
+
+func existsHoldfast(s *scene) func() verdict {
+	_, way, a, b := s.startApart("holdfast")
+	late := way.HoldRequest(lockName)
+	a.begin(orderTry)
+	s.wait(late.Arrived())
+	s.say("A's request is slow on the way. B comes.")
+	b.do(orderTry)
+	s.say("B is in. A's slow request arrives.")
+	late.Pass()
+	a.answer()
+	s.pass(shown)
+	return func() verdict { return apart("A's late request found the lock taken", tenures(a, b), "B") }
+}
+
 func timestampNaive(s *scene) func() verdict {
 	server := s.node()
 	a := s.start("A", "timestamp", server.addr)
@@ -11,7 +40,7 @@ func timestampNaive(s *scene) func() verdict {
 	b.do(orderTry)
 	s.pass(shown)
 	a.do(orderLeave)
-	return func() verdict { return together(tenures(a, b)) }
+	return func() verdict { return together("B's clock ended A's lock", tenures(a, b)) }
 }
 
 func timestampHoldfast(s *scene) func() verdict {
@@ -26,7 +55,7 @@ func timestampHoldfast(s *scene) func() verdict {
 	s.pass(shown)
 	a.kill()
 	b.answer()
-	return func() verdict { return apart(tenures(a, b), "A", "B") }
+	return func() verdict { return apart("the wrong clock ended nothing", tenures(a, b), "A", "B") }
 }
 
 func expireNaive(s *scene) func() verdict {
@@ -43,11 +72,10 @@ func expireNaive(s *scene) func() verdict {
 	got, left := b.answered(), s.read(server, "PTTL", lockName)
 	s.say("After twice the expiry: PTTL %s -> %s", lockName, left)
 	return func() verdict {
-		waited := "got in"
-		if !got {
-			waited = "waited " + formatTime(2*ttl) + " in vain"
+		if got {
+			return verdictf(false, "A is dead, PTTL is %s, and B got in", left)
 		}
-		return verdictf(!got && left == "-1", "A is dead, PTTL is %s, and B %s", left, waited)
+		return verdictf(left == "-1", "A is dead, PTTL is %s, and B waited %s in vain", left, formatTime(2*ttl))
 	}
 }
 
@@ -81,7 +109,7 @@ func deleteNaive(s *scene) func() verdict {
 	a.do(orderLeave)
 	c.do(orderTry)
 	s.pass(shown)
-	return func() verdict { return together(tenures(b, c)) }
+	return func() verdict { return together("A deleted the lock of B", tenures(b, c)) }
 }
 
 func deleteHoldfast(s *scene) func() verdict {
@@ -94,7 +122,7 @@ func deleteHoldfast(s *scene) func() verdict {
 	a.do(orderLeave)
 	c.do(orderTry)
 	s.pass(shown)
-	return func() verdict { return apart(tenures(a, b, c), "A", "B") }
+	return func() verdict { return apart("A's late release deleted nothing", tenures(a, b, c), "A", "B") }
 }
 
 func compareNaive(s *scene) func() verdict {
@@ -111,7 +139,7 @@ func compareNaive(s *scene) func() verdict {
 	a.answer()
 	c.do(orderTry)
 	s.pass(shown)
-	return func() verdict { return together(tenures(b, c)) }
+	return func() verdict { return together("A's late DEL deleted the lock of B", tenures(b, c)) }
 }
 
 func compareHoldfast(s *scene) func() verdict {
@@ -129,7 +157,7 @@ func compareHoldfast(s *scene) func() verdict {
 	s.pass(100 * time.Millisecond)
 	c.do(orderTry)
 	s.pass(shown)
-	return func() verdict { return apart(tenures(a, b, c), "A", "B") }
+	return func() verdict { return apart("A's late release freed nothing of B's", tenures(a, b, c), "A", "B") }
 }
 
 func uniqueNaive(s *scene) func() verdict {
@@ -142,7 +170,7 @@ func uniqueNaive(s *scene) func() verdict {
 	s.pass(shown)
 	a.do(orderLeave)
 	b.do(orderLeave)
-	return func() verdict { return together(tenures(a, b)) }
+	return func() verdict { return together("the expiry was shorter than the work", tenures(a, b)) }
 }
 
 func uniqueHoldfast(s *scene) func() verdict {
@@ -155,5 +183,5 @@ func uniqueHoldfast(s *scene) func() verdict {
 	a.do(orderLeave)
 	b.answer()
 	b.do(orderLeave)
-	return func() verdict { return apart(tenures(a, b), "A", "B") }
+	return func() verdict { return apart("A kept the lock for twice its TTL", tenures(a, b), "A", "B") }
 }

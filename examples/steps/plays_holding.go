@@ -14,11 +14,10 @@ func reentrantNaive(s *scene) func() verdict {
 	s.say("A has entered once and left once: HGET %s A -> %s", lockName, left)
 	got := b.do(orderTry)
 	return func() verdict {
-		entry := "did not get in"
 		if got {
-			entry = "got in"
+			return verdictf(false, "A has left, its count is %s, and B got in", left)
 		}
-		return verdictf(!got && left != "nil", "A has left, its count is %s, and B %s", left, entry)
+		return verdictf(left != "nil", "A has left, its count is %s, and B did not get in", left)
 	}
 }
 
@@ -42,10 +41,16 @@ func reentrantHoldfast(s *scene) func() verdict {
 	}
 }
 
-func watchdogNaive(s *scene) func() verdict { return silence(s, "watchdog", together) }
+func watchdogNaive(s *scene) func() verdict {
+	return silence(s, "watchdog", func(list []tenure) verdict {
+		return together("A learned of its loss too late", list)
+	})
+}
 
 func watchdogHoldfast(s *scene) func() verdict {
-	return silence(s, "holdfast", func(list []tenure) verdict { return apart(list, "A", "B") })
+	return silence(s, "holdfast", func(list []tenure) verdict {
+		return apart("A was told before B got in", list, "A", "B")
+	})
 }
 
 // silence cuts A off while it holds.

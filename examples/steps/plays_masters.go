@@ -16,7 +16,7 @@ func failoverNaive(s *scene) func() verdict {
 	s.pass(shown)
 	a.do(orderLeave)
 	b.do(orderLeave)
-	return func() verdict { return together(tenures(a, b)) }
+	return func() verdict { return together("the replica did not know the lock of A", tenures(a, b)) }
 }
 
 func failoverHoldfast(s *scene) func() verdict {
@@ -34,7 +34,7 @@ func failoverHoldfast(s *scene) func() verdict {
 	a.do(orderLeave)
 	b.answer()
 	b.do(orderLeave)
-	return func() verdict { return apart(tenures(a, b), "A", "B") }
+	return func() verdict { return apart("the crash of a master freed nothing", tenures(a, b), "A", "B") }
 }
 
 func redlockNaive(s *scene) func() verdict {
@@ -54,7 +54,7 @@ func redlockNaive(s *scene) func() verdict {
 	slow.Pass()
 	a.answer()
 	s.pass(shown)
-	return func() verdict { return together(tenures(a, b)) }
+	return func() verdict { return together("A counted keys that had expired", tenures(a, b)) }
 }
 
 func redlockHoldfast(s *scene) func() verdict {
@@ -77,5 +77,5 @@ func redlockHoldfast(s *scene) func() verdict {
 	slow[1].Pass()
 	a.answer()
 	s.pass(shown)
-	return func() verdict { return apart(tenures(a, b), "B") }
+	return func() verdict { return apart("late answers gave A no lease", tenures(a, b), "B") }
 }

@@ -146,7 +146,7 @@ func unfairHoldfast(s *scene) func() verdict {
 	s.pass(shown)
 	b.do(orderLeave)
 	c.answer()
-	return func() verdict { return apart(tenures(a, b, c), "A", "B", "C") }
+	return func() verdict { return apart("B, which came first, got in first", tenures(a, b, c), "A", "B", "C") }
 }
 
 func readwriteNaive(s *scene) func() verdict {
@@ -191,5 +191,7 @@ func readwriteHoldfast(s *scene) func() verdict {
 	s.pass(shown)
 	b.do(orderLeave)
 	c.answer()
-	return func() verdict { return apart(tenures(a, b, c), "A", "B", "C") }
+	return func() verdict {
+		return apart("the writer got in before the reader that came later", tenures(a, b, c), "A", "B", "C")
+	}
 }

@@ -22,6 +22,8 @@ type role struct {
 	Clock time.Duration // so far its clock is ahead; only a naive lock looks at it
 	Every time.Duration // between two tries of a naive lock that waits; 0: pollEvery
 	TTL   time.Duration // of its holds; 0: ttl
+
+	Chinese bool // what it reports
 }
 
 // The orders to a process. Each is answered when it is done.
@@ -101,6 +103,7 @@ func (s *scene) startRole(r role) *process {
 	}
 	p.stdin, p.orders = stdin, json.NewEncoder(stdin)
 	s.processes = append(s.processes, p)
+	r.Chinese = inChinese
 	_ = p.orders.Encode(r) // answer notices the end of a process
 	go p.read(json.NewDecoder(stdout))
 	p.answer() // it is ready

@@ -42,11 +42,13 @@ type failure struct{ error }
 func perform(ctx context.Context, out io.Writer, p play) (verdict, error) {
 	s := &scene{ctx: ctx, timeline: newTimeline(out)}
 	judge, err := s.direct(p)
+	ended := time.Now()
 	s.end()
 	s.timeline.flush()
 	if err != nil {
 		return verdict{}, err
 	}
+	drawBars(out, s.timeline.began, ended, tenures(s.processes...))
 	return judge(), nil
 }
 
@@ -87,7 +89,7 @@ func (s *scene) end() {
 // say adds a line about what the play does.
 func (s *scene) say(format string, args ...any) {
 	s.pass(5 * time.Millisecond) // reports of what came before are on their way
-	s.timeline.add("", fmt.Sprintf(format, args...))
+	s.timeline.add("", fmt.Sprintf(text(format), args...))
 }
 
 // wait waits for an event.

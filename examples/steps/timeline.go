@@ -52,7 +52,7 @@ func (t *timeline) add(who, text string) {
 func (t *timeline) more(who string) {
 	last := t.last[who]
 	if last.times > 0 {
-		fmt.Fprintf(t.out, "  %7s  %-2s ... the same, %d more\n", "", who, last.times)
+		fmt.Fprintf(t.out, "  %7s  %-2s "+text("... the same, %d more")+"\n", "", who, last.times)
 		t.last[who] = repeated{text: last.text}
 	}
 }
@@ -96,7 +96,7 @@ func formatTime(d time.Duration) string {
 // formatCommands is a number of commands.
 func formatCommands(n int) string {
 	if n == 1 {
-		return "1 command"
+		return text("1 command")
 	}
-	return fmt.Sprintf("%d commands", n)
+	return fmt.Sprintf(text("%d commands"), n)
 }

@@ -1,0 +1,25 @@
+package main
+
+import "strings"
+
+// inChinese says that the output is in Chinese. It is set before a step begins.
+var inChinese bool
+
+// wantsChinese reports whether an environment asks for Chinese, as other programs read it: the
+// first of LC_ALL, LC_MESSAGES and LANG that is set decides.
+func wantsChinese(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if value := getenv(name); value != "" {
+			return strings.HasPrefix(value, "zh")
+		}
+	}
+	return false
+}
+
+// text is a text, or a format, in the language of the output.
+func text(english string) string {
+	if translated, ok := chinese[english]; ok && inChinese {
+		return translated
+	}
+	return english
+}
