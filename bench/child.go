@@ -35,7 +35,7 @@ func child(order string) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }()
 	// Make connections and load scripts, on a name that nobody else uses.
 	ctx, own := context.Background(), fmt.Sprintf("%s:warm:%d", d.Name, d.Who)
 	if err := c.prepare(ctx, own); err != nil {

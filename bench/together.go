@@ -20,7 +20,7 @@ func runAlone(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }()
 	name := fmt.Sprintf("bench:1:%s:%d", e.name, run)
 	times := make([]time.Duration, 0, 1<<16)
 	loop := func(d time.Duration) error {
@@ -86,7 +86,7 @@ func (b *bench) together(e entry, n int, work func(c contender, on *board, who i
 	if err != nil {
 		return sample{}, err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }()
 	on, failed, home := new(board), make(chan error, n), make(chan struct{})
 	var all sync.WaitGroup
 	for who := range n {

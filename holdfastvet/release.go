@@ -123,7 +123,7 @@ func (w *wayOut) follow(block *cfg.Block, rest []ast.Node) ast.Node {
 	}
 	next := block.Succs
 	if len(next) == 2 && len(block.Nodes) > 0 {
-		if taken := w.heldBranch(block.Nodes[len(block.Nodes)-1]); taken >= 0 {
+		if taken := w.heldBranch(block.Nodes[len(block.Nodes)-1]); taken != branchAny {
 			next = next[taken : taken+1] // on the other branch there is no lease
 		}
 	}
@@ -138,27 +138,45 @@ func (w *wayOut) follow(block *cfg.Block, rest []ast.Node) ast.Node {
 	return nil
 }
 
-// heldBranch returns which branch of a condition is taken if there is a lease; -1: any.
+// The branches of a condition.
+const (
+	branchTrue = iota
+	branchFalse
+	branchAny
+)
+
+// heldBranch returns which branch of a condition is taken if there is a lease.
 func (w *wayOut) heldBranch(condition ast.Node) int {
 	switch c := condition.(type) {
 	case *ast.BinaryExpr:
-		isErr := w.err != nil && variable(w.pass, c.X) == w.err
-		isLease := variable(w.pass, c.X) == w.lease
-		if id, ok := c.Y.(*ast.Ident); !ok || id.Name != "nil" || !isErr && !isLease {
-			return -1
-		}
-		switch {
-		case c.Op == token.EQL && isErr, c.Op == token.NEQ && isLease:
-			return 0
-		case c.Op == token.NEQ && isErr, c.Op == token.EQL && isLease:
-			return 1
-		}
+		return w.comparedBranch(c)
 	case *ast.CallExpr: // errors.Is(err, ...), errors.As(err, ...)
 		if len(c.Args) == 2 && w.err != nil && variable(w.pass, c.Args[0]) == w.err {
-			return 1
+			return branchFalse
 		}
 	}
-	return -1
+	return branchAny
+}
+
+// comparedBranch is heldBranch for a comparison with nil.
+func (w *wayOut) comparedBranch(c *ast.BinaryExpr) int {
+	if id, ok := c.Y.(*ast.Ident); !ok || id.Name != "nil" || c.Op != token.EQL && c.Op != token.NEQ {
+		return branchAny
+	}
+	held := token.NEQ // the lease, and not the error, if it is held
+	switch variable(w.pass, c.X) {
+	case nil:
+		return branchAny
+	case w.err:
+		held = token.EQL
+	case w.lease:
+	default:
+		return branchAny
+	}
+	if c.Op == held {
+		return branchTrue
+	}
+	return branchFalse
 }
 
 // readers are the methods of a lease that leave it held.

@@ -45,7 +45,9 @@ func TestEveryTestedPackageLooksForLeaks(t *testing.T) {
 		if !file.test {
 			continue
 		}
-		looks[file.dir] = looks[file.dir]
+		if _, seen := looks[file.dir]; !seen {
+			looks[file.dir] = false
+		}
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Name.Name == "TestMain" {
 				looks[file.dir] = file.Name.Name == "leak" || strings.Contains(source(set, f), "leak.")
