@@ -1,8 +1,8 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -18,57 +18,56 @@ import (
 // this header.
 const secretHeader = "X-Holdfast-Secret"
 
-// maxBody is the largest request to break a hold: names have at most 1 KiB.
+// maxBody is the largest request to change something: names have at most 1 KiB.
 const maxBody = 16 << 10
 
-// breakHold breaks a hold, if all of it is right.
-func (h *handler) breakHold(w http.ResponseWriter, r *http.Request) {
-	if code, why := h.checkBreak(r); why != "" {
-		sendError(w, code, why)
-		return
-	}
-	var body struct {
-		Name       string `json:"name"`
-		NameBase64 string `json:"name_base64"`
-		Token      int64  `json:"token"`
-		Typed      string `json:"typed"`
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil {
-		sendError(w, http.StatusBadRequest, "the body is not the JSON of a break")
-		return
-	}
-	if body.NameBase64 != "" {
-		name, err := base64.StdEncoding.DecodeString(body.NameBase64)
-		if err != nil {
-			sendError(w, http.StatusBadRequest, "name_base64 is not base64")
+// A request asks to break the hold with a token, or to evict a waiter.
+type request struct {
+	Name       string `json:"name"`
+	NameBase64 []byte `json:"name_base64"`
+	Token      int64  `json:"token"`
+	Waiter     string `json:"waiter"` // its ID
+	Typed      string `json:"typed"`
+}
+
+// serveChange changes something, if all of the request is right. The answer says what was done.
+func (h *handler) serveChange(done string, change func(context.Context, request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if code, why := h.checkChange(r); why != "" {
+			sendError(w, code, why)
 			return
 		}
-		body.Name = string(name)
-	}
-	if body.Typed == "" || body.Typed != typedName(body.Name) {
-		sendError(w, http.StatusConflict, "the name that was typed is another one: nothing was broken")
-		return
-	}
-	err := h.client.Break(r.Context(), body.Name, body.Token)
-	var argument *holdfast.ArgumentError
-	switch {
-	case err == nil:
-		h.sendDocument(w, r, func() any {
-			return struct {
-				Broken bool `json:"broken"`
-			}{true}
-		})
-	case errors.Is(err, holdfast.ErrNotHeld):
-		sendError(w, http.StatusNotFound, "this hold is over: nothing was broken")
-	case errors.As(err, &argument):
-		sendError(w, http.StatusBadRequest, err.Error())
-	default:
-		sendError(w, http.StatusBadGateway, err.Error())
+		var o request
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&o); err != nil {
+			sendError(w, http.StatusBadRequest, "the body is not the JSON of such a request")
+			return
+		}
+		if o.NameBase64 != nil {
+			o.Name = string(o.NameBase64)
+		}
+		if o.Typed == "" || o.Typed != typedName(o.Name) {
+			sendError(w, http.StatusConflict, "the name that was typed is another one: nothing was "+done)
+			return
+		}
+		err := change(r.Context(), o)
+		var argument *holdfast.ArgumentError
+		switch {
+		case err == nil:
+			h.sendDocument(w, r, func() any { return map[string]bool{done: true} })
+		case errors.Is(err, holdfast.ErrNotHeld):
+			sendError(w, http.StatusNotFound, "this hold is over: nothing was broken")
+		case errors.Is(err, holdfast.ErrNotWaiting):
+			sendError(w, http.StatusNotFound, "it does not wait any more: nobody was evicted")
+		case errors.As(err, &argument):
+			sendError(w, http.StatusBadRequest, err.Error())
+		default:
+			sendError(w, http.StatusBadGateway, err.Error())
+		}
 	}
 }
 
-// checkBreak returns why a request may not break, and with which code. Empty: it may.
-func (h *handler) checkBreak(r *http.Request) (code int, why string) {
+// checkChange returns why a request may change nothing, and with which code. Empty: it may.
+func (h *handler) checkChange(r *http.Request) (code int, why string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case !isSameOrigin(r):
@@ -78,7 +77,7 @@ func (h *handler) checkBreak(r *http.Request) (code int, why string) {
 	case subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(h.secret)) != 1:
 		return http.StatusForbidden, "the secret is missing or old: load the page again"
 	case !h.authorize(r):
-		return http.StatusForbidden, "breaking is not allowed here"
+		return http.StatusForbidden, "breaking and evicting are not allowed here"
 	}
 	return 0, ""
 }

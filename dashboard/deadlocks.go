@@ -62,6 +62,8 @@ func (h *handler) serveDeadlocks(w http.ResponseWriter, r *http.Request) {
 	h.sendDocument(w, r, func() any {
 		return struct {
 			Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
-		}{append([]lockinfo.Deadlock{}, search.found...)}
+			Possible  []lockinfo.Deadlock `json:"possible"` // as the last poll found them
+		}{append([]lockinfo.Deadlock{}, search.found...),
+			cut(lockinfo.PossibleDeadlocks(contendedInfos(h.hub.lastNames())), maxLinks)}
 	})
 }

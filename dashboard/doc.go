@@ -23,11 +23,13 @@
 //
 // # What it shows
 //
-//   - All names, with search, order, and filters by kind, host, waiters and age. For a semaphore it
+//   - All names, with trouble first, with search, order, and filters by trouble, kind, host,
+//     waiters and age, which the URL has. For a semaphore it
 //     shows its use, and for an election its leader.
 //   - Of one name its holds, its queue, and what each master of a quorum says.
-//   - What a holder itself waits for, as a tree that has the cause at its root. It knows that only
-//     of callers with WithDeadlockCheck.
+//   - Why a name is waited for: its holders, what they wait for themselves, and so on to the cause,
+//     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most.
+//   - Who held a name since the page was opened, as bars.
 //   - The changes that were seen since the page was opened. They are differences between two polls,
 //     so a hold that begins and ends between two polls is not seen.
 //   - All that one process holds and waits for.
@@ -40,7 +42,7 @@
 // names, labels and hosts of all processes are there to be read.
 //
 // Nobody may change anything, unless Options.Authorize says so of a request. Then a hold can be
-// broken, by Client.Break, by a POST that
+// broken by Client.Break, and a waiter evicted by Client.Evict, by a POST that
 //
 //   - comes from the same origin, as Sec-Fetch-Site or else Origin says,
 //   - carries a secret that only a page of the same origin can have read, and
@@ -56,8 +58,10 @@
 //	GET  ./events       the stream: events "hello" and "update", in parts
 //	GET  ./lock         ?name=: a name as the last poll found it
 //	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last poll found it
+//	GET  ./waits        which holders wait for which names, as the last poll found it
 //	GET  ./deadlocks    looks for deadlocks
 //	POST ./break        {"name", "token", "typed"}
+//	POST ./evict        {"name", "waiter", "typed"}
 //
 // The facts in the JSON are values of package lockinfo. The requests are for the page, and may
 // change with it.

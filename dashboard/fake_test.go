@@ -32,6 +32,7 @@ type fakeClient struct {
 	takes    time.Duration // of a List
 	polls    []time.Time   // the beginnings of Lists
 	broken   []string
+	evicted  []string
 	found    []lockinfo.Deadlock
 	searches int
 	search   chan struct{} // a search for deadlocks waits for its end
@@ -113,6 +114,18 @@ func (f *fakeClient) Break(_ context.Context, name string, token int64) error {
 		}
 	}
 	return holdfast.ErrNotHeld
+}
+
+func (f *fakeClient) Evict(_ context.Context, name, waiter string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.names[name].Queue {
+		if w.ID == waiter {
+			f.evicted = append(f.evicted, name)
+			return nil
+		}
+	}
+	return holdfast.ErrNotWaiting
 }
 
 func (f *fakeClient) countPolls() int {
@@ -228,9 +241,9 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return serve(h, httptest.NewRequest("GET", path, nil))
 }
 
-// postBreak makes a request to break a hold.
-func postBreak(h http.Handler, body string, headers ...map[string]string) *httptest.ResponseRecorder {
-	return serve(h, httptest.NewRequest("POST", "/break", strings.NewReader(body)), headers...)
+// post makes a request to change something.
+func post(h http.Handler, path, body string, headers ...map[string]string) *httptest.ResponseRecorder {
+	return serve(h, httptest.NewRequest("POST", path, strings.NewReader(body)), headers...)
 }
 
 func serve(h http.Handler, r *http.Request, headers ...map[string]string) *httptest.ResponseRecorder {

@@ -17,8 +17,8 @@ import (
 
 // Options say what a dashboard may do. Nil or zero Options only read.
 type Options struct {
-	// Authorize reports whether a request may break holds. It is asked when a page is opened and at
-	// each break. Nil: nobody may.
+	// Authorize reports whether a request may break holds and evict waiters. It is asked when a page
+	// is opened and at each break and eviction. Nil: nobody may.
 	Authorize func(*http.Request) bool
 }
 
@@ -29,6 +29,7 @@ type lockClient interface {
 	Quorum(context.Context) ([]lockinfo.Master, error)
 	Deadlocks(context.Context) ([]lockinfo.Deadlock, error)
 	Break(ctx context.Context, name string, token int64) error
+	Evict(ctx context.Context, name, waiter string) error
 }
 
 var _ lockClient = (*holdfast.Client)(nil)
@@ -71,14 +72,20 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux.HandleFunc("GET /{$}", serveAsset("index.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
-	for _, script := range []string{"app.js", "panel.js", "view.js"} {
+	for _, script := range []string{"app.js", "graph.js", "panel.js", "timeline.js", "view.js"} {
 		mux.HandleFunc("GET /"+script, serveAsset(script, "text/javascript; charset=utf-8"))
 	}
 	mux.Handle("GET /events", refuseOtherSites(h.serveStream))
 	mux.Handle("GET /lock", refuseOtherSites(h.serveLock))
 	mux.Handle("GET /process", refuseOtherSites(h.serveProcess))
+	mux.Handle("GET /waits", refuseOtherSites(h.serveWaits))
 	mux.Handle("GET /deadlocks", refuseOtherSites(h.serveDeadlocks))
-	mux.HandleFunc("POST /break", h.breakHold)
+	mux.HandleFunc("POST /break", h.serveChange("broken", func(ctx context.Context, o request) error {
+		return client.Break(ctx, o.Name, o.Token)
+	}))
+	mux.HandleFunc("POST /evict", h.serveChange("evicted", func(ctx context.Context, o request) error {
+		return client.Evict(ctx, o.Name, o.Waiter)
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Content-Security-Policy", contentPolicy)
@@ -145,12 +152,20 @@ func sendError(w http.ResponseWriter, code int, why string) {
 	}{why})
 }
 
-// serveLock sends what the last poll found of a name.
-func (h *handler) serveLock(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("name")
+// polledNames returns what the last poll found. If there was none, it says so, and returns nil.
+func (h *handler) polledNames(w http.ResponseWriter) map[string]*entry {
 	names := h.hub.lastNames()
 	if names == nil {
 		sendError(w, http.StatusServiceUnavailable, "nothing was polled yet: no page is open")
+	}
+	return names
+}
+
+// serveLock sends what the last poll found of a name.
+func (h *handler) serveLock(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	names := h.polledNames(w)
+	if names == nil {
 		return
 	}
 	found, ok := names[name]
@@ -160,10 +175,10 @@ func (h *handler) serveLock(w http.ResponseWriter, r *http.Request) {
 	}
 	h.sendDocument(w, r, func() any {
 		return struct {
-			Lock   lockinfo.Info `json:"lock"`
-			Typed  string        `json:"typed"` // what a person types to break a hold
-			Causes []node        `json:"causes"`
-		}{found.info, typedName(name), causeTrees(names, name)}
+			Lock  lockinfo.Info `json:"lock"`
+			Typed string        `json:"typed"` // what a person types to break a hold
+			Why   reasons       `json:"why"`
+		}{found.info, typedName(name), reasonsOf(names, found.info)}
 	})
 }
 
@@ -175,9 +190,8 @@ func (h *handler) serveProcess(w http.ResponseWriter, r *http.Request) {
 		sendError(w, http.StatusBadRequest, "host and pid are missing")
 		return
 	}
-	names := h.hub.lastNames()
+	names := h.polledNames(w)
 	if names == nil {
-		sendError(w, http.StatusServiceUnavailable, "nothing was polled yet: no page is open")
 		return
 	}
 	h.sendDocument(w, r, func() any { return usesOfProcess(names, host, pid) })

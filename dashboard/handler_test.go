@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -20,7 +19,7 @@ func TestHandlerFilesAndHeaders(t *testing.T) {
 	mounted.Handle("/deep/locks/", http.StripPrefix("/deep/locks", newHandler(newFake(), nil)))
 	for path, kind := range map[string]string{
 		"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "view.js": "text/javascript",
-		"panel.js": "text/javascript",
+		"panel.js": "text/javascript", "graph.js": "text/javascript", "timeline.js": "text/javascript",
 		"icon.svg": "image/svg+xml", "lock?name=x": "application/json", "missing": "text/plain",
 	} {
 		w := get(mounted, "/deep/locks/"+path)
@@ -90,7 +89,8 @@ func TestPageKeepsContentPolicy(t *testing.T) {
 func TestHandlerRefusesReadsOfAnotherSite(t *testing.T) {
 	f := newFake()
 	h := newHandler(f, nil)
-	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/deadlocks"} {
+	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/waits",
+		"/deadlocks"} {
 		w := serve(h, httptest.NewRequest("GET", path, nil), map[string]string{"Sec-Fetch-Site": "cross-site"})
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", path, w.Code)
@@ -101,9 +101,12 @@ func TestHandlerRefusesReadsOfAnotherSite(t *testing.T) {
 	}
 }
 
+// What is right is the same to break a hold and to evict a waiter.
 func TestBreakNeedsAllToBeRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(newHeld("order:1", "A", 7), newHeld("a\u202eb", "B", 8))
+		waited := newHeld("order:1", "A", 7)
+		waited.Queue, waited.Waiters = []lockinfo.Waiter{{ID: "w", Place: 1}}, 1
+		f := newFake(waited, newHeld("a\u202eb", "B", 8))
 		allowed := true
 		h := newHandler(f, &Options{Authorize: func(*http.Request) bool { return allowed }})
 		secret, can := openStream(t, h).readHello(t)
@@ -141,18 +144,30 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 			"too long":            {nil, `{"name":"` + strings.Repeat("x", maxBody) + `"}`, false, 400},
 		} {
 			allowed, f.broken = !c.refuse, nil
-			w := postBreak(h, c.body, good, c.header)
+			w := post(h, "/break", c.body, good, c.header)
 			if w.Code != c.code || (len(f.broken) == 1) != (c.code == 200) {
 				t.Errorf("%s: %d, broken %q, want %d", name, w.Code, f.broken, c.code)
 			}
+			f.evicted = nil
+			w = post(h, "/evict", strings.NewReplacer(`"token":7`, `"waiter":"w"`, `"token":6`, `"waiter":"gone"`).
+				Replace(c.body), good, c.header)
+			want := c.code
+			if strings.HasPrefix(name, "odd name, typed escaped") {
+				want = 404 // nobody waits for it
+			}
+			if w.Code != want || (len(f.evicted) == 1) != (want == 200) {
+				t.Errorf("evict, %s: %d, evicted %q, want %d", name, w.Code, f.evicted, want)
+			}
 		}
-		if w := get(h, "/break"); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("GET breaks: %d", w.Code)
+		for _, path := range []string{"/break", "/evict"} {
+			if w := get(h, path); w.Code != http.StatusMethodNotAllowed {
+				t.Errorf("GET %s: %d", path, w.Code)
+			}
 		}
 
 		h, f.broken = newHandler(f, nil), nil
 		good[secretHeader], can = openStream(t, h).readHello(t)
-		if w := postBreak(h, body, good); can || w.Code != 403 || len(f.broken) > 0 {
+		if w := post(h, "/break", body, good); can || w.Code != 403 || len(f.broken) > 0 {
 			t.Errorf("without Authorize: may break: %v, %d, broken %q", can, w.Code, f.broken)
 		}
 	})
@@ -187,63 +202,6 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 			t.Errorf("%d searches", f.searches)
 		}
 	})
-}
-
-func TestCauseTreesOfAChain(t *testing.T) {
-	waits := func(info lockinfo.Info, label string, under ...string) lockinfo.Info {
-		info.Queue = append(info.Queue, lockinfo.Waiter{Label: label, Host: "host-" + label, PID: 7, Under: under})
-		info.Waiters++
-		return info
-	}
-	poll := func(infos ...lockinfo.Info) map[string]*entry {
-		s := newSnapshot(nil, 1)
-		for _, info := range infos {
-			s.addName(info)
-		}
-		return s.names
-	}
-	var text func(nodes []node) string
-	text = func(nodes []node) (out string) {
-		for _, n := range nodes {
-			out += fmt.Sprintf("%s of %s, cycle %t (%s)", n.Name, n.Hold.Label, n.Cycle, text(n.Children))
-		}
-		return out
-	}
-	// C holds c, for which B waits, who holds b, for which A waits, who holds a.
-	chain := poll(newHeld("a", "A", 1), waits(newHeld("b", "B", 2), "A", "a"), waits(newHeld("c", "C", 3), "B", "b"))
-	want := "c of C, cycle false (b of B, cycle false (a of A, cycle false ()))"
-	if got := text(causeTrees(chain, "a")); got != want {
-		t.Errorf("a chain is\n%s, want\n%s", got, want)
-	}
-	if got := text(causeTrees(chain, "c")); got != "c of C, cycle false ()" {
-		t.Errorf("a cause is %s", got)
-	}
-	cycle := poll(waits(newHeld("a", "A", 1), "B", "b"), waits(newHeld("b", "B", 2), "A", "a"))
-	if got := text(causeTrees(cycle, "a")); !strings.Contains(got, "cycle true") {
-		t.Errorf("a cycle is %s", got)
-	}
-	if got := causeTrees(chain, "nobody's"); len(got) != 0 {
-		t.Errorf("the causes of a free name are %v", got)
-	}
-}
-
-// A name of 100 readers that all wait for such a name ends soon.
-func TestCauseTreesAreBounded(t *testing.T) {
-	s := newSnapshot(nil, 1)
-	const readers = 100
-	for level := range 40 {
-		info := lockinfo.Info{Name: string(rune('A' + level)), Kind: lockinfo.KindRWMutex}
-		for i := range readers {
-			info.Holds = append(info.Holds,
-				lockinfo.Hold{State: lockinfo.StateHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
-			if level > 0 {
-				info.Queue = append(info.Queue,
-					lockinfo.Waiter{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
-			}
-		}
-		s.addName(info)
-	}
-	causeTrees(s.names, "A")
 }
 
 func TestProcessHasItsHoldsAndWaits(t *testing.T) {

@@ -44,12 +44,13 @@ func equalRows(before, now lockinfo.Info) bool {
 		state            lockinfo.State
 		holders, waiters int
 		numbers          [3]int64
+		waiting          int64 // since when
 		late             bool
 		foreign          string
 	}
 	othersOf := func(i lockinfo.Info) others {
-		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count}, i.Late(),
-			i.Foreign}
+		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count},
+			i.WaitingSince.UnixMicro(), i.Late(), i.Foreign}
 	}
 	return a == b && othersOf(before) == othersOf(now) && slices.Equal(hostsOf(before), hostsOf(now))
 }

@@ -75,6 +75,17 @@ func NewChain(lock Info, all []Info) Chain {
 	return Chain{Lock: lock, Links: w.follow(lock.Name)}
 }
 
+// Links returns the holds of all names, each once, with what their callers wait for.
+func Links(all []Info) (links []Link) {
+	w := newChainWalk(all)
+	for i := range all {
+		if _, told := w.told[all[i].Name]; !told {
+			links = append(links, w.follow(all[i].Name)...)
+		}
+	}
+	return links
+}
+
 // PossibleDeadlocks returns cycles of callers that wait for each other, by what NewChain knows. If
 // several cycles have a name in common, it returns at least one of them.
 func PossibleDeadlocks(all []Info) []Deadlock {

@@ -1,12 +1,14 @@
-import { address, age, bar, counting, link, majority, make, shown, stateClass, who } from "./view.js";
+import { address, age, bar, counting, inTrouble, link, long, majority, make, many, shown, stateOf, trouble, who } from "./view.js";
 import { panel } from "./panel.js";
+import { addSpans } from "./timeline.js";
 
 const by = id => document.getElementById(id);
 const rows = new Map(); // by id
 const state = {
   status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
+  spans: new Map(), begun: 0, // who held which name, and since when by the server's time
   base: 0, received: 0, // the server's time in ms, and when it came
-  sort: "name", down: false,
+  sort: "trouble", down: false,
 };
 const mostChanges = 500; // that this page keeps
 
@@ -56,7 +58,8 @@ function applyUpdate(update) {
     rows.clear();
   }
   hiddenSince = undefined;
-  for (const row of update.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late) });
+  for (const row of update.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late),
+    waiting: row.lock.waiting_since ? Date.parse(row.lock.waiting_since) : undefined });
   for (const id of update.gone) rows.delete(id);
   remember(update.changes);
   state.omitted += update.omitted;
@@ -66,6 +69,7 @@ function applyUpdate(update) {
   if (!update.error) {
     state.base = Date.parse(update.at);
     state.received = performance.now();
+    state.begun ||= state.base;
   }
   const few = tooFew(update);
   if (update.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(update.at).toLocaleTimeString() : "") + ": ", few ? "" : update.error, few);
@@ -87,6 +91,7 @@ function tooFew(status) {
 }
 
 function remember(changes) {
+  for (const c of changes) addSpans(state.spans, c);
   state.changes.push(...changes);
   if (state.changes.length > mostChanges) {
     state.omitted += state.changes.length - mostChanges;
@@ -115,7 +120,7 @@ const say = text => { by("said").textContent = text; };
 // The list: of all rows, those that are visible are elements.
 
 const scroll = by("scroll"), body = document.querySelector("#locks tbody");
-const spacers = [0, 1].map(() => make("tr", { class: "spacer", "aria-hidden": "true" }, make("td", { colspan: "8" })));
+const spacers = [0, 1].map(() => make("tr", { class: "spacer", "aria-hidden": "true" }, make("td", { colspan: "9" })));
 const elements = new Map();
 let order = [], selected;
 
@@ -125,17 +130,22 @@ const left = row => oldest(row) ? (end(row) - serverNow()) / 1000 : undefined;
 const held = row => oldest(row)?.since ? (serverNow() - Date.parse(oldest(row).since)) / 1000 : undefined;
 const holderText = row => oldest(row) ? oldest(row).label || (oldest(row).host ?? "") + "/" + (oldest(row).pid ?? "") : "";
 
+const longest = row => row.waiting === undefined ? undefined : (serverNow() - row.waiting) / 1000;
+
+// What is in trouble comes first, and then who is waited for longest.
+const byTrouble = r => 1e15 * (3 - trouble(r)) + (r.waiting ?? 9e14);
+
 const keys = {
-  name: r => r.name, kind: r => r.kind ?? "", state: r => r.state, holder: holderText, token: r => oldest(r)?.token,
-  held, left, wait: r => r.waiters,
+  name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText, token: r => oldest(r)?.token,
+  held, left, wait: r => r.waiters, longest,
 };
 
 function chosen() {
   const text = by("search").value.trim().toLowerCase(), kind = by("kind").value, host = by("host").value.trim().toLowerCase();
-  const older = parseFloat(by("older").value), contended = by("contended").checked;
+  const older = parseFloat(by("older").value), contended = by("contended").checked, troubled = by("trouble").checked;
   return [...rows.values()].filter(r =>
     (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
-    (!kind || r.kind === kind) && (!contended || r.waiters > 0) &&
+    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || inTrouble(r, longest(r))) &&
     (!host || r.hosts.some(h => h.toLowerCase().includes(host))) &&
     (!(older > 0) || held(r) > older));
 }
@@ -149,14 +159,34 @@ function arrange() {
   });
   order = keyed.map(k => k.row);
   const more = state.status?.more ? ", and about " + state.status.more.toLocaleString() + " that are not shown" : "";
-  by("count").textContent = order.length.toLocaleString() + " of " + rows.size.toLocaleString() + " names" + more;
+  by("count").textContent = order.length.toLocaleString() + " of " + many(rows.size, "name") + more;
   by("none").hidden = order.length > 0 || !state.base;
   by("none").textContent = rows.size ? "No name matches the filters." : "No name is held or waited for.";
+  sum();
   draw();
 }
 
+// sum says in one line how it is.
+function sum() {
+  if (!state.base) return;
+  const all = [...rows.values()], count = is => all.filter(is).length;
+  const late = count(r => r.late), broken = count(r => r.state === "broken"), unknown = count(r => r.state === "unknown");
+  const worst = all.reduce((a, b) => (b.waiting ?? Infinity) < (a?.waiting ?? Infinity) ? b : a, undefined);
+  const part = (n, word, of = "") => make("span", { class: of }, make("b", {}, n.toLocaleString()), " " + word);
+  const parts = [part(all.length, all.length === 1 ? "name" : "names"), part(count(r => r.waiters > 0), "contended")];
+  if (late) parts.push(part(late, "late", "bad"));
+  if (broken) parts.push(part(broken, "broken", "bad"));
+  if (unknown) parts.push(part(unknown, "unknown", "bad"));
+  if (worst) {
+    const wait = longest(worst);
+    parts.push(make("span", { class: wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
+  } else if (!late && !broken && !unknown) parts.push(make("span", { class: "good" }, "nothing waits"));
+  if (by("sum").contains(document.activeElement) || by("sum").matches(":hover") && by("sum").textContent) return;
+  by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
+}
+
 const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
-const height = () => matchMedia("(max-width: 760px)").matches ? 46 : 34;
+const height = () => matchMedia("(max-width: 760px)").matches ? 62 : 44;
 
 function draw() {
   const size = height(), first = Math.max(0, Math.floor(scroll.scrollTop / size) - 5);
@@ -192,16 +222,18 @@ function draw() {
 
 function rowElement(row) {
   const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
-  const open = make("button", { class: "link", type: "button", title: shown(row.name).textContent, onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
+  const open = make("button", { class: "open", type: "button", title: shown(row.name).textContent, onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
   let kind = row.kind ?? "";
   if (row.permits !== undefined) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
-  const tr = make("tr", { class: "row" },
+  const level = trouble(row), [word, why] = stateOf(row);
+  const tr = make("tr", { class: "row" + (level === 2 ? " sick" : "") },
     make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : ""),
-    cell("kind", kind),
-    cell("state " + stateClass(row), row.state + (row.late ? ", late" : "")),
+    cell("state", make("span", { class: level === 2 ? "tag bad" : "calm", title: why }, word)),
+    cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, row.waiters + " waiting") : ""),
+    cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
     cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
-    cell("token", h ? String(h.token) : ""), cell("held"), cell("left"), cell("wait" + (row.waiters ? " warn" : ""), state.status?.masters ? "–" : String(row.waiters)));
+    cell("held"), cell("left"), cell("kind", kind), cell("token", h ? String(h.token) : ""));
   tr.lock = row;
   return tr;
 }
@@ -209,7 +241,11 @@ function rowElement(row) {
 // tick moves what changes by time alone.
 function tick() {
   for (const tr of elements.values()) {
-    const row = tr.lock, h = oldest(row);
+    const row = tr.lock, h = oldest(row), wait = longest(row);
+    if (wait !== undefined) {
+      tr.querySelector(".longest b").textContent = age(wait);
+      tr.classList.toggle("slow", wait >= long);
+    }
     if (!h) continue;
     tr.querySelector(".held").textContent = h.since ? age(held(row)) : "?";
     const cell = tr.querySelector(".left"), seconds = left(row);
@@ -229,10 +265,37 @@ scroll.setAttribute("role", "region");
 scroll.setAttribute("aria-label", "List of names");
 addEventListener("resize", draw);
 
-let saying;
+// The URL has the filters and the order, so a view can be sent to somebody.
+const filters = ["search", "kind", "host", "older", "contended", "trouble"];
+
+function keepInURL() {
+  const query = new URLSearchParams();
+  for (const id of filters) {
+    const value = by(id).type === "checkbox" ? by(id).checked ? "1" : "" : by(id).value.trim();
+    if (value) query.set(id, value);
+  }
+  if (state.sort !== "trouble" || state.down) query.set("sort", (state.down ? "-" : "") + state.sort);
+  const text = query.toString();
+  history.replaceState(null, "", location.pathname + (text ? "?" + text : "") + location.hash);
+}
+
+function takeFromURL() {
+  const query = new URLSearchParams(location.search);
+  for (const id of filters) {
+    if (by(id).type === "checkbox") by(id).checked = query.get(id) === "1";
+    else by(id).value = query.get(id) ?? "";
+  }
+  const sort = query.get("sort") ?? "trouble";
+  state.down = sort.startsWith("-");
+  state.sort = Object.hasOwn(keys, sort.replace("-", "")) ? sort.replace("-", "") : "trouble";
+}
+
+let saying, keeping;
 by("filters").addEventListener("input", () => {
   scroll.scrollTop = 0;
   arrange();
+  clearTimeout(keeping);
+  keeping = setTimeout(keepInURL, 200); // browsers bound how often
   clearTimeout(saying);
   saying = setTimeout(() => say(by("count").textContent), 700);
 });
@@ -240,9 +303,10 @@ by("filters").addEventListener("submit", e => e.preventDefault());
 
 for (const button of document.querySelectorAll("[data-sort]")) {
   button.addEventListener("click", () => {
-    state.down = state.sort === button.dataset.sort ? !state.down : ["held", "wait", "token"].includes(button.dataset.sort);
+    state.down = state.sort === button.dataset.sort ? !state.down : ["held", "wait", "longest", "token"].includes(button.dataset.sort);
     state.sort = button.dataset.sort;
     showSort();
+    keepInURL();
     scroll.scrollTop = 0;
     arrange();
   });
@@ -254,6 +318,7 @@ function showSort() {
     else b.parentElement.removeAttribute("aria-sort");
   }
 }
+takeFromURL();
 showSort();
 
 // Arrows, Home and End move from row to row, also to those that are no elements yet.
@@ -264,7 +329,7 @@ scroll.addEventListener("keydown", e => {
   const to = Math.min(order.length - 1, Math.max(0, now + steps));
   const size = height(), top = to * size;
   if (top < scroll.scrollTop) scroll.scrollTop = top;
-  if (top + 2 * size + 32 > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + 2 * size + 32 - scroll.clientHeight;
+  if (top + 2 * size + 40 > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + 2 * size + 40 - scroll.clientHeight;
   draw();
   elements.get(order[to].id)?.querySelector("button").focus({ preventScroll: true });
   e.preventDefault();
@@ -272,12 +337,13 @@ scroll.addEventListener("keydown", e => {
 
 // The panel beside the list.
 
-const view = panel(by("panel"), by("breaking"), state, say);
+const view = panel(by("panel"), by("asking"), state, say);
 
 function route() {
   const hash = location.hash.slice(1);
   selected = view.open(hash);
   document.querySelector("main").classList.toggle("open", !by("panel").hidden);
+  document.querySelector("main").classList.toggle("wide", hash === "waits");
   for (const a of document.querySelectorAll("nav a")) {
     if (a.getAttribute("href") === "#" + hash) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
@@ -290,6 +356,6 @@ function route() {
 }
 let last;
 addEventListener("hashchange", route);
-addEventListener("keydown", e => { if (e.key === "Escape" && location.hash && !by("breaking").open) location.hash = ""; });
+addEventListener("keydown", e => { if (e.key === "Escape" && location.hash && !by("asking").open) location.hash = ""; });
 connect();
 route();

@@ -1,6 +1,8 @@
-import { age, bar, counting, majority, make, nameLink, processLink, shown, stateClass, table, wants, who } from "./view.js";
+import { age, bar, counting, majority, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, wants, who } from "./view.js";
+import { chainOf, pictureOf, sentencesOf } from "./graph.js";
+import { timeline } from "./timeline.js";
 
-// panel shows what the hash names: a name, a process, changes, servers or deadlocks.
+// panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
   let hash = "", kind = "", key = "", lock, asked = 0;
 
@@ -8,8 +10,9 @@ export function panel(box, dialog, state, say) {
     const fresh = to !== hash || box.hidden;
     hash = to;
     [kind, key] = to.includes("=") ? [to.slice(0, to.indexOf("=")), to.slice(to.indexOf("=") + 1)] : [to, ""];
-    const known = ["lock", "process", "changes", "servers", "deadlocks"].includes(kind);
+    const known = ["lock", "process", "waits", "changes", "servers", "deadlocks"].includes(kind);
     box.hidden = !known;
+    box.dataset.kind = kind;
     lock = undefined;
     if (known && fresh) {
       show(title(), make("p", {}, "…"));
@@ -20,7 +23,7 @@ export function panel(box, dialog, state, say) {
     return kind === "lock" ? decode(key) : undefined;
   }
 
-  const title = () => ({ changes: "Changes", servers: "Servers", deadlocks: "Deadlocks" }[kind] ?? decode(key));
+  const title = () => ({ waits: "Who waits for whom", changes: "Changes", servers: "Servers", deadlocks: "Deadlocks" }[kind] ?? decode(key));
 
   function decode(text) {
     try { return decodeURIComponent(text); } catch { return text; }
@@ -29,8 +32,10 @@ export function panel(box, dialog, state, say) {
   // show replaces what the panel shows, and keeps the focus where it was, by its place.
   function show(heading, ...children) {
     const inside = [...box.querySelectorAll("a, button, h2")], at = inside.indexOf(document.activeElement);
-    box.replaceChildren(make("button", { class: "close", type: "button", onclick: () => { location.hash = ""; } }, "Close"),
+    const scrolled = [...box.querySelectorAll(".scrolls")].map(e => e.scrollLeft);
+    box.replaceChildren(make("button", { class: "close quiet", type: "button", onclick: () => { location.hash = ""; } }, "Close"),
       make("h2", { id: "title", tabindex: "-1" }, shown(heading)), ...children.filter(c => c));
+    box.querySelectorAll(".scrolls").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
     if (at >= 0) [...box.querySelectorAll("a, button, h2")][Math.min(at, inside.length - 1)]?.focus({ preventScroll: true });
   }
 
@@ -48,7 +53,11 @@ export function panel(box, dialog, state, say) {
       if (kind === "servers") show("Servers", ...servers());
       if (kind === "lock") {
         const found = await ask("lock?name=" + key);
-        if (found) { lock = { ...found.lock, typed: found.typed, causes: found.causes }; show(lock.name, ...detail(lock)); }
+        if (found) { lock = { ...found.lock, typed: found.typed, why: found.why }; show(lock.name, ...detail(lock)); }
+      }
+      if (kind === "waits") {
+        const found = await ask("waits");
+        if (found) show(title(), ...waits(found));
       }
       if (kind === "process") {
         const cut = key.lastIndexOf("/"), found = await ask("process?host=" + key.slice(0, cut) + "&pid=" + key.slice(cut + 1));
@@ -61,15 +70,19 @@ export function panel(box, dialog, state, say) {
   }
 
   function detail(l) {
-    const facts = [make("span", { class: stateClass({ ...l, late: l.holds.some(h => h.late) }) }, l.state)];
+    const late = l.holds.some(h => h.late), [word, why] = stateOf(l);
+    const facts = [make("span", { class: "tag" + (trouble({ ...l, late: false }) === 2 ? " bad" : "") }, word)];
+    if (late) facts.push(" ", make("span", { class: "tag bad" }, "late"));
     if (l.kind) facts.push(" " + l.kind);
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken");
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
-      make("p", {}, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
+      make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
+      late ? make("p", { class: "note bad" }, meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
+      ...chainOf(l, l.why, state.now(), processLink),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...freeing(l), ...causes(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name),
+      ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
@@ -77,13 +90,13 @@ export function panel(box, dialog, state, say) {
     const titles = ["Holder", "Token", "Held", "Left", "State"];
     if (state.canBreak) titles.push("Break");
     return table("Holds", titles, l.holds.map(h => {
-      const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, text = h.state + (h.late ? ", late" : "") + (h.fixed ? ", fixed" : "");
+      const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, [word, why] = stateOf(h);
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
-      const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
+      const what = make("span", { class: trouble(h) === 2 ? "tag bad" : "", title: why }, word, h.fixed ? ", fixed" : "", h.by ? " by " : "", h.by ? shown(h.by) : "");
       const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h), make("br"), processLink(h)),
         String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
       if (state.canBreak && ["held", "handed over"].includes(h.state)) {
-        cells.push(make("button", { type: "button", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askBreak(l, h) }, "Break…"));
+        cells.push(make("button", { type: "button", class: "danger", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askOperation(l, breaking(h)) }, "Break…"));
       } else if (state.canBreak) cells.push("");
       return cells;
     }));
@@ -91,12 +104,10 @@ export function panel(box, dialog, state, say) {
 
   // When the name is free again, and how to free it now.
   function freeing(l) {
-    const has = (...states) => l.holds.find(h => states.includes(h.state)), note = (...text) => make("p", { class: "faint" }, ...text), out = [];
-    if (has("broken")) out.push(note("A hold that was broken keeps others out until its code has stopped, or the time left is over."));
-    if (has("min hold")) out.push(note("The holder is done. Its min hold keeps others out for the time left."));
+    const has = (...states) => l.holds.find(h => states.includes(h.state)), out = [];
     const held = has("held", "handed over");
     if (held && !state.canBreak) {
-      out.push(note("This page may not break a hold. This command may, with the servers and the prefix of this page: ",
+      out.push(make("p", { class: "faint" }, "This page may not break a hold. This command may, with the servers and the prefix of this page: ",
         make("code", {}, "holdfast break " + quoted(l) + " --token " + held.token)));
     }
     return out;
@@ -111,25 +122,27 @@ export function panel(box, dialog, state, say) {
   function queue(l) {
     if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
-    const out = [table("Queue", ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
+    const titles = ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"];
+    if (state.canBreak) titles.push("Evict");
+    const out = [table("Queue", titles, l.queue.map(w => [
       w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
       w.under?.length ? make("span", {}, ...w.under.flatMap((name, i) => [nameLink({ name, name_base64: w.under_base64?.[i] }), " "])) : "",
+      ...state.canBreak ? [make("button", { type: "button", class: "danger", "aria-label": "Evict… the waiter " + (w.label || w.host + "/" + w.pid), onclick: () => askOperation(l, evicting(w)) }, "Evict…")] : [],
     ]))];
     if (l.queue.length < l.waiters) out.push(make("p", { class: "faint" }, "The first " + l.queue.length + " of " + l.waiters + " are shown."));
     return out;
   }
 
-  // A name whose holders wait for nothing is its own cause, so its tree would tell nothing.
-  function causes(l) {
-    const deeper = l.causes.some(n => n.children || n.cycle);
-    if (!deeper) return l.holds.length ? [make("p", { class: "faint" }, "No holder is known to wait for anything itself. It would be known of callers with WithDeadlockCheck.")] : [];
-    const items = nodes => make("ul", {}, ...nodes.map(n => make("li", {}, who(n.hold), " (", processLink(n.hold), ") holds ", nameLink(n),
-      n.cycle ? make("strong", { class: "bad" }, " and waits for a hold below: a deadlock") : "",
-      n.children ? make("div", {}, make("span", { class: "faint" }, "for which waits"), items(n.children)) : "")));
-    const tree = items(l.causes);
-    tree.className = "tree";
-    return [make("h3", {}, "What the holders wait for, the cause first"), tree];
+  function waits(found) {
+    if (state.status?.masters) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
+    const intro = make("p", { class: "faint" }, found.contended + (found.contended === 1 ? " name is" : " names are") + " waited for. An arrow leads from a name to the one that its holder waits for; dashed: perhaps, as only the process or the owner tells. ",
+      "It is known of callers with WithDeadlockCheck, and perhaps of those of one process.");
+    if (!found.names.length) return [intro, make("p", { class: "empty" }, "No holder is known to wait for anything itself.")];
+    const cycle = found.edges.some(e => e.cycle);
+    return [intro, cycle ? make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red.") : null,
+      found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
+      pictureOf(found, state.now(), box.clientWidth < 700), make("h3", {}, "In words"), sentencesOf(found)];
   }
 
   function masters(list) {
@@ -148,8 +161,8 @@ export function panel(box, dialog, state, say) {
     return make("p", { class: count < need ? "bad" : count < list.length ? "warn" : "good" }, count + " of " + list.length + " masters count. A lock needs " + need + ".");
   }
 
-  function history(name) {
-    return [make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
+  function history(name, l = { name, holds: [] }) {
+    return [make("h3", {}, "Who held it"), timeline(l, state.spans, state.begun, state.now()), make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
   }
 
   function changes(list) {
@@ -193,8 +206,11 @@ export function panel(box, dialog, state, say) {
 
   function deadlockIntro() {
     return [make("p", {}, "A search reads all names, and may take 10 seconds. It sees callers with WithDeadlockCheck."),
-      make("button", { type: "button", onclick: search }, "Search for deadlocks")];
+      make("button", { type: "button", class: "main", onclick: search }, "Search for deadlocks")];
   }
+
+  const members = d => make("ol", { class: "cycle" }, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
+    nameLink({ name: m.holds, name_base64: m.holds_base64 }), m.perhaps ? " and perhaps waits for " : " and waits for ", nameLink({ name: m.waits, name_base64: m.waits_base64 }))));
 
   async function search() {
     show("Deadlocks", make("p", { role: "status" }, "Searching…"));
@@ -203,37 +219,40 @@ export function panel(box, dialog, state, say) {
       if (!found || kind !== "deadlocks") return;
       say(found.deadlocks.length + " deadlocks");
       show("Deadlocks", ...deadlockIntro(), make("p", {}, found.deadlocks.length ? found.deadlocks.length + " found:" : "None was found."),
-        ...found.deadlocks.map(d => make("ol", {}, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
-          nameLink({ name: m.holds, name_base64: m.holds_base64 }), " and waits for ", nameLink({ name: m.waits, name_base64: m.waits_base64 }))))));
+        ...found.deadlocks.map(members), ...found.possible.length ? [make("h3", {}, "Possible"), make("p", { class: "faint" }, "By what the waiters, their processes and owners tell, in the last poll."), ...found.possible.map(members)] : []);
     } catch (err) {
       show("Deadlocks", ...deadlockIntro(), make("p", { class: "bad" }, shown(err.message)));
     }
   }
 
-  function askBreak(l, h) {
+  const breaking = h => ({ path: "break", of: { token: h.token }, go: "Break the hold", done: "The hold is broken.", ask: ["Break the hold of ", who(h), "?"],
+    means: "Its lease ends. Nobody else gets in before its code has stopped, or its TTL is over." });
+  const evicting = w => ({ path: "evict", of: { waiter: w.id }, go: "Evict the waiter", done: "The waiter is evicted.", ask: ["Evict the waiter ", who(w), "?"],
+    means: "Its call ends with an error that says so, and those behind it move up. Who holds the name keeps it." });
+
+  function askOperation(l, op) {
     const typed = make("input", { id: "typed", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
-    const go = make("button", { type: "submit", disabled: true }, "Break the hold"), told = make("p", { role: "alert", class: "bad" });
+    const go = make("button", { type: "submit", class: "danger full", disabled: true }, op.go), told = make("p", { role: "alert", class: "bad" });
     typed.addEventListener("input", () => { go.disabled = typed.value !== l.typed; });
     const form = make("form", { onsubmit: async e => {
       e.preventDefault();
       if (go.disabled) return;
       go.disabled = true;
       try {
-        const response = await fetch("break", { method: "POST", headers: { "Content-Type": "application/json", "X-Holdfast-Secret": state.secret },
-          body: JSON.stringify({ name: l.name, name_base64: l.name_base64, token: h.token, typed: typed.value }) });
+        const response = await fetch(op.path, { method: "POST", headers: { "Content-Type": "application/json", "X-Holdfast-Secret": state.secret },
+          body: JSON.stringify({ name: l.name, name_base64: l.name_base64, ...op.of, typed: typed.value }) });
         const answer = await response.json();
         if (!response.ok) throw new Error(answer.error);
         dialog.close();
-        say("The hold is broken.");
+        say(op.done);
       } catch (err) {
         told.replaceChildren(shown(err.message));
         go.disabled = false;
       }
     } },
-    make("h2", { id: "ask" }, "Break the hold of ", who(h), "?"),
-    make("p", {}, "Its lease ends. Nobody else gets in before its code has stopped, or its TTL is over."),
+    make("h2", { id: "ask" }, ...op.ask), make("p", {}, op.means),
     make("p", {}, make("label", { for: "typed" }, "Type the name to go on: ", make("code", {}, l.typed))), typed, told,
-    make("div", { class: "buttons" }, go, make("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+    make("div", { class: "buttons" }, go, make("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "Cancel")));
     dialog.replaceChildren(form);
     dialog.showModal();
     typed.focus();

@@ -28,6 +28,15 @@ export function make(tag, properties = {}, ...children) {
   return out;
 }
 
+// svg makes an element of a picture. The page has the namespace, in its mark.
+const space = document.querySelector("svg").namespaceURI;
+export function svg(tag, properties = {}, ...children) {
+  const out = document.createElementNS(space, tag);
+  for (const [key, value] of Object.entries(properties)) if (value !== undefined) out.setAttribute(key, value);
+  out.append(...children.filter(c => c !== undefined && c !== null));
+  return out;
+}
+
 // table makes a table of a caption, titles and rows of cells. On a narrow screen each row is a list
 // of its cells, each behind its title; the roles keep it a table for those that do not see it.
 export function table(caption, titles, rows) {
@@ -85,7 +94,32 @@ export const counting = masters => (masters ?? []).filter(m => m.counts).length;
 export const wants = of => of.mode === "exclusive" ? "" :
   " (" + (of.mode === "permits" ? of.permits + (of.permits === 1 ? " permit" : " permits") : of.mode) + ")";
 
-export function stateClass(row) {
-  if (row.late) return "warn";
-  return { held: "good", set: "good", broken: "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
+export const many = (n, word) => n.toLocaleString() + " " + word + (n === 1 ? "" : "s");
+
+// A wait of so many seconds is shown as long.
+export const long = 60;
+
+// trouble is how bad the state of a name is: 2 is trouble, 1 that somebody waits, 0 neither.
+export function trouble(row) {
+  if (row.late || ["broken", "unknown"].includes(row.state)) return 2;
+  return row.waiters > 0 ? 1 : 0;
+}
+
+// inTrouble tells whether somebody should look at a name.
+export const inTrouble = (row, wait) => trouble(row) === 2 || wait >= long;
+
+// What words of a state mean.
+export const meanings = {
+  late: "Late: the hold is renewed, and was last prolonged more than half a TTL ago. Its process may be stopped or cut off, or its max hold is nearly over. " +
+    "If nothing renews it, it ends with the time left, and the next waiter gets in.",
+  broken: "Broken: an operator ended the hold. It keeps others out until its code has stopped, or the time left is over.",
+  "min hold": "Min hold: the holder is done. Its min hold keeps others out for the time left.",
+  "handed over": "Handed over: to a waiter that is not known to have taken it up.",
+  unknown: "Unknown: fewer masters than a majority answered, of those that count.",
+};
+
+// stateOf is the state of a name or hold in words, and what it means.
+export function stateOf(row) {
+  const word = row.late && row.state === "held" ? "late" : row.state + (row.late ? ", late" : "");
+  return [word, meanings[row.late ? "late" : row.state]];
 }

@@ -38,12 +38,7 @@ func populate(b *viewer) {
 	}
 	hold(b.client("mailer"), "mail:42", "invoice:1001")
 	hold(b.client("ledger"), "ledger:7", "mail:42")
-	audit := b.client("audit")
-	waiting.Go(func() {
-		if lease, err := audit.Mutex("ledger:7", holdfast.WithDeadlockCheck()).Lock(ctx); err == nil {
-			b.Errorf("ledger:7 was free: %v", lease)
-		}
-	})
+	hold(b.client("audit"), "audit:9", "ledger:7")
 	if _, err := b.client("pool").Semaphore("downloads", 5).Acquire(ctx, 3); err != nil {
 		b.Fatal(err)
 	}
@@ -70,13 +65,14 @@ func TestListSearchAndDetail(t *testing.T) {
 	}
 	b.run(chromedp.SendKeys("#search", "?"))
 	b.shows("No name matches the filters.")
-	b.run(chromedp.Evaluate(`document.getElementById("search").value = ""; document.getElementById("contended").click()`, nil))
+	b.run(chromedp.Evaluate(`document.getElementById("search").value = ""; document.getElementById("contended").click();
+		document.querySelector("[data-sort=name]").click()`, nil))
 	b.until(rows + " === 3")
 	if got := b.names(); got != "invoice:1001 ledger:7 mail:42" {
 		t.Errorf("contended are %s", got)
 	}
 	b.run(chromedp.Evaluate(`document.getElementById("contended").click(); document.querySelector("[data-sort=wait]").click()`, nil))
-	b.until(rows + " === 7")
+	b.until(rows + " === 8")
 	if got := b.names(); !strings.HasPrefix(got, "invoice:1001 ledger:7 mail:42") {
 		t.Errorf("by waiters: %s", got)
 	}
@@ -84,11 +80,11 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown),
 		chromedp.KeyEvent(kb.Enter))
 	b.until(`location.hash === "#lock=ledger%3A7"`)
-	b.shows("the cause first")
+	b.shows("The cause: billing holds invoice:1001")
 	b.until(`document.activeElement.id === "title"`)
 	tree := b.text(`document.querySelector(".tree").textContent`)
-	if at := []int{strings.Index(tree, "invoice:1001"), strings.Index(tree, "mail:42"),
-		strings.Index(tree, "ledger:7")}; at[0] < 0 || at[0] > at[1] || at[1] > at[2] {
+	if at := []int{strings.Index(tree, "ledger:7"), strings.Index(tree, "mail:42"),
+		strings.Index(tree, "invoice:1001 for")}; at[0] < 0 || at[0] > at[1] || at[1] > at[2] {
 		t.Errorf("the tree is %s", tree)
 	}
 	b.picture("detail")
@@ -109,7 +105,7 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 	populate(b)
 	b.run(chromedp.EmulateViewport(390, 760, chromedp.EmulateMobile), emulation.SetEmulatedMedia().WithFeatures(
 		[]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
-	for _, hash := range []string{"", "#lock=ledger%3A7", "#lock=downloads", "#changes", "#servers", "#deadlocks"} {
+	for _, hash := range []string{"", "#lock=ledger%3A7", "#lock=downloads", "#waits", "#changes", "#servers", "#deadlocks"} {
 		b.open(hash)
 		if hash == "" {
 			b.shows("leader node-a")
@@ -121,7 +117,7 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 				t.Errorf("%s: no table has headers", hash)
 			}
 		}
-		wide := b.text(`[document.documentElement, ...document.querySelectorAll("#panel:not([hidden]) *, #filters *")]
+		wide := b.text(`[document.documentElement, ...document.querySelectorAll("#panel:not([hidden]) *:not(.graph *, .graph), #filters *")]
 			.filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80)).join("; ")`)
 		if wide != "" {
 			t.Errorf("%q: wider than the screen: %s", hash, wide)
@@ -178,7 +174,7 @@ func TestBreakWithTypedName(t *testing.T) {
 	if !errors.As(context.Cause(leased.Context(lease)), &lost) || lost.By != "operator" {
 		t.Errorf("the lease ended with %v", context.Cause(leased.Context(lease)))
 	}
-	b.until(`!document.getElementById("breaking").open`)
+	b.until(`!document.getElementById("asking").open`)
 	b.right()
 
 	b.allow = false
@@ -191,6 +187,109 @@ func TestBreakWithTypedName(t *testing.T) {
 	held := b.lock(b.client("other"), "it's held")
 	b.open("#lock=it%27s%20held")
 	b.shows(fmt.Sprintf(`holdfast break 'it'\''s held' --token %d`, held.Token()))
+}
+
+// Filters and the order are in the URL, and a page that is opened with it has them.
+func TestFiltersAreInURL(t *testing.T) {
+	b := newViewer(t)
+	populate(b)
+	b.open("")
+	b.shows("scheduler")
+	b.run(chromedp.SendKeys("#search", "mail"), chromedp.Evaluate(
+		`document.getElementById("contended").click(); document.querySelector("[data-sort=name]").click()`, nil))
+	b.until(`location.search === "?search=mail&contended=1&sort=name"`)
+	b.goTo("lock=mail%3A42")
+	b.shows("Holds (1)")
+	link := strings.TrimPrefix(b.text("location.href"), b.url)
+	b.open("")
+	b.open(link)
+	b.shows("Holds (1)")
+	b.until(rows + " === 1")
+	if got := b.names(); got != "mail:42" {
+		t.Errorf("%s has %s", link, got)
+	}
+	b.open("?sort=constructor&kind=x&older=y")
+	b.until(rows + " === 8")
+	b.right()
+}
+
+// The page opens with the longest wait first, and says in one line how it is.
+func TestLongestWaitComesFirst(t *testing.T) {
+	b := newViewer(t)
+	ctx, cancel := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	b.open("")
+	for _, name := range []string{"z", "m", "a"} {
+		b.lock(b.client("holder"), name)
+		waiter := b.client("waiter")
+		waiting.Go(func() { _, _ = waiter.Mutex(name).Lock(ctx) })
+		b.until(fmt.Sprintf(`document.querySelectorAll("tr.row .longest b:not(:empty)").length === %d`,
+			map[string]int{"z": 1, "m": 2, "a": 3}[name]))
+	}
+	b.lock(b.client("holder"), "0")
+	b.shows("4 names, 3 contended, longest wait")
+	b.until(rows + " === 4")
+	if got := b.names(); got != "z m a 0" {
+		t.Errorf("the order is %s", got)
+	}
+	b.run(chromedp.Click("#sum a"))
+	b.until(`location.hash === "#lock=z"`)
+	b.right()
+}
+
+// A waiter is evicted by its button, after the name was typed. A page that may not does not offer it.
+func TestEvictWithTypedName(t *testing.T) {
+	b := newViewer(t)
+	b.lock(b.client("holder"), "order:1")
+	waiter, ended := b.client("waiter"), make(chan error, 1)
+	go func() {
+		_, err := waiter.Mutex("order:1").Lock(b.Context())
+		ended <- err
+	}()
+	b.open("#lock=order%3A1")
+	b.shows("Evict…")
+	b.run(chromedp.Click("#panel td[data-title=Evict] button"), chromedp.SendKeys("#typed", "order:"))
+	if b.text(`document.querySelector("dialog [type=submit]").disabled`) != "true" {
+		t.Error("a part of the name is enough")
+	}
+	b.run(chromedp.SendKeys("#typed", "1"+kb.Enter))
+	var evicted *holdfast.WaitError
+	if err := <-ended; !errors.As(err, &evicted) || evicted.Reason != holdfast.WaitEvicted || evicted.By != "operator" {
+		t.Errorf("the wait ended with %v", err)
+	}
+	b.until(`!document.getElementById("asking").open`)
+	b.shows("Nobody waits.")
+	b.right()
+}
+
+// The picture of waits has names and labels as text, leads to each name, and shows a cycle as one.
+func TestWaitGraphShowsMarkupAndCycle(t *testing.T) {
+	b := newViewer(t)
+	ctx, cancel := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	one, other := b.client("one"), b.client("other")
+	b.lock(one, evilText)
+	b.lock(other, "order:2")
+	waiting.Go(func() { _, _ = one.Mutex("order:2").Lock(ctx) })
+	waiting.Go(func() { _, _ = other.Mutex(evilText).Lock(ctx) })
+	b.open("#waits")
+	b.until(`document.querySelectorAll(".graph a.sick").length === 2`)
+	b.shows("A cycle: callers wait for each other")
+	b.shows("other holds order:2 and perhaps waits for " + evilText)
+	if got := b.text(`document.querySelectorAll(".graph .edge.cycle.perhaps").length`); got != "2" {
+		t.Errorf("%s edges are of a cycle", got)
+	}
+	if b.text(`document.querySelectorAll("main img, main script").length`) != "0" {
+		t.Error("a name made elements")
+	}
+	b.run(chromedp.Focus(`.graph a`), chromedp.KeyEvent(kb.Enter))
+	b.until(`location.hash.startsWith("#lock=")`)
+	b.shows("A deadlock: callers wait for each other.")
+	b.right()
 }
 
 // The page tells why a waiter waits: what it wants, and what remains of a hold that ended.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,13 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 		b.whole("#" + panel)
 	}
 	b.run(chromedp.Evaluate(`location.hash = ""; [...document.querySelectorAll("tr.row button")][0].click()`, nil))
+	b.shows("1 late, ")
+	first := b.text(`[...document.querySelectorAll("tr.row")].slice(0, 3).map(e => e.className)`)
+	if !strings.HasPrefix(first, "row sick,row sick,row") {
+		t.Errorf("what is in trouble does not come first: %s", first)
+	}
+	b.goTo("lock=late")
+	b.shows("Late: the hold is renewed, and was last prolonged more than half a TTL ago.")
 	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken",
 		"open": "0 to count down", "permits": "3 of 5 permits taken"} {
 		b.goTo("lock=" + url.PathEscape(name))

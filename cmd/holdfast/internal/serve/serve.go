@@ -196,7 +196,7 @@ func newServe(version, commit string) *cobra.Command {
 		Short: "Serve a page that shows who holds and who waits",
 		Long: `Serve a page that shows who holds and who waits, while it changes. While it is open, all names are
 read once a second, however many look. It only shows, unless --allow-break lets its readers break
-holds.
+holds and evict waiters.
 
   /          the page
   /metrics   for Prometheus: figures of all processes
@@ -238,6 +238,6 @@ the page.`,
 	flags.StringArrayVar(&s.Classes, "class", nil,
 		"`RULE` for the class of a name in the metrics: PATTERN=CLASS, or what ends the class in a name")
 	flags.IntVar(&s.Worst, "worst", promholdfast.MaxWorst, "how many names of the longest waits the metrics name, 0 to 10")
-	flags.BoolVar(&s.AllowBreak, "allow-break", false, "let every reader break holds")
+	flags.BoolVar(&s.AllowBreak, "allow-break", false, "let every reader break holds and evict waiters")
 	return cmd
 }

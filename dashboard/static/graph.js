@@ -1,0 +1,104 @@
+import { address, age, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
+
+const width = 208, height = 58, across = 284, apart = 82, edge = 14;
+
+// pictureOf draws names and who waits for whom: { names, edges: [{ from, to, label, perhaps, cycle }] }.
+// What all wait for is at the left, or above all if the picture is to be narrow. All that is drawn
+// of others is text.
+export function pictureOf(graph, now, narrow) {
+  const places = placesOf(graph), x = p => edge + (narrow ? p.row * (width + 20) : p.layer * across);
+  const y = p => edge + (narrow ? p.layer * (apart + 26) : p.row * apart);
+  const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge;
+  const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
+  const heads = ["plain", "cycle"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    svg("path", { d: "M0 .5 8 4 0 7.5z" })));
+  out.append(svg("defs", {}, ...heads));
+  for (const e of graph.edges) {
+    const a = { x: x(places[e.from]), y: y(places[e.from]) }, b = { x: x(places[e.to]), y: y(places[e.to]) };
+    out.append(svg("path", { class: "edge" + (e.cycle ? " cycle" : "") + (e.perhaps ? " perhaps" : ""), d: way(a, b, narrow), "marker-end": "url(#head-" + (e.cycle ? "cycle" : "plain") + ")" },
+      svg("title", {}, shown(e.label || "somebody").textContent + " holds " + shown(graph.names[e.from].name).textContent + " and " + (e.perhaps ? "perhaps " : "") + "waits for " + shown(graph.names[e.to].name).textContent)));
+  }
+  graph.names.forEach((n, i) => out.append(box(n, x(places[i]), y(places[i]), graph.edges.some(e => e.cycle && (e.from === i || e.to === i)), now)));
+  return make("div", { class: "scrolls" }, out);
+}
+
+// way goes from a name that is held to the one that its holder waits for.
+function way(a, b, narrow) {
+  if (narrow) {
+    const up = b.y < a.y, from = { x: a.x + width / 2, y: up ? a.y : a.y + height }, to = { x: b.x + width / 2 + (up ? 0 : 30), y: up ? b.y + height : b.y };
+    const bend = Math.max(24, Math.abs(to.y - from.y) / 2) * (up ? 1 : -1);
+    return "M" + [from.x, from.y] + "C" + [from.x, from.y - bend, to.x, to.y + bend, to.x, to.y];
+  }
+  if (b.x < a.x) {
+    const from = a.y + height / 2, to = b.y + height / 2, bend = (a.x - b.x - width) / 2;
+    return "M" + [a.x, from] + "C" + [a.x - bend, from, b.x + width + bend, to, b.x + width, to];
+  }
+  // Back to one that waits for this one, or beside it: below both.
+  const from = { x: a.x + width / 2 + 16, y: a.y + height }, to = { x: b.x + width / 2 - 16, y: b.y + height }, low = Math.max(from.y, to.y) + 26;
+  return "M" + [from.x, from.y] + "C" + [from.x, low, to.x, low, to.x, to.y];
+}
+
+function box(name, x, y, cycle, now) {
+  const hold = name.holds[0], wait = name.waiting_since ? (now - Date.parse(name.waiting_since)) / 1000 : undefined;
+  const text = (at, kind, value, most) => {
+    const plain = shown(value).textContent;
+    return svg("text", { x: 14, y: at, class: kind }, plain.length > most ? plain.slice(0, most - 1) + "…" : plain);
+  };
+  const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
+  return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + (trouble(name) === 2 || cycle ? " sick" : "") },
+    svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
+    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 24), text(44, "", holder, 14),
+    name.waiters ? svg("text", { x: width - 14, y: 44, class: "count" }, name.waiters + " wait, " + age(wait)) : undefined);
+}
+
+// placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
+function placesOf({ names, edges }) {
+  const waits = names.map((_, i) => edges.filter(e => e.from === i && e.to !== i).map(e => e.to)), layers = names.map(() => undefined);
+  const layerOf = (i, above) => {
+    if (layers[i] !== undefined) return layers[i];
+    above.add(i);
+    const deeper = waits[i].filter(to => !above.has(to)).map(to => layerOf(to, above));
+    above.delete(i);
+    return layers[i] = deeper.length ? 1 + Math.max(...deeper) : 0;
+  };
+  names.forEach((_, i) => layerOf(i, new Set()));
+  const free = [], rows = names.map(() => 0), order = names.map((_, i) => i).sort((a, b) => layers[a] - layers[b]);
+  for (const i of order) {
+    const near = waits[i].filter(to => layers[to] < layers[i]).map(to => rows[to]), wish = near.length ? Math.min(...near) : 0;
+    rows[i] = Math.max(free[layers[i]] ?? 0, wish);
+    free[layers[i]] = rows[i] + 1;
+  }
+  return names.map((_, i) => ({ layer: layers[i], row: rows[i] }));
+}
+
+// sentencesOf says what a picture shows.
+export function sentencesOf(graph) {
+  return make("ul", { class: "sentences" }, ...graph.edges.map(e => make("li", {}, e.label ? shown(e.label) : "somebody", " holds ", nameLink(graph.names[e.from]),
+    e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("strong", { class: "bad" }, " (part of a cycle)") : "")));
+}
+
+// chainOf says why a name is waited for: the cause, and the way to it.
+export function chainOf(lock, why, now, processLink) {
+  if (!why.links.length) return [];
+  const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
+  if (!waits && !lock.waiters) return [];
+  const out = [make("h3", {}, "Why it is waited for")];
+  if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
+  else if (waits && roots.length) {
+    out.push(make("p", { class: "note" }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
+      " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
+  } else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
+  if (!waits) return out;
+  out.push(make("ol", { class: "tree" }, ...why.links.map(l => {
+    const item = make("li", { class: l.waits.length ? "" : "root" }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
+      l.hold.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(l.hold.since)) / 1000)) : "",
+      l.hold.late ? make("span", { class: "tag bad" }, "late") : "",
+      ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
+        w.waiter.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(w.waiter.since)) / 1000)) : "",
+        w.holds === "above" ? make("strong", { class: "bad" }, ", which is held above: a cycle") : w.holds === "elsewhere" ? make("span", { class: "faint" }, ", as above") : ""]));
+    item.style.setProperty("--depth", Math.min(l.depth, 8));
+    return item;
+  })));
+  if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
+  return out;
+}
