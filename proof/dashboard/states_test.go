@@ -47,7 +47,7 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	b.open("")
 	made := states.Make(t, states.Server{Client: client, Command: command,
 		Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) }})
-	b.until(fmt.Sprintf("%s === %d", rows, len(made)))
+	b.until(fmt.Sprintf(`document.getElementById("count").textContent.startsWith("%d of")`, len(made)))
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		b.goTo("lock=" + url.PathEscape(name))
 		b.shows("Seen since this page was opened")
