@@ -17,8 +17,8 @@ import (
 
 // Options say what a dashboard may do. Nil or zero Options only read.
 type Options struct {
-	// Authorize reports whether a request may break holds and evict waiters. It is asked when a page
-	// is opened and at each break and eviction. Nil: nobody may.
+	// Authorize reports whether a request may break holds and evict waiters. It is asked when a
+	// page is opened and at each break and eviction. Nil: nobody may.
 	Authorize func(*http.Request) bool
 }
 

@@ -30,7 +30,7 @@ export function timeline(lock, all, begun, now) {
   if (current && spans.at(-1)?.token !== current.token) {
     spans.push({ token: current.token, label: labelOf(current), from: current.since ? Date.parse(current.since) : begun });
   }
-  const lanes = new Map(), whole = Math.max(now - begun, 1000);
+  const lanes = new Map(), whole = Math.max(now - begun, 1);
   for (const span of spans) {
     const from = Math.max(span.from, begun), to = Math.min(span.to ?? now, now);
     if (to < begun) continue;

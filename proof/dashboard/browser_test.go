@@ -108,7 +108,8 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 	populate(b)
 	b.run(chromedp.EmulateViewport(390, 760, chromedp.EmulateMobile), emulation.SetEmulatedMedia().WithFeatures(
 		[]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
-	for _, hash := range []string{"", "#lock=ledger%3A7", "#lock=downloads", "#waits", "#changes", "#servers", "#deadlocks"} {
+	for _, hash := range []string{
+		"", "#lock=ledger%3A7", "#lock=downloads", "#waits", "#changes", "#servers", "#deadlocks"} {
 		b.open(hash)
 		if hash == "" {
 			b.shows("leader node-a")
@@ -242,7 +243,7 @@ func TestLongestWaitComesFirst(t *testing.T) {
 	b.right()
 }
 
-// A waiter is evicted by its button, after the name was typed. A page that may not does not offer it.
+// A waiter is evicted by its button, after the name was typed.
 func TestEvictWithTypedName(t *testing.T) {
 	b := newViewer(t)
 	b.lock(b.client("holder"), "order:1")
