@@ -40,23 +40,31 @@ var (
 type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
-	Holder    string        // the label of a holder; empty if only the min hold of a released hold is left
+	Holder    string        // the label of a holder; empty if only a remainder is left
 	Owner     string        // of that holder, if it was taken with WithOwner; else empty
 	Token     int64         // the first fencing token of its hold; 0 if it is not told
 	Since     time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Holders   int           // how many holders there are; of a latch, how many have yet to count down
 	Waiters   int           // how many wait in the queue
 	Remaining time.Duration // until the first hold is over, unless it is renewed, as most holds are
+
+	// Remainder is what keeps others out if nobody holds: lockinfo.StateBroken or StateMinHold. It
+	// is empty if somebody holds, and at a quorum. BrokenBy is the label of who broke the hold.
+	Remainder lockinfo.State
+	BrokenBy  string
+
+	// Ticket says that the holder is the ticket of a place, and that Holder made it. No process
+	// need have it.
+	Ticket bool
 }
 
 func (e *HeldError) Error() string {
 	if e.Kind == protocol.Latch.String() {
 		return fmt.Sprintf("holdfast: %s %q is set, and its count is %d", e.Kind, shorten(e.Name), e.Holders)
 	}
-	how := "kept from others"
+	how := e.holderText()
 	switch {
 	case e.Holder != "":
-		how = heldByText(e.Holder, e.Since)
 		if more := e.Holders - 1; more > 0 {
 			how += fmt.Sprintf(", with %d more", more)
 		}
@@ -74,13 +82,27 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// heldByText returns who holds, and since when, in the zone of this process.
-func heldByText(holder string, since time.Time) string {
-	text := fmt.Sprintf("held by %q since ", shorten(holder))
-	if since.IsZero() {
+// holderText returns who holds, and since when, in the zone of this process; or what keeps others
+// out.
+func (e *HeldError) holderText() string {
+	switch {
+	case e.Holder != "":
+	case e.Remainder == lockinfo.StateBroken:
+		return "broken" + byText(e.BrokenBy) + ", and kept from others"
+	case e.Remainder == lockinfo.StateMinHold:
+		return "released, and kept from others by its min hold"
+	default:
+		return "kept from others"
+	}
+	text := "held by "
+	if e.Ticket {
+		text += "a ticket of "
+	}
+	text += fmt.Sprintf("%q since ", shorten(e.Holder))
+	if e.Since.IsZero() {
 		return text + "unknown"
 	}
-	return text + since.Format(time.RFC3339)
+	return text + e.Since.Format(time.RFC3339)
 }
 
 // A WaitError says that the waiting for a lock ended, or that ctx ended a call before its answer
@@ -98,6 +120,7 @@ type WaitError struct {
 	Owner    string            // of that holder, if it was taken with WithOwner; else empty
 	Token    int64             // the first fencing token of its hold; 0 if it is not told
 	Since    time.Time         // when its hold was granted, by the server's clock; zero if that is not known
+	Held     *HeldError        // all that the last answer said of who holds; nil: nobody did, or none came
 	Waited   time.Duration     // since the call began
 	Reason   Reason            // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
 	By       string            // the label of the client that evicted the waiter, if one did
@@ -106,9 +129,12 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	holder := ""
-	if e.Holder != "" {
-		holder = ", " + heldByText(e.Holder, e.Since)
+	held, holder := e.Held, ""
+	if held == nil && e.Holder != "" {
+		held = &HeldError{Holder: e.Holder, Since: e.Since}
+	}
+	if held != nil {
+		holder = ", " + held.holderText()
 	}
 	waited := e.Waited.Round(time.Millisecond)
 	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shorten(e.Name), holder, e.endText())
@@ -398,6 +424,9 @@ func waitError(name string, ended *engine.WaitFailure) error {
 	a := ended.Answer
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token,
 		Since: grantTime(a), Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
+	if ended.Held() && a.Holders > 0 {
+		out.Held = heldError(name, ended.Kind, a)
+	}
 	var evicted *protocol.Evicted
 	var cycle *deadlock.Cycle
 	switch {
@@ -435,9 +464,10 @@ func waitOverError(name string, ended *engine.WaitFailure) error {
 }
 
 // heldError returns the error that an answer makes.
-func heldError(name string, kind protocol.Kind, a protocol.Answer) error {
+func heldError(name string, kind protocol.Kind, a protocol.Answer) *HeldError {
 	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder),
-		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining,
+		Remainder: holdStates[a.Left], BrokenBy: a.By, Ticket: a.Holder.Kept}
 }
 
 // namedOwner returns the owner of WithOwner. The id of a hold without one is told only to its

@@ -86,6 +86,11 @@ func TestTexts(t *testing.T) {
 			`waited 1s for "n", held by "me" since unknown: the time to wait is over`,
 			[]error{ErrWaitOver, ErrHeld},
 		},
+		"wait that ends while a hold is broken": {
+			&engine.WaitFailure{Kind: protocol.Mutex, Err: context.Canceled, Waited: time.Second, Answered: true,
+				Answer: protocol.Answer{Status: protocol.Queued, Holders: 1, Left: protocol.HoldBroken, By: "ops"}},
+			`waited 1s for "n", broken by "ops", and kept from others: context canceled`, []error{context.Canceled},
+		},
 		"wait without any answer": {
 			wait(context.Canceled, false, nil), `waited 1s for "n": context canceled; server unavailable`,
 			[]error{context.Canceled, ErrUnavailable},
@@ -159,7 +164,7 @@ func TestTextsWithoutCause(t *testing.T) {
 	}
 }
 
-// A HeldError names the holder and nobody else. It names nobody for a min hold.
+// A HeldError names the holder, or what keeps others out.
 func TestHeldError(t *testing.T) {
 	since := time.Now().Add(-time.Minute)
 	for want, held := range map[string]HeldError{
@@ -171,6 +176,12 @@ func TestHeldError(t *testing.T) {
 			Name: "n", Holder: "a", Since: since, Holders: 3, Remaining: 2 * time.Second},
 		`mutex "n" is kept from others for another 2s`: {
 			Kind: "mutex", Name: "n", Holders: 1, Remaining: 2 * time.Second},
+		`mutex "n" is broken by "ops", and kept from others for another 2s, 1 waiting`: {Kind: "mutex", Name: "n",
+			Holders: 1, Waiters: 1, Remaining: 2 * time.Second, Remainder: lockinfo.StateBroken, BrokenBy: "ops"},
+		`mutex "n" is released, and kept from others by its min hold for another 2s`: {Kind: "mutex", Name: "n",
+			Holders: 1, Remaining: 2 * time.Second, Remainder: lockinfo.StateMinHold},
+		`mutex "n" is held by a ticket of "a" since unknown, 2s left unless renewed`: {Kind: "mutex", Name: "n",
+			Holder: "a", Holders: 1, Remaining: 2 * time.Second, Ticket: true},
 		`mutex "n" is held by "a" since unknown, 1 waiting`: {
 			Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},
 		`mutex "n" is held by nobody, 0 waiting`: {Kind: "mutex", Name: "n"},

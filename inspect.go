@@ -129,19 +129,21 @@ func newMaster(n protocol.Node, err error) lockinfo.Master {
 	return lockinfo.Master{Node: n.Name, Counts: n.Counts, Why: n.Why, SameAs: n.SameAs, Err: err}
 }
 
+// holdStates are the states of holds.
+var holdStates = map[protocol.HoldState]lockinfo.State{
+	protocol.HoldTaken: lockinfo.StateHeld, protocol.HoldOffered: lockinfo.StateHandedOver,
+	protocol.HoldMinHold: lockinfo.StateMinHold, protocol.HoldBroken: lockinfo.StateBroken,
+}
+
 func newHolds(in protocol.Inspection) []lockinfo.Hold {
-	states := map[protocol.HoldState]lockinfo.State{
-		protocol.HoldTaken: lockinfo.StateHeld, protocol.HoldOffered: lockinfo.StateHandedOver,
-		protocol.HoldMinHold: lockinfo.StateMinHold, protocol.HoldBroken: lockinfo.StateBroken,
-	}
 	var out []lockinfo.Hold
 	for _, h := range in.Holds {
 		hold := lockinfo.Hold{
-			State: states[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label,
+			State: holdStates[h.State], By: h.By, Owner: namedOwner(h.Party), Label: h.Party.Label,
 			Mode:    newMode(in.Kind, h.Shared),
 			Permits: h.Weight, Token: h.Token, LastToken: h.Token + max(h.Block, 1) - 1, Since: serverTime(h.Since),
 			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed,
-			Renewed: serverTime(h.Renewed),
+			Renewed: serverTime(h.Renewed), Ticket: h.Party.Kept,
 		}
 		hold.Host, hold.PID = parseProcess(h.Process)
 		unrenewed := time.Duration(in.Server-h.Renewed) * time.Microsecond

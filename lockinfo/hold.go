@@ -29,6 +29,7 @@ type Hold struct {
 	Remaining time.Duration `json:"-"`                 // until it ends, if it is not prolonged
 	TTL       time.Duration `json:"-"`
 	Fixed     bool          `json:"fixed"`            // it is not renewed
+	Ticket    bool          `json:"ticket,omitempty"` // of a kept place: no process need have it
 	Renewed   time.Time     `json:"renewed,omitzero"` // when it was last prolonged; zero if it is not known
 
 	// Late: it is renewed, and was last prolonged more than half a TTL ago. Its process may be

@@ -69,10 +69,11 @@ func (p payload) extra(name string) string {
 
 // party is the holder or waiter whose ticket stands before the payload. One of no owner is its own.
 func (p payload) party(ticket string) protocol.Party {
+	out := protocol.Party{Owner: p.owner, Label: p.label, Trace: p.extra("trace"), Kept: p.extra("keep") != ""}
 	if p.owner == "" {
-		return protocol.Party{Owner: string(idOf(ticket)), Label: p.label, Unnamed: true, Trace: p.extra("trace")}
+		out.Owner, out.Unnamed = string(idOf(ticket)), true
 	}
-	return protocol.Party{Owner: p.owner, Label: p.label, Trace: p.extra("trace")}
+	return out
 }
 
 // process is host/pid/random, as the channel says; empty if the channel is that of a kept place.

@@ -89,6 +89,7 @@ func readBusy(text string) (protocol.Answer, bool) {
 		Waiters:   int(n[3]),
 	}
 	answer.Holder, answer.Token = holder(fields[4])
+	answer.Left, answer.By = remainderIn(fields[4])
 	if answer.Token <= answer.Server { // a token is the time of its grant, unless the clock was set back
 		answer.Since = answer.Token
 	}
@@ -111,6 +112,20 @@ func holder(member string) (protocol.Party, int64) {
 		return protocol.Party{}, first
 	}
 	return p.party(member), first
+}
+
+// remainderIn reads why there is a remainder, and by whom, from its ticket, token and payload. Of a
+// hold it reads nothing.
+func remainderIn(member string) (protocol.HoldState, string) {
+	const head = ticketLength + tokenLength
+	if len(member) < head || member[2] != '-' {
+		return 0, ""
+	}
+	p, ok := readPayload(member[head:])
+	if !ok {
+		return 0, ""
+	}
+	return remainderOf(p)
 }
 
 // broken is the error for the holder of a hold that a caller with a label broke.

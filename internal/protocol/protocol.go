@@ -322,6 +322,11 @@ type Answer struct {
 	Holders int   // else: how many hold, or how many remainders are left
 	Waiters int   // else: how many are queued; before this ticket when it is queued itself
 
+	// Left is what keeps others out where only remainders are left, HoldBroken or HoldMinHold. It is
+	// 0 where the answer does not say that, as at a quorum. By is the label of who broke the hold.
+	Left HoldState
+	By   string
+
 	// Remaining is, where others hold, until the first of the holds is over, or of the remainders,
 	// if it is not prolonged. Negative: not known.
 	Remaining time.Duration
@@ -334,6 +339,9 @@ type Party struct {
 
 	// Unnamed: it has no owner, and Owner is the id of its ticket instead.
 	Unnamed bool
+
+	// Kept: it is the ticket of a kept place, which no process need have.
+	Kept bool
 
 	// Trace is that of its ticket. Any client may have written anything there.
 	Trace string

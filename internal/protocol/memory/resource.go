@@ -276,6 +276,9 @@ func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.
 		h = n.first()
 	}
 	if h != nil {
+		if answer.Holder == (protocol.Party{}) {
+			answer.Left, answer.By = h.inspect().State, h.by
+		}
 		answer.Remaining = time.Duration(h.until-now) * time.Microsecond
 	}
 	return answer

@@ -74,8 +74,9 @@ func (n *name) standing(now int64) protocol.Standing {
 
 // party is the holder or waiter of an entry. A hold without an owner is its own owner.
 func (e *entry) party() protocol.Party {
+	out := protocol.Party{Owner: e.spec.Owner, Label: e.spec.Label, Trace: e.ticket.Trace, Kept: e.ticket.Keep > 0}
 	if e.spec.Owner == "" {
-		return protocol.Party{Owner: string(e.ticket.ID), Label: e.spec.Label, Unnamed: true, Trace: e.ticket.Trace}
+		out.Owner, out.Unnamed = string(e.ticket.ID), true
 	}
-	return protocol.Party{Owner: e.spec.Owner, Label: e.spec.Label, Trace: e.ticket.Trace}
+	return out
 }
