@@ -94,15 +94,14 @@ func (e *HeldError) holderText() string {
 	default:
 		return "kept from others"
 	}
-	text := "held by "
+	text := fmt.Sprintf("held by %q", shorten(e.Holder))
 	if e.Ticket {
-		text += "a ticket of "
+		text += " (a ticket)"
 	}
-	text += fmt.Sprintf("%q since ", shorten(e.Holder))
 	if e.Since.IsZero() {
-		return text + "unknown"
+		return text + " since unknown"
 	}
-	return text + e.Since.Format(time.RFC3339)
+	return text + " since " + e.Since.Format(time.RFC3339)
 }
 
 // A WaitError says that the waiting for a lock ended, or that ctx ended a call before its answer

@@ -180,7 +180,7 @@ func TestHeldError(t *testing.T) {
 			Holders: 1, Waiters: 1, Remaining: 2 * time.Second, Remainder: lockinfo.StateBroken, BrokenBy: "ops"},
 		`mutex "n" is released, and kept from others by its min hold for another 2s`: {Kind: "mutex", Name: "n",
 			Holders: 1, Remaining: 2 * time.Second, Remainder: lockinfo.StateMinHold},
-		`mutex "n" is held by a ticket of "a" since unknown, 2s left unless renewed`: {Kind: "mutex", Name: "n",
+		`mutex "n" is held by "a" (a ticket) since unknown, 2s left unless renewed`: {Kind: "mutex", Name: "n",
 			Holder: "a", Holders: 1, Remaining: 2 * time.Second, Ticket: true},
 		`mutex "n" is held by "a" since unknown, 1 waiting`: {
 			Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},

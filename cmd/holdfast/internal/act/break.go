@@ -52,7 +52,8 @@ func (b *Break) Run(ctx context.Context) error {
 	}
 	if b.needsAnswer() && (cli.Terminal(b.In) == nil || cli.Terminal(b.Out) == nil) {
 		if b.Token == 0 {
-			return cli.Usagef("no --token: without a terminal nobody can be asked which hold of %q to break (inspect shows the tokens)", b.Name)
+			return cli.Usagef("no --token: without a terminal nobody can be asked which hold of %q to break; this prints the tokens: %s",
+				b.Name, "holdfast inspect -o json "+quoteForShell(b.Name)+" | jq '.holds[].token'")
 		}
 		return cli.Usagef("--force: without a terminal nobody can be asked, and --yes %q must say that two may hold then",
 			b.Name)
@@ -79,12 +80,38 @@ func (b *Break) Run(ctx context.Context) error {
 	case err != nil:
 		return b.Failure(err)
 	}
-	after := "others get in when its holder has stopped, or else when its TTL is over"
-	if b.Force {
-		after = "others get in at once"
+	after := "others get in at once"
+	if !b.Force {
+		after = b.remainderText(ctx, client, hold.Token)
 	}
 	fmt.Fprintf(b.Out, "broken: %s, token %d; %s\n", show.Text(b.Name), hold.Token, after) // the exit code tells it too
 	return nil
+}
+
+// remainderText says what frees the name after a break, and when that is at the latest.
+func (b *Break) remainderText(ctx context.Context, client *holdfast.Client, token int64) string {
+	info, err := client.Inspect(ctx, b.Name)
+	if err != nil {
+		return "others get in when its holder has stopped, or else when its TTL is over"
+	}
+	for _, h := range info.Holds {
+		switch {
+		case h.State != lockinfo.StateBroken || token < h.Token || h.LastToken < token:
+		case show.IsTicket(h):
+			return fmt.Sprintf("a ticket has it: others get in after holdfast release --ticket, or else in %s", show.Age(h.Remaining))
+		default:
+			return fmt.Sprintf("others get in when its holder has stopped, or else in %s", show.Age(h.Remaining))
+		}
+	}
+	if info.Holders > len(info.Holds) {
+		return "others get in when its holder has stopped"
+	}
+	return "its holder has stopped, and others get in"
+}
+
+// quoteForShell returns a word of a shell.
+func quoteForShell(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // askForHold shows what is there, and asks which hold is meant and whether to break it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 // acquireTTL is the TTL of a ticket if no flag says otherwise. No process renews it, and a quorum
@@ -90,7 +91,13 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 		lease, err = a.lease(ctx, client, h, false, notices, nil)
 	}
 	if err != nil {
-		return a.refusal(ctx, err)
+		err = a.refusal(ctx, err)
+		var busy *busyError
+		if errors.As(err, &busy) && a.JSON {
+			text, _ := json.Marshal(newRefusal(a.Names[0], busy))
+			_, _ = fmt.Fprintf(a.Out, "%s\n", text) // the exit code tells it too
+		}
+		return err
 	}
 	notices.tell(a.grantRecord(lease, began))
 	return a.deliverTicket(ctx, client, lease, file)
@@ -100,7 +107,10 @@ func (a *Acquire) label() string {
 	if a.Label != "" {
 		return a.Label
 	}
-	return fmt.Sprintf("holdfast acquire@%.200s", cli.HostName()) // the process ends at once
+	if a.Keep > 0 {
+		return cli.Operator() // the hold says itself that it is a ticket
+	}
+	return show.TicketLabel + cli.Operator() // the process ends at once
 }
 
 // deliverTicket gives the lease to the ticket. A ticket that cannot be written gives the lock back.
@@ -145,6 +155,25 @@ type acquisition struct {
 	Tokens  map[string]int64 `json:"tokens"`
 	TTL     float64          `json:"ttl_seconds"`
 	Ticket  holdfast.Ticket  `json:"ticket,omitempty"` // unless it is in the file
+}
+
+// A refusal is what --json prints if another holds the lock, or the wait was too long.
+type refusal struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	Refused string `json:"refused"` // why, for people
+	Token   int64  `json:"token,omitempty"`
+	heldFacts
+	Waited float64 `json:"waited_seconds"`
+}
+
+func newRefusal(name string, busy *busyError) refusal {
+	r := refusal{Version: 1, Name: name, Refused: busy.text, heldFacts: newHeldFacts(busy.held),
+		Waited: *secondsOf(busy.waited)}
+	if busy.held != nil {
+		r.Name, r.Token = busy.held.Name, busy.held.Token
+	}
+	return r
 }
 
 // refusal turns the reason why there is no lock into a text and an exit code.
@@ -220,8 +249,8 @@ could not be written, and the lock was given back.`,
 	flags.StringVar(&a.File, "ticket", "", "write the ticket to `FILE`, and not to standard output")
 	cli.DurationVar(flags, &a.Keep, "keep-place", "", 0, "keep the place for so long after the wait")
 	flags.Lookup("keep-place").NoOptDefVal = "1m"
-	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket")
-	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: holdfast acquire@host)")
+	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket; or one that says who holds")
+	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: ticket of user@host)")
 	a.logOptions.flags(flags, "print how long the wait for the lock was")
 	return cmd
 }

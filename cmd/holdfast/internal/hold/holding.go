@@ -4,12 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 // acquire waits for the lock, until a signal ends that.
@@ -60,31 +59,19 @@ func busyOf(err error) *busyError {
 	var (
 		held   *holdfast.HeldError
 		waited *holdfast.WaitError
+		busy   busyError
 	)
 	switch {
-	case errors.As(err, &held):
-		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder),
-			roundTime(held.Remaining), held.Waiters)
-		return &busyError{text: text, holder: held.Holder}
 	case errors.As(err, &waited):
-		holder := ""
-		if waited.Holder != "" {
-			holder = ", held by " + show.Text(waited.Holder)
-		}
-		if waited.Reason == holdfast.WaitEvicted {
-			holder += "; " + string(waited.Reason) + " by " + show.Text(waited.By)
-		}
-		return &busyError{text: fmt.Sprintf("waited %v for %q%s", roundTime(waited.Waited), waited.Name, holder),
-			holder: waited.Holder, waited: waited.Waited}
+		text := strings.TrimSuffix(cli.Trim(waited.Error()), ": "+context.DeadlineExceeded.Error())
+		busy = busyError{text: text, held: waited.Held, waited: waited.Waited}
+	case errors.As(err, &held):
+		busy = busyError{text: cli.Trim(held.Error()), held: held}
+	default:
+		return nil
 	}
-	return nil
-}
-
-// heldBy says what keeps others out. After a release, that can be the rest of a min hold and no
-// holder.
-func heldBy(holder string) string {
-	if holder == "" {
-		return "kept from others"
+	if around := aroundText(busy.held); around != "" {
+		busy.text += "; " + around
 	}
-	return "held by " + show.Text(holder)
+	return &busy
 }

@@ -46,7 +46,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// During the rest of a min hold there is no holder: the texts have no empty name.
+// The texts name the holder, or what keeps others out, and have no empty name.
 func TestTextsNameTheHolder(t *testing.T) {
 	r := Run{Conflict: cli.ExitBusy}
 	r.Redis, r.Names = "redis://localhost", []string{"n"}
@@ -54,11 +54,20 @@ func TestTextsNameTheHolder(t *testing.T) {
 		held          holdfast.HeldError
 		refused, line string
 	}{
-		{holdfast.HeldError{Name: "n", Holder: "me", Remaining: time.Second, Waiters: 2},
-			`"n" is held by me for another 1s, 2 waiting`,
+		{holdfast.HeldError{Name: "n", Kind: "mutex", Holder: "me", Holders: 1, Remaining: time.Second, Waiters: 2},
+			`mutex "n" is held by "me" since unknown, 1s left unless renewed, 2 waiting`,
 			`holdfast: waiting for "n": held by me, for 1s unless renewed; 2 before us`},
-		{holdfast.HeldError{Name: "n", Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
-			`holdfast: waiting for "n": kept from others, for 1s unless renewed; 0 before us`},
+		{holdfast.HeldError{Name: "n", Kind: "mutex", Holders: 1, Remaining: time.Second,
+			Remainder: lockinfo.StateMinHold},
+			`mutex "n" is released, and kept from others by its min hold for another 1s, 0 waiting`,
+			`holdfast: waiting for "n": kept from others by a min hold for 1s; 0 before us`},
+		{holdfast.HeldError{Name: "n", Kind: "mutex", Holders: 1, Remaining: time.Second,
+			Remainder: lockinfo.StateBroken, BrokenBy: "ops"},
+			`mutex "n" is broken by "ops", and kept from others for another 1s, 0 waiting`,
+			`holdfast: waiting for "n": broken by ops, and kept from others for 1s; 0 before us`},
+		{holdfast.HeldError{Name: "n", Kind: "mutex", Holders: 1, Remaining: time.Second},
+			`mutex "n" is kept from others for another 1s, 0 waiting`,
+			`holdfast: waiting for "n": kept from others for 1s; 0 before us`},
 	} {
 		if got := r.refusal(&c.held).Error(); got != c.refused {
 			t.Errorf("got  %s\nwant %s", got, c.refused)

@@ -49,12 +49,12 @@ func (r *logOptions) check(list *cli.Checklist) {
 
 // A record is a line of --log json. Times are in seconds.
 type record struct {
-	Time   string   `json:"ts"`
-	Event  string   `json:"event"`
-	Name   string   `json:"name,omitempty"`
-	Names  []string `json:"names,omitempty"` // of a group
-	Token  int64    `json:"token,omitempty"`
-	Holder string   `json:"holder,omitempty"`
+	Time  string   `json:"ts"`
+	Event string   `json:"event"`
+	Name  string   `json:"name,omitempty"`
+	Names []string `json:"names,omitempty"` // of a group
+	Token int64    `json:"token,omitempty"` // of the lease; else that of the holder
+	heldFacts
 	Waited *float64 `json:"waited,omitempty"`
 	Held   *float64 `json:"held,omitempty"`
 	Code   *int     `json:"code,omitempty"` // the exit code of the command that was run, or of this program
@@ -95,9 +95,16 @@ func (c *choice) grantRecord(lease *holdfast.Lease, began time.Time) record {
 // waitRecord tells that another holds.
 func (c *choice) waitRecord(held *holdfast.HeldError) record {
 	r := c.newRecord(eventWaiting)
-	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder),
-		held.Waiters)
+	r.setHeld(held)
+	r.Text = fmt.Sprintf("waiting for %q, %s, %d before", held.Name, keptBy(held), held.Waiters)
 	return r
+}
+
+func (r *record) setHeld(held *holdfast.HeldError) {
+	r.heldFacts = newHeldFacts(held)
+	if held != nil {
+		r.Token = held.Token
+	}
 }
 
 func secondsOf(d time.Duration) *float64 {
@@ -115,7 +122,7 @@ func (r record) line() string {
 // A busyError says that another holds the lock.
 type busyError struct {
 	text   string
-	holder string
+	held   *holdfast.HeldError // nil: not known
 	waited time.Duration
 }
 
@@ -139,7 +146,8 @@ func (r *logOptions) reportEnd(n *notices, c *choice, err error) error {
 		line.Code, line.Text = &code, cli.Trim(err.Error())
 		switch {
 		case is:
-			line.Event, line.Holder, line.Waited = eventRefused, busy.holder, secondsOf(busy.waited)
+			line.Event, line.Waited = eventRefused, secondsOf(busy.waited)
+			line.setHeld(busy.held)
 		case code == cli.ExitLost, errors.Is(err, holdfast.ErrLost):
 			line.Event = eventLost
 		}

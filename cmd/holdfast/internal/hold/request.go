@@ -86,6 +86,9 @@ func (r *request) lease(
 	return askThenWait(ctx, &r.waitOptions, h.try, func(ctx context.Context) (*holdfast.Lease, error) {
 		if held != nil {
 			notices.tell(r.waitRecord(held))
+			if around := aroundText(held); around != "" {
+				notices.printf("%s", around)
+			}
 			defer status.show(client, held)()
 		}
 		return h.lock(ctx)

@@ -56,8 +56,8 @@ func (l *statusLine) clear() {
 // updateStatus changes what is shown to what the server says now. Waiters that came later stand
 // behind this process, which knows its own place by host and process.
 func updateStatus(line *holdfast.HeldError, info lockinfo.Info) {
-	hold, _ := info.Holder()
-	line.Holder, line.Remaining = holderOf(info), hold.Remaining
+	before := line.Waiters
+	*line = *heldOf(info)
 	host, _ := os.Hostname()
 	for _, w := range info.Queue {
 		if w.Host == host && w.PID == os.Getpid() {
@@ -65,13 +65,19 @@ func updateStatus(line *holdfast.HeldError, info lockinfo.Info) {
 			return
 		}
 	}
-	line.Waiters = min(line.Waiters, max(info.Waiters-1, 0))
+	line.Waiters = min(before, max(info.Waiters-1, 0))
 }
 
 func statusText(held *holdfast.HeldError, since time.Duration) string {
-	remaining := max(held.Remaining-since, 0)
-	return fmt.Sprintf("holdfast: waiting for %q: %s, for %v unless renewed; %d before us",
-		held.Name, heldBy(held.Holder), remaining.Round(time.Second), held.Waiters)
+	text := fmt.Sprintf("holdfast: waiting for %q: %s", held.Name, keptBy(held))
+	if held.Holder != "" {
+		text += ","
+	}
+	text += fmt.Sprintf(" for %v", max(held.Remaining-since, 0).Round(time.Second))
+	if held.Holder != "" {
+		text += " unless renewed"
+	}
+	return text + fmt.Sprintf("; %d before us", held.Waiters)
 }
 
 // write replaces the line. A text that is wider than the terminal would leave a second line behind.

@@ -51,7 +51,8 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 	var busy *busyError
 	busy, err = askThenWait(ctx, &w.waitOptions, ask, func(bounded context.Context) (*busyError, error) {
 		waits := w.newRecord(eventWaiting)
-		waits.Holder, waits.Text = busy.holder, busy.text+"; asking once a second"
+		waits.setHeld(busy.held)
+		waits.Text = busy.text + "; asking once a second"
 		notices.tell(waits)
 		return w.poll(ctx, bounded, busy, ask, notices)
 	}, func(b *busyError, _ error) bool { busy = b; return b != nil })
@@ -61,9 +62,9 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 	if busy == nil {
 		return nil
 	}
-	busy.waited = time.Since(began)
 	if !w.Nonblock {
-		busy.text = fmt.Sprintf("waited %v for %s, %s", roundTime(busy.waited), w.title(), heldBy(busy.holder))
+		busy = busyOf(&holdfast.WaitError{Name: w.Names[0], Held: busy.held, Waited: time.Since(began),
+			Err: context.DeadlineExceeded})
 	}
 	return cli.ExitWith(cli.ExitBusy, busy)
 }
@@ -79,7 +80,7 @@ func (w *Wait) poll(
 	defer tick.Stop()
 	for {
 		line.write(fmt.Sprintf("holdfast: waiting until %s is free: %s, asking once a second", w.title(),
-			heldBy(busy.holder)))
+			keptBy(busy.held)))
 		select {
 		case <-tick.C:
 		case <-bounded.Done():
@@ -110,16 +111,7 @@ func (w *Wait) judge(info lockinfo.Info) (*busyError, error) {
 	case lockinfo.StateForeign:
 		return nil, cli.Exitf(cli.ExitNoServer, "the key of %s is none of holdfast: %s", w.title(), info.Foreign)
 	}
-	holder := holderOf(info)
-	return &busyError{holder: holder, text: fmt.Sprintf("%s is %s", w.title(), heldBy(holder))}, nil
-}
-
-// holderOf returns the label of a holder; empty if only a rest keeps others out.
-func holderOf(info lockinfo.Info) string {
-	if hold, held := info.Holder(); held && !hold.Remainder() {
-		return hold.Label
-	}
-	return ""
+	return busyOf(heldOf(info)), nil
 }
 
 func newWait() *cobra.Command {

@@ -169,14 +169,15 @@ func (l *Ls) newList() list {
 	case cli.FormatLines:
 		return list{func(info lockinfo.Info) error { return l.PrintDocument(info) }, func(error) error { return nil }}
 	}
-	columns := show.LockColumns
+	columns := append(slices.Clone(show.LockColumns),
+		show.Column{Title: "HOST/PID", Flex: true, Optional: true, Spare: true})
 	if l.waits != nil {
-		columns = append(slices.Clone(columns), show.Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true})
+		columns = append(columns, show.Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true})
 	}
 	table, names := l.Page().Table(columns), 0
 	add := func(info lockinfo.Info) error {
 		names++
-		row := show.LockRow(info)
+		row := append(show.LockRow(info), show.ProcessCell(info))
 		if l.waits != nil {
 			row = append(row, show.Cell{Text: l.waitedNames(info)})
 		}

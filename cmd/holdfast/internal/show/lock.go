@@ -79,6 +79,30 @@ func holderProcess(h lockinfo.Hold) string {
 	return processName(h.Host, h.PID)
 }
 
+// TicketLabel begins the label of a hold that holdfast acquire left to a ticket.
+const TicketLabel = "ticket of "
+
+// IsTicket reports whether a ticket has the hold, as far as that is known, and no process.
+func IsTicket(h lockinfo.Hold) bool { return h.Ticket || strings.HasPrefix(h.Label, TicketLabel) }
+
+// ProcessCell names the process of a name's Holder, unless its label does.
+func ProcessCell(info lockinfo.Info) Cell {
+	h, ok := info.Holder()
+	process := holdProcess(h)
+	if !ok || process == "?" || strings.HasSuffix(h.Label, process) || IsTicket(h) && !h.Ticket {
+		return Cell{}
+	}
+	return Cell{Text: process}
+}
+
+// holdProcess names the process of a hold, or says that a ticket has it.
+func holdProcess(h lockinfo.Hold) string {
+	if h.Ticket {
+		return "a ticket"
+	}
+	return processName(h.Host, h.PID)
+}
+
 // processName names a process by its host.
 func processName(host string, pid int) string {
 	if host == "" {
@@ -98,7 +122,7 @@ var HoldColumns = []Column{
 // HoldRow is a row of a list of holds.
 func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	row := []Cell{
-		{Text: holderProcess(h)}, {Text: processName(h.Host, h.PID)}, {Text: mode(h.Mode,
+		{Text: holderProcess(h)}, {Text: holdProcess(h)}, {Text: mode(h.Mode,
 			h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
 		{Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
 	}
