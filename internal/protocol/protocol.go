@@ -322,8 +322,8 @@ type Answer struct {
 	Holders int   // else: how many hold, or how many remainders are left
 	Waiters int   // else: how many are queued; before this ticket when it is queued itself
 
-	// Left is what keeps others out where only remainders are left, HoldBroken or HoldMinHold. It is
-	// 0 where the answer does not say that, as at a quorum. By is the label of who broke the hold.
+	// Left is what keeps others out where only remainders are left: HoldBroken or HoldMinHold, or 0
+	// where the answer does not say, as at a quorum. By is the label of who broke the hold.
 	Left HoldState
 	By   string
 
