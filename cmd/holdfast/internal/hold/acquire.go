@@ -94,7 +94,7 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 		err = a.refusal(ctx, err)
 		var busy *busyError
 		if errors.As(err, &busy) && a.JSON {
-			text, _ := json.Marshal(newRefusal(a.Names[0], busy))
+			text, _ := json.Marshal(newRefusedAnswer(a.Names[0], busy))
 			_, _ = fmt.Fprintf(a.Out, "%s\n", text) // the exit code tells it too
 		}
 		return err
@@ -157,8 +157,8 @@ type acquisition struct {
 	Ticket  holdfast.Ticket  `json:"ticket,omitempty"` // unless it is in the file
 }
 
-// A refusal is what --json prints if another holds the lock, or the wait was too long.
-type refusal struct {
+// A refusedAnswer is what --json prints if another holds the lock, or the wait was too long.
+type refusedAnswer struct {
 	Version int    `json:"version"`
 	Name    string `json:"name"`
 	Refused string `json:"refused"` // why, for people
@@ -167,8 +167,8 @@ type refusal struct {
 	Waited float64 `json:"waited_seconds"`
 }
 
-func newRefusal(name string, busy *busyError) refusal {
-	r := refusal{Version: 1, Name: name, Refused: busy.text, heldFacts: newHeldFacts(busy.held),
+func newRefusedAnswer(name string, busy *busyError) refusedAnswer {
+	r := refusedAnswer{Version: 1, Name: name, Refused: busy.text, heldFacts: newHeldFacts(busy.held),
 		Waited: *secondsOf(busy.waited)}
 	if busy.held != nil {
 		r.Name, r.Token = busy.held.Name, busy.held.Token
