@@ -26,6 +26,11 @@ var chinese = map[string]string{
 	"THE BUG WAS NOT SEEN":                               "没有复现 bug",
 	"IT HOLDS":                                           "没有问题",
 	"IT DID NOT HOLD":                                    "出了问题",
+	"A cap on renewals":                                  "续命次数上限",
+	"One expiry for all readers":                         "读写锁：所有读者共用一个过期时间",
+	"A key for readers, a key for the writer":            "读写锁：读锁一个键，写锁一个键",
+	"A count of readers without names":                   "读写锁：读者计数不分是谁的",
+	"A give-back at some masters":                        "红锁：只在部分主节点上释放",
 
 	"\n%s:\n\n": "\n%s：\n\n",
 
@@ -43,6 +48,7 @@ var chinese = map[string]string{
 	"1 command":                             "1 条命令",
 	"%d commands":                           "%d 条命令",
 	"none":                                  "无",
+	"the max hold is over":                  "持有时间到了上限",
 
 	// Plays about the expiry.
 	"A has found the lock free. Its SET is slow on the way. B comes.": "A 看到锁是空闲的。它的 SET 在网络上延迟了。B 来了。",
@@ -95,6 +101,8 @@ var chinese = map[string]string{
 	"A is stopped, between a look at the lock and its write. B waits.": "A 检查过锁，还没写入，就被暂停了。B 在等待。",
 	"B is in, and has written. A goes on, and writes.":                 "B 进入了临界区，并且已写入。A 恢复执行，也去写入。",
 	"B got the lock after A, and the storage has the write of %s":      "B 在 A 之后拿到锁，存储里最后是 %s 的写入",
+	"A hangs, for longer than its lock is renewed. B waits.":           "A 卡住了，比锁续期的时间还久。B 在等待。",
+	"A was not told that its time was over":                            "A 没有得到到期的通知",
 
 	// Plays about masters.
 	"The master crashes. The replica takes over, without A's key.":       "主节点崩溃。从节点接管，没有 A 的键。",
@@ -109,6 +117,24 @@ var chinese = map[string]string{
 	"The masters have granted. The answers of 2 and 3 are slow.":         "三个主节点都已同意。2 和 3 的应答很慢。",
 	"B is in. The slow answers reach A.":                                 "B 进入了临界区。A 收到那些很慢的应答。",
 	"late answers gave A no lease":                                       "应答来得太晚，A 没有得到租约",
+	"The answers of masters 2 and 3 to A will get lost.":                 "主节点 2 和 3 给 A 的应答会丢失。",
+	"A has given up, and has given back at master 1. B comes.":           "A 放弃了，只在主节点 1 上释放。B 来了。",
+	"nobody was inside, and B waited for %s":                             "临界区里没有人，B 却等了 %s",
+	"A has given up, without the answers of masters 2 and 3. B comes.":   "A 没有等到主节点 2 和 3 的应答，放弃了。B 来了。",
+	"A gave back everywhere: B waited for %s, and the TTL is %s":         "A 在所有主节点上都归还了：B 只等了 %s，而 TTL 是 %s",
+
+	// Plays about reading and writing.
+	"A had been dead for %s, nobody else read, and B did not get in":      "A 已死 %s，没有别的读者，B 却没能进入",
+	"A had been dead for %s, nobody else read, and B got in":              "A 已死 %s，没有别的读者，B 进入了临界区",
+	"C has read on for twice the expiry. C leaves, and B comes to write.": "C 又读了两倍的过期时间。C 离开，B 来写。",
+	"A comes to read. Its request is slow on the way. B comes to write.":  "A 来读，它的请求在网络上延迟了。B 来写。",
+	"B writes. A's slow request arrives.":                                 "B 在写。A 延迟的请求到达。",
+	"reader and writer each saw the other's key free":                     "读者和写者都看到对方的键不存在",
+	"the late reader found the writer inside":                             "迟到的读者发现写者已在临界区里",
+	"A's entry has expired, and C reads. Now A is done.":                  "A 的那一个已过期，C 在读。现在 A 执行完了。",
+	"A took the entry of C away":                                          "A 减掉了 C 的那一个",
+	"A's lease is over, and C reads. Now A is done.":                      "A 的租约已结束，C 在读。现在 A 执行完了。",
+	"A's late release left C inside":                                      "A 迟到的释放没有影响 C",
 
 	// Plays about waiting.
 	"A works, and B waits.": "A 正在执行，B 在等待。",

@@ -29,13 +29,8 @@ var locks = map[string]func(*actor) (*lock, error){
 		now := func() time.Time { return time.Now().Add(a.role.Clock) }
 		return a.naiveLock(naive.Timestamp{Key: a.key(0), Now: now})
 	},
-	"redlock": func(a *actor) (*lock, error) {
-		var masters []naive.Key
-		for n := range a.role.Addrs {
-			masters = append(masters, a.key(n))
-		}
-		return a.naiveLock(naive.NewRedLock(masters...))
-	},
+	"redlock":   func(a *actor) (*lock, error) { return a.naiveLock(naive.NewRedLock(a.keys()...)) },
+	"give back": func(a *actor) (*lock, error) { return a.naiveLock(naive.NewGiveBack(a.keys()...)) },
 	"exists":    onKey(func(k naive.Key) tryLocker { return naive.Exists{Key: k} }),
 	"expire":    onKey(func(k naive.Key) tryLocker { return naive.Expire{Key: k} }),
 	"delete":    onKey(func(k naive.Key) tryLocker { return naive.Delete{Key: k} }),
@@ -45,13 +40,27 @@ var locks = map[string]func(*actor) (*lock, error){
 	"watchdog":  onKey(func(k naive.Key) tryLocker { return &naive.Watchdog{Unique: naive.Unique{Key: k}} }),
 	"herd":      onKey(func(k naive.Key) tryLocker { return naive.Herd{Unique: naive.Unique{Key: k}} }),
 	"reader":    onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k} }),
-	"writer":    onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k, Write: true} }),
+	"watched reader": onKey(func(k naive.Key) tryLocker {
+		return &naive.Readers{ReadWrite: naive.ReadWrite{Key: k}}
+	}),
+	"two-key reader": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k} }),
+	"two-key writer": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k, Write: true} }),
+	"capped": onKey(func(k naive.Key) tryLocker {
+		return &naive.Capped{Unique: naive.Unique{Key: k}, Renewals: 3}
+	}),
+	"writer": onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k, Write: true} }),
 
 	"holdfast": holdfastLock(func(c *holdfast.Client) locker { return c.Mutex(lockName) }),
 	"holdfast fixed": holdfastLock(func(c *holdfast.Client) locker {
 		return c.Mutex(lockName, holdfast.WithoutRenewal())
 	}),
 	"holdfast reader": holdfastLock(func(c *holdfast.Client) locker { return reader{c.RWMutex(lockName)} }),
+	"holdfast fixed reader": holdfastLock(func(c *holdfast.Client) locker {
+		return reader{c.RWMutex(lockName, holdfast.WithoutRenewal())}
+	}),
+	"holdfast capped": holdfastLock(func(c *holdfast.Client) locker {
+		return c.Mutex(lockName, holdfast.WithMaxHold(2*ttl))
+	}),
 	"holdfast writer": holdfastLock(func(c *holdfast.Client) locker { return c.RWMutex(lockName) }),
 }
 
@@ -64,6 +73,14 @@ type tryLocker interface {
 // key is the key of a naive lock at a server of the role.
 func (a *actor) key(n int) naive.Key {
 	return naive.NewKey(a.redis(n), lockName, a.role.Name, a.role.TTL)
+}
+
+// keys are those of a naive lock at all servers of the role.
+func (a *actor) keys() (keys []naive.Key) {
+	for n := range a.role.Addrs {
+		keys = append(keys, a.key(n))
+	}
+	return keys
 }
 
 func onKey(open func(naive.Key) tryLocker) func(*actor) (*lock, error) {

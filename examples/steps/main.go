@@ -70,12 +70,17 @@ var steps = []step{
 	{"A fixed expiry", "unique.go", uniqueNaive, uniqueHoldfast},
 	{"A count, doubled by a replay", "reentrant.go", reentrantNaive, reentrantHoldfast},
 	{"A watchdog that learns too late", "watchdog.go", watchdogNaive, watchdogHoldfast},
+	{"A cap on renewals", "capped.go", cappedNaive, cappedHoldfast},
 	{"Polling", "polling.go", pollingNaive, pollingHoldfast},
 	{"A herd", "herd.go", herdNaive, herdHoldfast},
 	{"Unfair", "polling.go", unfairNaive, unfairHoldfast},
 	{"A reader keeps the writer out", "readwrite.go", readwriteNaive, readwriteHoldfast},
+	{"One expiry for all readers", "readers.go", readersNaive, readersHoldfast},
+	{"A key for readers, a key for the writer", "twokeys.go", twoKeysNaive, twoKeysHoldfast},
+	{"A count of readers without names", "twokeys.go", countNaive, countHoldfast},
 	{"One node's crash", "unique.go", failoverNaive, failoverHoldfast},
 	{"RedLock without validity", "redlock.go", redlockNaive, redlockHoldfast},
+	{"A give-back at some masters", "giveback.go", giveBackNaive, giveBackHoldfast},
 	{"No token", "unique.go", tokenNaive, tokenHoldfast},
 }
 

@@ -55,6 +55,7 @@ func timestampHoldfast(s *scene) func() verdict {
 	s.pass(shown)
 	a.kill()
 	b.answer()
+	s.pass(shown)
 	return func() verdict { return apart("the wrong clock ended nothing", tenures(a, b), "A", "B") }
 }
 
@@ -89,6 +90,7 @@ func expireHoldfast(s *scene) func() verdict {
 	killed := time.Now()
 	refused := !b.do(orderTry)
 	b.do(orderWait)
+	s.pass(shown)
 	return func() verdict {
 		list := tenures(b)
 		if len(list) != 1 || !refused {

@@ -70,6 +70,32 @@ func silence(s *scene, lock string, judge func([]tenure) verdict) func() verdict
 	return func() verdict { return judge(tenures(a, b)) }
 }
 
+func cappedNaive(s *scene) func() verdict {
+	return outlast(s, "capped", func(list []tenure) verdict {
+		return together("A was not told that its time was over", list)
+	})
+}
+
+func cappedHoldfast(s *scene) func() verdict {
+	return outlast(s, "holdfast capped", func(list []tenure) verdict {
+		return apart("A was told before B got in", list, "A", "B")
+	})
+}
+
+// outlast lets A work for longer than its lock allows.
+func outlast(s *scene, lock string, judge func([]tenure) verdict) func() verdict {
+	server := s.node()
+	a, b := s.start("A", lock, server.addr), s.start("B", lock, server.addr)
+	a.do(orderTry)
+	s.say("A hangs, for longer than its lock is renewed. B waits.")
+	b.do(orderWait)
+	s.say("B is in.")
+	s.pass(shown)
+	a.do(orderLeave)
+	b.do(orderLeave)
+	return func() verdict { return judge(tenures(a, b)) }
+}
+
 func tokenNaive(s *scene) func() verdict {
 	return lateWrite(s, "unique", func(server *node) string { return s.read(server, "GET", storageName) },
 		func(by string) bool { return by == "A" })

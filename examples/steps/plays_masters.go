@@ -1,6 +1,10 @@
 package main
 
-import "github.com/holdfast-go/holdfast/internal/testing/fault"
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+)
 
 func failoverNaive(s *scene) func() verdict {
 	master, replica := s.node(), s.node()
@@ -46,8 +50,8 @@ func redlockNaive(s *scene) func() verdict {
 	a.begin(orderTry)
 	s.wait(slow.Arrived())
 	s.say("Masters 1 and 2 have granted. The answer of master 2 is slow.")
-	s.awaitExpiry(masters[0])
-	s.awaitExpiry(masters[1])
+	s.awaitExpiry(masters[0], lockName)
+	s.awaitExpiry(masters[1], lockName)
 	s.say("A's keys have expired. B comes.")
 	b.do(orderTry)
 	s.say("B is in. The slow answer reaches A.")
@@ -78,4 +82,49 @@ func redlockHoldfast(s *scene) func() verdict {
 	a.answer()
 	s.pass(shown)
 	return func() verdict { return apart("late answers gave A no lease", tenures(a, b), "B") }
+}
+
+func giveBackNaive(s *scene) func() verdict {
+	masters := s.nodes()
+	ways := []*fault.Proxy{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
+	a := s.start("A", "give back", ways[0].Addr(), ways[1].Addr(), ways[2].Addr())
+	b := s.startRole(role{Name: "B", Lock: "give back", Addrs: addrsOf(masters), Every: ttl / 3})
+	s.say("The answers of masters 2 and 3 to A will get lost.")
+	lost := []<-chan struct{}{ways[1].DropAnswer("\r\nnx"), ways[2].DropAnswer("\r\nnx")}
+	got := a.do(orderTry)
+	s.wait(lost[0])
+	s.wait(lost[1])
+	s.say("A has given up, and has given back at master 1. B comes.")
+	gaveUp := time.Now()
+	b.do(orderWait)
+	s.pass(shown)
+	return func() verdict {
+		waited := b.entries()[0].From.Sub(gaveUp)
+		return verdictf(!got && waited > ttl/2, "nobody was inside, and B waited for %s", formatTime(waited))
+	}
+}
+
+func giveBackHoldfast(s *scene) func() verdict {
+	masters := s.nodes()
+	ways := []*fault.Proxy{s.network(masters[0]), s.network(masters[1]), s.network(masters[2])}
+	a := s.start("A", "holdfast", ways[0].Addr(), ways[1].Addr(), ways[2].Addr())
+	b := s.start("B", "holdfast", addrsOf(masters)...)
+	s.say("Three new masters do not count at once: they might have forgotten.")
+	b.do(orderWait)
+	b.do(orderLeave)
+	slow := []*fault.Held{ways[1].HoldAnswer(lockName), ways[2].HoldAnswer(lockName)}
+	got := a.do(orderTry)
+	s.wait(slow[0].Arrived())
+	s.wait(slow[1].Arrived())
+	s.say("A has given up, without the answers of masters 2 and 3. B comes.")
+	gaveUp := time.Now()
+	b.do(orderWait)
+	s.pass(shown)
+	slow[0].Pass()
+	slow[1].Pass()
+	return func() verdict {
+		waited := b.entries()[1].From.Sub(gaveUp)
+		return verdictf(!got && waited < ttl/2, "A gave back everywhere: B waited for %s, and the TTL is %s",
+			formatTime(waited), formatTime(ttl))
+	}
 }

@@ -42,6 +42,7 @@ func measureWait(
 	s.say("A is done.")
 	a.do(orderLeave)
 	b.answer()
+	s.pass(shown)
 	return func() verdict {
 		held := append(a.entries(), b.entries()...)
 		if len(held) != 2 {
@@ -146,52 +147,6 @@ func unfairHoldfast(s *scene) func() verdict {
 	s.pass(shown)
 	b.do(orderLeave)
 	c.answer()
+	s.pass(shown)
 	return func() verdict { return apart("B, which came first, got in first", tenures(a, b, c), "A", "B", "C") }
-}
-
-func readwriteNaive(s *scene) func() verdict {
-	server := s.node()
-	a, b := s.start("A", "reader", server.addr), s.start("B", "writer", server.addr)
-	c := s.start("C", "reader", server.addr)
-	a.do(orderTry)
-	b.begin(orderWait)
-	began, entries := time.Now(), 0
-	for in, out := a, c; time.Since(began) < 2*ttl; in, out = out, in {
-		if !out.do(orderTry) {
-			break // the writer was faster
-		}
-		entries++
-		in.do(orderLeave)
-		if entries == 2 {
-			s.say("A and C go on like that: each comes before the other leaves.")
-			a.hush()
-			c.hush()
-		}
-		s.pass(200 * time.Millisecond)
-	}
-	starved, waited := !b.answered(), time.Since(began)
-	return func() verdict {
-		return verdictf(starved, "B waited %s to write, while readers got in %d times", formatTime(waited), entries)
-	}
-}
-
-func readwriteHoldfast(s *scene) func() verdict {
-	server := s.node()
-	a, b := s.start("A", "holdfast reader", server.addr), s.start("B", "holdfast writer", server.addr)
-	c := s.start("C", "holdfast reader", server.addr)
-	a.do(orderTry)
-	b.begin(orderWait)
-	s.awaitWaiters(server, 1)
-	s.say("A reads, and B waits to write. C wants to read too.")
-	c.begin(orderWait)
-	s.awaitWaiters(server, 2)
-	s.pass(shown)
-	a.do(orderLeave)
-	b.answer()
-	s.pass(shown)
-	b.do(orderLeave)
-	c.answer()
-	return func() verdict {
-		return apart("the writer got in before the reader that came later", tenures(a, b, c), "A", "B", "C")
-	}
 }

@@ -155,10 +155,10 @@ func (s *scene) awaitSubscribers(n *node, want int) {
 	})
 }
 
-// awaitExpiry waits until the key of the naive lock has expired.
-func (s *scene) awaitExpiry(n *node) {
+// awaitExpiry waits until a key of the naive lock has expired.
+func (s *scene) awaitExpiry(n *node, key string) {
 	s.poll(func() (bool, error) {
-		there, err := n.rdb.Exists(s.ctx, lockName).Result()
+		there, err := n.rdb.Exists(s.ctx, key).Result()
 		return there == 0, err
 	})
 }

@@ -168,7 +168,7 @@ func TestRunListsAndRefuses(t *testing.T) {
 	}
 	for _, args := range [][]string{{"0"}, {"99"}, {"first"}, {"1", "2"}} {
 		if err := run(t.Context(), args, noEnv, &out); err == nil ||
-			!strings.Contains(err.Error(), "it must be 1 to 15, or all") {
+			!strings.Contains(err.Error(), "it must be 1 to 20, or all") {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}
