@@ -102,6 +102,9 @@ func (v *victimOf) check(err error) {
 	}
 }
 
+// failf ends the operation with a mistake.
+func (v *victimOf) failf(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
+
 // got returns a lease that there must be.
 func (v *victimOf) got(lease *holdfast.Lease, err error) *holdfast.Lease {
 	v.check(err)
@@ -165,7 +168,7 @@ func (v *victimOf) takeLost(take try) (lease *holdfast.Lease) {
 func (v *victimOf) releaseLost(release func() error) {
 	err := v.withoutAnswer(release)
 	if !errors.Is(err, holdfast.ErrUncertain) && (err != nil || v.b.Topology != harness.Quorum) {
-		v.check(fmt.Errorf("a release whose answer was lost: %v", err))
+		v.failf("a release whose answer was lost: %v", err)
 	}
 }
 
@@ -181,7 +184,7 @@ func (v *victimOf) isFree(names ...string) {
 				break
 			}
 			if time.Now().After(end) || v.ctx.Err() != nil {
-				v.check(fmt.Errorf("it is not free after %v: %w", limit, err))
+				v.failf("it is not free after %v: %w", limit, err)
 			}
 		}
 	}
@@ -191,7 +194,7 @@ func (v *victimOf) isFree(names ...string) {
 func (v *victimOf) isHeld(try try) {
 	err := askUntilAnswered(v.ctx, func(ctx context.Context) error { _, err := try(ctx); return err })
 	if !errors.Is(err, holdfast.ErrHeld) {
-		v.check(fmt.Errorf("another was answered %v, not that it is held", err))
+		v.failf("another was answered %v, not that it is held", err)
 	}
 }
 

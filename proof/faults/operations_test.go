@@ -68,7 +68,7 @@ func (v *victimOf) lockLost(lock try) {
 		_, err = v.other.Mutex(name).TryLock(v.ctx)
 	}
 	if !isKeptOut(err) {
-		v.check(fmt.Errorf("another was answered %v", err))
+		v.failf("another was answered %v", err)
 	}
 	v.checkAndRelease(lease)
 	v.isFree(name)
@@ -91,7 +91,7 @@ func (v *victimOf) isUnknown(err error) {
 	var failure *holdfast.StoreError
 	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) ||
 		errors.As(err, &failure) && !failure.MayHaveApplied {
-		v.check(fmt.Errorf("it was answered %w", err))
+		v.failf("it was answered %w", err)
 	}
 }
 
@@ -99,7 +99,7 @@ func releaseOnce(v *victimOf) {
 	lease := v.got(v.victim.Mutex(v.name).Lock(v.ctx))
 	v.releaseLost(lease.Release)
 	if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
-		v.check(fmt.Errorf("a second release: %v", err))
+		v.failf("a second release: %v", err)
 	}
 	v.isFree(v.name)
 }
@@ -119,7 +119,7 @@ func (v *victimOf) follower(lease *holdfast.Lease, next *harness.Claimant) *hold
 	<-next.Done
 	second := v.got(next.Lease, next.Err)
 	if second.Token() <= lease.Token() {
-		v.check(fmt.Errorf("token %d after %d", second.Token(), lease.Token()))
+		v.failf("token %d after %d", second.Token(), lease.Token())
 	}
 	return second
 }
@@ -186,7 +186,7 @@ func checkLost(v *victimOf) {
 	lease := v.got(v.victim.Mutex(v.name).Lock(v.ctx))
 	err := v.withoutAnswer(func() error { return lease.Check(v.ctx) })
 	if err != nil && (!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLost)) {
-		v.check(fmt.Errorf("Check: %w", err))
+		v.failf("Check: %w", err)
 	}
 	v.checkAndRelease(lease)
 	v.isFree(v.name)
@@ -225,7 +225,7 @@ func leaveQueue(v *victimOf) {
 	v.awaitWaiter()
 	v.loseInBackground(cancel)
 	if <-gone.Done; !errors.Is(gone.Err, context.Canceled) {
-		v.check(fmt.Errorf("the wait ended with %v", gone.Err))
+		v.failf("the wait ended with %v", gone.Err)
 	}
 	v.checkAndRelease(lease)
 	v.isFree(v.name)
@@ -306,7 +306,7 @@ func (v *victimOf) checkCount(want int) {
 	v.check(askUntilAnswered(v.ctx,
 		func(ctx context.Context) (err error) { n, err = v.other.Latch(v.name).Count(ctx); return err }))
 	if n != want {
-		v.check(fmt.Errorf("the count is %d, not %d", n, want))
+		v.failf("the count is %d, not %d", n, want)
 	}
 }
 
@@ -326,7 +326,7 @@ func countLatch(v *victimOf) {
 	n := 0
 	err := v.withoutAnswer(func() (err error) { n, err = v.victim.Latch(v.name).Count(v.ctx); return err })
 	if err == nil && n != 3 || err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
-		v.check(fmt.Errorf("Count: %d, %v", n, err))
+		v.failf("Count: %d, %v", n, err)
 	}
 	v.checkCount(3)
 }
