@@ -64,7 +64,7 @@ func (e *env) openSilent(config *holdfast.Config) *client {
 type calls []func(context.Context) error
 
 // withoutLease is a call that must fail, without a lease.
-func (e *env) withoutLease(lock locks) func(context.Context) error {
+func (e *env) withoutLease(lock lockFunc) func(context.Context) error {
 	return func(ctx context.Context) error {
 		lease, err := lock(ctx)
 		if lease != nil {

@@ -63,7 +63,7 @@ func breakReleased(e *env) {
 	a, b, op := e.client(label("A")), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(6*time.Second)))
 	ctx := leased.Context(lease)
-	next := e.startLock(e.ctx(), b, b.Mutex(name))
+	next := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	e.breakHold(op, name, lease.Token())
 	e.checkBroken(e.awaitEnd(ctx)) // its next renewal says so
 	e.checkBroken(lease.Err())
@@ -102,7 +102,7 @@ func breakTells(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
 	ctx := leased.Context(lease)
-	w := e.startLock(e.ctx(), a, a.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), a, a.Mutex(name))
 	e.breakHold(op, name, lease.Token())
 	e.checkBroken(e.awaitEnd(ctx))
 	e.releaseBroken(lease)
@@ -160,7 +160,7 @@ func breakLeader(e *env) {
 	e.breakHold(op, name, lease.Token())
 	e.checkIs(e.leaderError(op.Election(name)), holdfast.ErrNoLeader)
 	e.checkBroken(e.check(lease))
-	again := e.startWait(e.ctx(), a, a.Election(name).Campaign)
+	again := e.startWaiting(e.ctx(), a, a.Election(name).Campaign)
 	e.releaseBroken(lease)
 	second := again.await()
 	if leader, err := e.leader(op.Election(name)); err != nil || leader.Token != second.Token() {
@@ -246,7 +246,7 @@ func breakDetached(e *env) {
 }
 
 func breakForce(e *env) {
-	if e.backend.NoSemaphores {
+	if e.backend.isQuorum() {
 		e.Skip("no force at a quorum")
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
@@ -259,7 +259,7 @@ func breakForce(e *env) {
 }
 
 func breakForceRemainder(e *env) {
-	if e.backend.NoSemaphores {
+	if e.backend.isQuorum() {
 		e.Skip("no force at a quorum")
 	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))

@@ -61,7 +61,7 @@ func closeEnds(e *env) {
 func closeWakes(e *env) {
 	a, b := e.client(), e.client()
 	lease, leads := e.lock(a.Mutex(name)), e.take(a.Election("leader").Campaign)
-	waits := []locks{b.Mutex(name).Lock, b.Mutex(name).Lock, b.Mutex(name, holdfast.WithStrictOrder()).Lock,
+	waits := []lockFunc{b.Mutex(name).Lock, b.Mutex(name).Lock, b.Mutex(name, holdfast.WithStrictOrder()).Lock,
 		b.Mutex(name, holdfast.WithPolling(time.Hour, 0)).Lock, b.All([]string{"a", name}).Lock,
 		b.Election("leader").Campaign,
 		noLease(func() error { return b.Election("leader").Run(e.ctx(), e.never) }),
@@ -77,7 +77,7 @@ func closeWakes(e *env) {
 	}
 	waiters := make([]*waiter, len(waits))
 	for i, wait := range waits {
-		waiters[i] = e.startWait(e.ctx(), b, wait)
+		waiters[i] = e.startWaiting(e.ctx(), b, wait)
 	}
 	e.close(b)
 	for i, w := range waiters {
@@ -96,8 +96,8 @@ func closeLeavesQueue(e *env) {
 	lease := e.lock(a.Mutex(name))
 	for range 10 {
 		b := e.client()
-		e.startLock(e.ctx(), b, b.Mutex(name))
-		e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
+		e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+		e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
 		e.close(b)
 		if n := e.busyError(a.Mutex(name)).Waiters; n != 0 {
 			e.Fatalf("%d places in the queue are left", n)
@@ -138,8 +138,8 @@ func closeUnderLoad(e *env) {
 		c := e.client()
 		var waiters []*waiter
 		for range 8 {
-			waiters = append(waiters, e.begin(e.ctx(), c.Mutex(name).Lock),
-				e.begin(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder()).Lock))
+			waiters = append(waiters, e.goTake(e.ctx(), c.Mutex(name).Lock),
+				e.goTake(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder()).Lock))
 		}
 		e.close(c)
 		for _, w := range waiters {

@@ -31,12 +31,12 @@ func (e *env) long() context.Context {
 	return ctx
 }
 
-// startWaitUnder starts a goroutine that waits under a lease.
-func (e *env) startWaitUnder(lease *holdfast.Lease, c *client, lock locks) *waiter {
+// startWaitingUnder starts a goroutine that waits under a lease.
+func (e *env) startWaitingUnder(lease *holdfast.Lease, c *client, lock lockFunc) *waiter {
 	e.Helper()
 	ctx, cancel := lease.Bind(e.long())
 	e.Cleanup(cancel)
-	w := e.startWait(ctx, c, lock)
+	w := e.startWaiting(ctx, c, lock)
 	<-time.After(time.Millisecond) // on a fake clock, the next one joins later
 	return w
 }
@@ -67,8 +67,8 @@ func (e *env) awaitVictim(w *waiter, members int) lockinfo.Deadlock {
 func deadlockOfTwo(e *env) {
 	a, b := e.client(label("first")), e.client(label("second"))
 	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
-	first := e.startWaitUnder(ofA, a, checkedMutex(a, "b").Lock)
-	second := e.startWaitUnder(ofB, b, checkedMutex(b, "a").Lock)
+	first := e.startWaitingUnder(ofA, a, checkedMutex(a, "b").Lock)
+	second := e.startWaitingUnder(ofB, b, checkedMutex(b, "a").Lock)
 	want := []lockinfo.Member{
 		{Label: "second", Holds: "b", Token: ofB.Token(), Waits: "a"},
 		{Label: "first", Holds: "a", Token: ofA.Token(), Waits: "b"},
@@ -92,8 +92,8 @@ func deadlockEvidence(e *env) {
 	holder := e.lock(b.Mutex(name))
 	group := e.take(a.All([]string{"g:1+", "g 2"}).Lock)
 	inner := e.takeUnder(group, a.Mutex("inner").Lock)
-	plain := e.startWaitUnder(inner, a, a.Mutex(name).Lock)
-	w := e.startWaitUnder(inner, a, checkedMutex(a, name).Lock)
+	plain := e.startWaitingUnder(inner, a, a.Mutex(name).Lock)
+	w := e.startWaitingUnder(inner, a, checkedMutex(a, name).Lock)
 	info := e.inspect(b, name)
 	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 ||
 		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
@@ -126,7 +126,7 @@ func deadlockRefused(e *env) {
 		e.release(e.lock(c.Mutex(name, check)))
 		return
 	}
-	for _, lock := range []locks{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock,
+	for _, lock := range []lockFunc{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock,
 		c.Election(name, check).Campaign, c.All([]string{name}, check).Lock} {
 		e.checkRefused(errorOf(lock(e.ctx())), "WithDeadlockCheck")
 	}

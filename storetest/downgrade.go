@@ -54,8 +54,8 @@ func downgradeJoins(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	lease := e.take(m.Lock)
-	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
-	readers := []*waiter{e.startWait(e.ctx(), a, m.RLock), e.startWait(e.ctx(), a, m.RLock)}
+	writer := e.startWaiting(e.ctx(), b, b.RWMutex(name).Lock)
+	readers := []*waiter{e.startWaiting(e.ctx(), a, m.RLock), e.startWaiting(e.ctx(), a, m.RLock)}
 	e.downgrade(lease)
 	for _, w := range readers {
 		reader := w.await()
@@ -65,7 +65,7 @@ func downgradeJoins(e *env) {
 		e.release(reader)
 	}
 	afterSlice()
-	late := e.startWait(e.ctx(), a, m.RLock)
+	late := e.startWaiting(e.ctx(), a, m.RLock)
 	e.release(lease)
 	e.release(writer.await())
 	e.release(late.await())
@@ -146,7 +146,7 @@ func downgradeGone(e *env) {
 func downgradeRefused(e *env) {
 	a := e.client()
 	m := a.RWMutex(name)
-	others := []locks{m.RLock, a.Mutex("mutex").Lock}
+	others := []lockFunc{m.RLock, a.Mutex("mutex").Lock}
 	if !e.backend.NoSemaphores {
 		others = append(others, acquire(a.Semaphore("semaphore", 1), 1, false))
 	}

@@ -48,7 +48,7 @@ func (e *env) awaitNoLeader(c *holdfast.Election) {
 func electionOrder(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.Election(name).Campaign)
-	w := e.startWait(e.ctx(), b, b.Election(name).Campaign)
+	w := e.startWaiting(e.ctx(), b, b.Election(name).Campaign)
 	e.release(lease)
 	next := w.await()
 	if next.Token() <= lease.Token() && !e.backend.NoTokens {
@@ -62,7 +62,7 @@ func electionGoroutines(e *env) {
 	c := e.client()
 	lease := e.take(c.Election(name).Campaign)
 	for range 3 {
-		w := e.startWait(e.ctx(), c, c.Election(name).Campaign)
+		w := e.startWaiting(e.ctx(), c, c.Election(name).Campaign)
 		e.release(lease)
 		lease = w.await()
 		leader, err := e.leader(c.Election(name))
@@ -132,7 +132,7 @@ func electionRunLost(e *env) {
 // observe collects leaders until ctx ends. A zero Leader says that nobody leads.
 func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *waiter) {
 	leaders := make(chan holdfast.Leader, 100)
-	return leaders, e.beginCall(func() error {
+	return leaders, e.goCall(func() error {
 		known := holdfast.Leader{}
 		for leader, err := range c.Election(name).Observe(ctx) {
 			switch nobody := errors.Is(err, holdfast.ErrNoLeader); {

@@ -110,7 +110,7 @@ func refusals(e *env) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(e.ctx())
-		w := e.begin(ctx, m.Lock)
+		w := e.goTake(ctx, m.Lock)
 		c.await(holdfast.EventRetried, 2)
 		cancel()
 		ended := w.awaitGiveUp(context.Canceled)
@@ -131,7 +131,7 @@ func unreachable(e *env) {
 		{store.Reply{Err: os.ErrDeadlineExceeded}, holdfast.StoreNoAnswer, true},
 	} {
 		c := e.openFake(test.reply)
-		for _, lock := range []locks{c.Mutex(name).TryLock,
+		for _, lock := range []lockFunc{c.Mutex(name).TryLock,
 			c.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock} {
 			err := errorOf(lock(e.ctx()))
 			e.checkFailed(err, test.kind, test.mayHaveApplied)

@@ -55,8 +55,8 @@ func evictEnds(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	b, c, d := e.client(label("B")), e.client(label("C")), e.client(label("D"))
 	lease := e.lock(a.Mutex(name))
-	one, two, three := e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), c,
-		c.Mutex(name)), e.startLock(e.ctx(), d,
+	one, two, three := e.startWaitingFor(e.ctx(), b, b.Mutex(name)), e.startWaitingFor(e.ctx(), c,
+		c.Mutex(name)), e.startWaitingFor(e.ctx(), d,
 		d.Mutex(name))
 	out := e.evict(op, "C")
 	two.awaitEviction()
@@ -67,7 +67,7 @@ func evictEnds(e *env) {
 	e.checkIs(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
 	e.release(lease)
 	first := one.await()
-	again := e.startLock(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
+	again := e.startWaitingFor(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
 	e.release(first)
 	e.release(three.await())
 	e.release(again.await())
@@ -76,8 +76,8 @@ func evictEnds(e *env) {
 func evictPool(e *env) {
 	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	leads := e.startLock(e.ctx(), b, b.Mutex(name))
-	follows, other := e.startLock(e.ctx(), b, b.Mutex(name)), e.startLock(e.ctx(), c, c.Mutex(name))
+	leads := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+	follows, other := e.startWaitingFor(e.ctx(), b, b.Mutex(name)), e.startWaitingFor(e.ctx(), c, c.Mutex(name))
 	e.evict(op, "B")
 	leads.awaitEviction()
 	if !eventually(func() bool { return e.inspect(op, name).Waiters == 2 }) {
@@ -95,8 +95,8 @@ func evictPool(e *env) {
 func evictWriter(e *env) {
 	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
 	one := e.take(a.RWMutex(name).RLock)
-	writer := e.startWait(e.ctx(), b, b.RWMutex(name).Lock)
-	reader := e.startWait(e.ctx(), c, c.RWMutex(name).RLock)
+	writer := e.startWaiting(e.ctx(), b, b.RWMutex(name).Lock)
+	reader := e.startWaiting(e.ctx(), c, c.RWMutex(name).RLock)
 	e.evict(op, "B")
 	writer.awaitEviction()
 	e.release(reader.await())
@@ -108,7 +108,7 @@ func evictKinds(e *env) {
 	uses := e.uses()
 	for i, use := range uses {
 		lease := e.take(use.try(a, name))
-		out := e.startWait(e.ctx(), b, use.rival(b, name))
+		out := e.startWaiting(e.ctx(), b, use.rival(b, name))
 		e.evict(op, "B")
 		out.awaitEviction()
 		e.release(lease)
@@ -129,19 +129,19 @@ func evictPlace(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	e.evict(op, "B")
-	e.begin(e.ctx(), attachFunc(b, ticket)).awaitEviction()
+	e.goTake(e.ctx(), attachFunc(b, ticket)).awaitEviction()
 	ticket = e.ticket(b.Mutex(name))
-	out := e.startWait(e.ctx(), b, attachFunc(b, ticket))
+	out := e.startWaiting(e.ctx(), b, attachFunc(b, ticket))
 	e.evict(op, "B")
 	out.awaitEviction()
-	e.begin(e.ctx(), attachFunc(a, ticket)).awaitEviction() // the next process with the ticket is told, too
+	e.goTake(e.ctx(), attachFunc(a, ticket)).awaitEviction() // the next process with the ticket is told, too
 	e.release(lease)
 }
 
 func evictNobody(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	waits := e.startLock(e.ctx(), b, b.Mutex(name))
+	waits := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	id := e.inspect(op, name).Queue[0].ID
 	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id[1:]) }), holdfast.ErrNotWaiting)
 	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), "other", id) }), holdfast.ErrNotWaiting)

@@ -29,9 +29,11 @@ func groupHolds(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{"c", "a", "b"}
 	lease := e.take(a.All(append(names, "b", "a", "b")).Lock) // a name that comes again counts once
-	if len(lease.Tokens()) != 3 || lease.Name() != "a" || lease.Err() != nil || lease.Owner() == "" ||
-		!lease.Until().After(time.Now()) {
-		e.Errorf("got a lease of %q, %q, %v, %v", lease.Name(), lease.Owner(), lease.Err(), lease.Until())
+	checkEqual(e, "names", len(lease.Tokens()), 3)
+	checkEqual(e, "first name", lease.Name(), "a")
+	checkEqual(e, "has an owner", lease.Owner() != "", true)
+	if err := lease.Err(); err != nil || !lease.Until().After(time.Now()) {
+		e.Errorf("trusted until %v, %v, want a time to come", lease.Until(), err)
 	}
 	e.checkHolds(lease)
 	for _, n := range names {
@@ -50,17 +52,17 @@ func groupHolds(e *env) {
 func groupTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex("b"))
-	if held := e.heldError(b.All([]string{"a", "b", "c"}).TryLock); held.Name != "b" || held.Holder != "A" ||
-		held.Kind != "mutex" {
-		e.Errorf("got %+v", held)
-	}
+	held := e.heldError(b.All([]string{"a", "b", "c"}).TryLock)
+	checkEqual(e, "name", held.Name, "b")
+	checkEqual(e, "holder", held.Holder, "A")
+	checkEqual(e, "kind", held.Kind, "mutex")
 	e.checkFree(a.Mutex("a"))
 	e.checkFree(a.Mutex("c"))
 	e.release(lease)
 	e.release(e.take(b.All([]string{"a", "b", "c"}).TryLock))
 }
 
-// Rule 1 holds for each name, and every round ends.
+// Each name is held by one at a time, and every round ends.
 func groupOrder(e *env) {
 	names := []string{"a", "b", "c", "d", "e"}
 	inside := make(map[string]*atomic.Int64)
@@ -93,14 +95,16 @@ func groupOrder(e *env) {
 func groupGivenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	names := []string{"a", "b", "c"}
-	e.giveUpAtGrant(10, 2*claim, func(round int) locks { return a.Mutex(names[round%3]).Lock }, b, b.All(names).Lock,
-		c, c.All(names).Lock)
+	e.giveUpAtGrant(grantRace{
+		rounds: 10, most: 2 * claim, hold: func(round int) lockFunc { return a.Mutex(names[round%3]).Lock },
+		leaver: b, leave: b.All(names).Lock, stayer: c, stay: c.All(names).Lock,
+	})
 }
 
 func groupLostWaiting(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
-	w := e.startWait(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
+	w := e.startWaiting(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
 	e.busyError(a.Mutex("a"))
 	if !eventually(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
 		e.Fatal("a is not lost")
@@ -137,7 +141,7 @@ func groupPolling(e *env) {
 	err := e.lockError(b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock)
 	e.checkIs(err, holdfast.ErrHeld)
 	e.checkFree(a.Mutex("a"))
-	w := e.startWait(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
+	w := e.startWaiting(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
 	e.release(lease)
 	e.release(w.await())
 }

@@ -25,12 +25,12 @@ type use struct {
 }
 
 // A useFunc is a way to lock a name.
-type useFunc func(c *client, name string, options ...holdfast.Option) locks
+type useFunc func(c *client, name string, options ...holdfast.Option) lockFunc
 
 // useBy returns the use of a method of a type of lock.
 func useBy[T any](make func(*holdfast.Client, string, ...holdfast.Option) T,
 	method func(T, context.Context) (*holdfast.Lease, error)) useFunc {
-	return func(c *client, name string, options ...holdfast.Option) locks {
+	return func(c *client, name string, options ...holdfast.Option) lockFunc {
 		return func(ctx context.Context) (*holdfast.Lease, error) {
 			return method(make(c.Client, name, options...), ctx)
 		}
@@ -39,7 +39,7 @@ func useBy[T any](make func(*holdfast.Client, string, ...holdfast.Option) T,
 
 // permits returns the use of n of three permits.
 func permits(n int64, try bool) useFunc {
-	return func(c *client, name string, options ...holdfast.Option) locks {
+	return func(c *client, name string, options ...holdfast.Option) lockFunc {
 		return acquire(c.Semaphore(name, 3, options...), n, try)
 	}
 }
@@ -96,7 +96,7 @@ func otherKinds(e *env) {
 		}
 		if one.kind != "mutex" {
 			e.checkForeign(errorOf(b.Mutex(name).Lock(e.ctx())))
-			for _, lock := range []locks{b.All([]string{"a", name}).TryLock, b.All([]string{"a", name}).Lock} {
+			for _, lock := range []lockFunc{b.All([]string{"a", name}).TryLock, b.All([]string{"a", name}).Lock} {
 				e.checkForeign(e.lockError(lock))
 			}
 			e.checkFree(b.Mutex("a"))

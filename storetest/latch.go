@@ -38,7 +38,7 @@ func (e *env) checkCount(l *holdfast.Latch, want int) {
 func latchOpens(e *env) {
 	a, b := e.client(), e.client()
 	e.must(a.Latch(name).Set(e.ctx(), 2))
-	w := e.startWaitCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	w := e.startWaitingCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
 	e.must(a.Latch(name).CountDown(e.ctx()))
 	e.checkCount(b.Latch(name), 1)
 	if w.hasReturned() {
@@ -108,7 +108,7 @@ func latchMany(e *env) {
 	for range 3 {
 		c := e.client()
 		for range 3 {
-			calls = append(calls, e.startWaitCall(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
+			calls = append(calls, e.startWaitingCall(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
 		}
 	}
 	e.must(a.Latch(name).Set(e.ctx(), 1))

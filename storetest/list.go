@@ -132,7 +132,7 @@ func listHolders(e *env) {
 func listContended(e *env) {
 	a, b := e.client(), e.client()
 	lease, other := e.lock(a.Mutex(name)), e.lock(a.Mutex("other"))
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	e.checkList(a, holdfast.ListOptions{Contended: true}, name)
 	e.checkList(a, holdfast.ListOptions{Contended: true, Pattern: "other"})
 	e.checkList(a, holdfast.ListOptions{}, name, "other")
@@ -174,7 +174,7 @@ func listMany(e *env) {
 func listVanishing(e *env) {
 	a, b := e.client(), e.client()
 	ctx, cancel := context.WithCancel(context.Background())
-	churned := e.beginCall(func() error {
+	churned := e.goCall(func() error {
 		for ctx.Err() == nil {
 			for _, name := range []string{"a", "b", "c", "d"} {
 				e.checkFree(a.Mutex(name))

@@ -81,7 +81,7 @@ func (s *stage) warm(steps string) {
 		a := &actor{client: s.client(label(who))}
 		s.actors[who] = a
 		lease := s.lock(stove.Mutex("warm"))
-		w := s.startLock(s.ctx(), a.client, a.Mutex("warm"))
+		w := s.startWaitingFor(s.ctx(), a.client, a.Mutex("warm"))
 		s.release(lease)
 		s.release(w.await())
 	}
@@ -132,7 +132,7 @@ func (s *stage) step(step string) {
 	case "?":
 		ctx, cancel := context.WithCancel(s.ctx())
 		s.Cleanup(cancel)
-		a.waits, a.cancel = s.startWait(ctx, a.client, wait), cancel
+		a.waits, a.cancel = s.startWaiting(ctx, a.client, wait), cancel
 	case "=":
 		a.lease, a.waits = a.waits.await(), nil
 	case "!":
@@ -169,7 +169,7 @@ func (s *stage) heldByGone(err error) bool {
 }
 
 // method returns the methods by which an actor holds.
-func (s *stage) method(a *actor, mode string, options []holdfast.Option) (wait, try locks) {
+func (s *stage) method(a *actor, mode string, options []holdfast.Option) (wait, try lockFunc) {
 	if s.permits == 0 {
 		m := a.RWMutex(name, options...)
 		if mode == "r" {

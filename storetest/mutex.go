@@ -51,7 +51,7 @@ func sharedHandle(e *env) {
 	m := c.Mutex(name)
 	first := e.lock(m)
 	e.busyError(m)
-	w := e.startLock(e.ctx(), c, m)
+	w := e.startWaitingFor(e.ctx(), c, m)
 	e.release(first)
 	second := w.await()
 	if first == second || !e.backend.NoTokens && second.Token() <= first.Token() {
@@ -85,7 +85,7 @@ func differentOptions(e *env) {
 func ownOptions(e *env) {
 	c, other := e.client(), e.client()
 	first := e.lock(c.Mutex(name, holdfast.WithLabel("first"), holdfast.WithTTL(time.Minute)))
-	w := e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
+	w := e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
 	e.release(first)
 	second := w.await()
 	e.checkHolds(second)

@@ -55,7 +55,7 @@ func oddNamesWait(e *env) {
 	a, b := e.client(label("a:b|c")), e.client(label("\x00:|\n"))
 	for _, name := range oddNames() {
 		lease := e.lock(a.Mutex(name, holdfast.WithOwner("o:|\x00")))
-		w := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithOwner(name)))
+		w := e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithOwner(name)))
 		e.release(lease)
 		next := w.await()
 		if held := e.busyError(a.Mutex(name)); held.Holder != "\x00:|\n" {

@@ -20,7 +20,7 @@ func observeLife(e *env) {
 		granted[0].Token != lease.Token() {
 		e.Errorf("granted: %+v", granted)
 	}
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	e.release(lease)
 	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() ||

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,15 @@ func (e *env) checkState(c *client, name string, want lockinfo.State) {
 	}
 }
 
+// awaitInfo inspects a name until its answer is as wanted.
+func (e *env) awaitInfo(c *client, name, want string, holds func(lockinfo.Info) bool) (info lockinfo.Info) {
+	e.Helper()
+	if !eventually(func() bool { info = e.inspect(c, name); return holds(info) }) {
+		e.Fatalf("got %+v, want %s", info, want)
+	}
+	return info
+}
+
 // onlyHold returns the only hold of a name.
 func (e *env) onlyHold(info lockinfo.Info) lockinfo.Hold {
 	e.Helper()
@@ -56,13 +66,14 @@ func (e *env) onlyHold(info lockinfo.Info) lockinfo.Hold {
 
 func inspectFree(e *env) {
 	a, b := e.client(), e.client()
-	for range 2 {
-		// One master of a quorum may know the hold for a moment longer.
-		eventually(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
-		if info := e.inspect(b, name); info.State() != lockinfo.StateFree || info.Kind != "" ||
-			info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
-			e.Errorf("got %+v", info)
+	for _, when := range []string{"never used", "used and free"} {
+		info := e.inspect(b, name)
+		if e.backend.isQuorum() { // one of its masters may know the hold for a moment longer
+			info = e.awaitInfo(b, name, "no kind", func(info lockinfo.Info) bool { return info.Kind == "" })
 		}
+		checkEqual(e, when+": state", info.State(), lockinfo.StateFree)
+		checkEqual(e, when+": kind", info.Kind, "")
+		checkEqual(e, when+": holders and waiters", info.Holders+info.Waiters+len(info.Holds)+len(info.Queue), 0)
 		e.checkFree(a.Mutex(name))
 	}
 }
@@ -75,26 +86,42 @@ func inspectKinds(e *env) {
 			leases = append(leases, e.take(use.other(b, name)))
 		}
 		info, permits := e.inspect(c, name), int64(0)
-		if string(info.Kind) != use.kind || info.State() != lockinfo.StateHeld || info.Holders != len(leases) ||
-			len(info.Holds) != len(leases) {
-			e.Errorf("a %s: got %+v", use.kind, info)
-		}
+		checkEqual(e, "kind", string(info.Kind), use.kind)
+		checkEqual(e, use.kind+": state", info.State(), lockinfo.StateHeld)
+		checkEqual(e, use.kind+": holders", info.Holders, len(leases))
+		checkEqual(e, use.kind+": holds that are told", len(info.Holds), len(leases))
 		for _, hold := range info.Holds {
 			permits += hold.Permits
-			if hold.Label != "A" || hold.State != lockinfo.StateHeld || hold.Mode != use.mode {
-				e.Errorf("a %s: got %+v", use.kind, hold)
+			checkEqual(e, use.kind+": label", hold.Label, "A")
+			checkEqual(e, use.kind+": state of a hold", hold.State, lockinfo.StateHeld)
+			checkEqual(e, use.kind+": mode", hold.Mode, use.mode)
+		}
+		checkEqual(e, use.kind+": permits that are taken", info.Taken, permits)
+		if use.kind == "semaphore" {
+			checkEqual(e, "permits", info.Permits, 3)
+			checkEqual(e, "permits that are taken", permits, 3)
+		}
+		w := e.startWaiting(e.ctx(), c, use.rival(c, name))
+		if queue := e.inspect(a, name).Queue; !e.backend.NoQueue {
+			e.checkQueue(queue, "C")
+			if use.mode == lockinfo.ModeReads {
+				checkEqual(e, "mode of who waits for readers", queue[0].Mode, lockinfo.ModeWrites)
 			}
-		}
-		if use.kind == "semaphore" && (info.Permits != 3 || info.Taken != 3) || info.Taken != permits {
-			e.Errorf("%d permits are taken: %+v", permits, info)
-		}
-		w := e.startWait(e.ctx(), c, use.rival(c, name))
-		if queue := e.inspect(a, name).Queue; !e.backend.NoQueue && (len(queue) != 1 || queue[0].Label != "C" ||
-			use.mode == lockinfo.ModeReads && queue[0].Mode != lockinfo.ModeWrites) {
-			e.Errorf("queue: %+v", queue)
 		}
 		e.release(leases...)
 		e.release(w.await())
+	}
+}
+
+// checkQueue fails unless those of these labels stand in a queue, in this order.
+func (e *env) checkQueue(queue []lockinfo.Waiter, want ...string) {
+	e.Helper()
+	var got []string
+	for _, w := range queue {
+		got = append(got, w.Label)
+	}
+	if !slices.Equal(got, want) {
+		e.Fatalf("queue of %q, want %q: %+v", got, want, queue)
 	}
 }
 
@@ -102,32 +129,49 @@ func inspectHold(e *env) {
 	a, b := e.client(label("A")), e.client()
 	began := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second), holdfast.WithOwner("o")))
-	took := time.Since(began) // the masters of a quorum grant within it, each at a time of its own
+	took := time.Since(began)
 	info := e.inspect(b, name)
 	hold := e.onlyHold(info)
-	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != lockinfo.ModeExclusive || hold.TTL != 20*time.Second ||
-		hold.Fixed || hold.Permits != 0 {
-		e.Errorf("got %+v", hold)
-	}
+	checkEqual(e, "label", hold.Label, "A")
+	checkEqual(e, "owner", hold.Owner, "o")
+	checkEqual(e, "mode", hold.Mode, lockinfo.ModeExclusive)
+	checkEqual(e, "TTL", hold.TTL, 20*time.Second)
+	checkEqual(e, "fixed", hold.Fixed, false)
+	checkEqual(e, "permits", hold.Permits, 0)
 	if hold.Token > lease.Token() || hold.LastToken < lease.Token() {
 		e.Errorf("tokens %d to %d, the lease has %d", hold.Token, hold.LastToken, lease.Token())
 	}
-	if hold.Remaining <= 0 || hold.Remaining > 20*time.Second {
-		e.Errorf("%v remain of %v", hold.Remaining, hold.TTL)
-	}
-	// A quorum tells the time by the token, which a master whose clock is far ahead may have set.
-	unknown := hold.Since.IsZero() && len(info.Masters) > 0 && time.UnixMicro(hold.Token).After(info.At)
-	if !unknown && (hold.Since.IsZero() || hold.Since.After(info.At) ||
-		hold.Renewed.Before(hold.Since.Add(-took-slack))) || hold.Renewed.After(info.At) {
-		e.Errorf("held since %v, renewed at %v, inspected at %v", hold.Since, hold.Renewed, info.At)
-	}
+	e.checkTimes(info, hold, took)
 	e.checkHere(hold.Host, hold.PID)
 	e.release(lease)
 	fixed := e.lock(a.Mutex(name, holdfast.WithoutRenewal()))
-	if hold := e.onlyHold(e.inspect(b, name)); !hold.Fixed || hold.Owner != "" || hold.Late {
-		e.Errorf("got %+v", hold)
-	}
+	hold = e.onlyHold(e.inspect(b, name))
+	checkEqual(e, "fixed", hold.Fixed, true)
+	checkEqual(e, "owner", hold.Owner, "")
+	checkEqual(e, "late", hold.Late, false)
 	e.release(fixed)
+}
+
+// checkTimes fails unless the times of a hold agree. The masters of a quorum grant it within took,
+// each at a time of its own.
+func (e *env) checkTimes(info lockinfo.Info, hold lockinfo.Hold, took time.Duration) {
+	e.Helper()
+	if hold.Remaining <= 0 || hold.Remaining > hold.TTL {
+		e.Errorf("%v remain of %v", hold.Remaining, hold.TTL)
+	}
+	if hold.Renewed.After(info.At) {
+		e.Errorf("renewed at %v, after it was inspected at %v", hold.Renewed, info.At)
+	}
+	// A quorum tells the time by the token, which a master whose clock is far ahead may have set.
+	if hold.Since.IsZero() && len(info.Masters) > 0 && time.UnixMicro(hold.Token).After(info.At) {
+		return
+	}
+	if hold.Since.IsZero() || hold.Since.After(info.At) {
+		e.Errorf("held since %v, inspected at %v", hold.Since, info.At)
+	}
+	if first := hold.Since.Add(-took - slack); hold.Renewed.Before(first) {
+		e.Errorf("renewed at %v, want %v at the earliest", hold.Renewed, first)
+	}
 }
 
 // checkHere fails unless a host and a process are those of this test, where they are told.
@@ -149,10 +193,11 @@ func inspectLatch(e *env) {
 	e.must(c.Latch(name).Set(e.ctx(), 2))
 	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1},
 		{Kind: lockinfo.KindLatch}} {
-		if info := e.inspect(c, name); info.Kind != want.Kind || info.State() != want.State() ||
-			info.Count != want.Count || info.Holders != 0 {
-			e.Errorf("got %+v, want %+v", info, want)
-		}
+		info := e.inspect(c, name)
+		checkEqual(e, "kind", info.Kind, want.Kind)
+		checkEqual(e, "state", info.State(), want.State())
+		checkEqual(e, "count", info.Count, want.Count)
+		checkEqual(e, "holders", info.Holders, 0)
 		e.must(c.Latch(name).CountDown(e.ctx()))
 	}
 }
@@ -161,19 +206,24 @@ func inspectQueue(e *env) {
 	a := e.client()
 	lease := e.lock(a.Mutex(name))
 	var waiters []*waiter
-	for _, text := range []string{"1st", "2nd", "3rd"} {
+	labels := []string{"1st", "2nd", "3rd"}
+	for _, text := range labels {
 		c := e.client(label(text))
-		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
+		waiters = append(waiters, e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
 	}
 	info := e.inspect(a, name)
-	if held := e.busyError(a.Mutex(name)); len(info.Queue) != 3 || info.Waiters != 3 || held.Waiters != 3 {
-		e.Fatalf("queue of %d, and of %d for a try: %+v", info.Waiters, held.Waiters, info.Queue)
-	}
-	for i, text := range []string{"1st", "2nd", "3rd"} {
-		w := info.Queue[i]
-		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == lockinfo.AliveNo ||
-			w.ID == "" || strings.ContainsAny(w.ID, "|:") {
-			e.Errorf("place %d: %+v", i+1, w)
+	e.checkQueue(info.Queue, labels...)
+	checkEqual(e, "waiters", info.Waiters, 3)
+	checkEqual(e, "waiters that a try is told of", e.busyError(a.Mutex(name)).Waiters, 3)
+	for i, w := range info.Queue {
+		checkEqual(e, "owner", w.Owner, "o of "+labels[i])
+		checkEqual(e, "place", w.Place, i+1)
+		checkEqual(e, "kept", w.Kept, false)
+		if w.Alive == lockinfo.AliveNo {
+			e.Errorf("place %d: its process is not alive: %+v", i+1, w)
+		}
+		if w.ID == "" || strings.ContainsAny(w.ID, "|:") { // what separates the values of an answer
+			e.Errorf("place %d: id %q", i+1, w.ID)
 		}
 		if w.Since.IsZero() || w.Since.After(info.At) {
 			e.Errorf("waits since %v at %v", w.Since, info.At)
@@ -188,39 +238,40 @@ func inspectPlace(e *env) {
 	a, b, c := e.client(), e.client(label("B")), e.client(label("C"))
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
-	w := e.startLock(e.ctx(), c, c.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
 	info := e.inspect(a, name)
-	if len(info.Queue) != 2 || info.Waiters != 1 {
-		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
-	}
+	e.checkQueue(info.Queue, "B", "C")
+	checkEqual(e, "waiters", info.Waiters, 1)
 	kept, behind := info.Queue[0], info.Queue[1]
-	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != lockinfo.AliveNo || behind.Label != "C" ||
-		behind.Place != 1 || behind.Kept {
-		e.Errorf("got %+v and %+v", kept, behind)
-	}
+	checkEqual(e, "B: kept", kept.Kept, true)
+	checkEqual(e, "B: place", kept.Place, 0)
+	checkEqual(e, "B: alive", kept.Alive, lockinfo.AliveNo)
+	checkEqual(e, "C: kept", behind.Kept, false)
+	checkEqual(e, "C: place", behind.Place, 1)
 	e.release(lease)
 	e.release(w.await())
 	infos := e.list(a, holdfast.ListOptions{}) // nobody holds, and a place is kept
-	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 ||
-		info.Queue[0].Label != "B" {
-		e.Errorf("got %+v", infos)
-	}
+	checkEqual(e, "names", len(infos), 1)
+	checkEqual(e, "state", infos[name].State(), lockinfo.StateFree)
+	e.checkQueue(infos[name].Queue, "B")
 	e.release(e.attachPlace(b, ticket))
 }
 
 func inspectMinHold(e *env) {
 	a, b := e.client(label("A")), e.client()
 	e.release(e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute))))
-	eventually(func() bool { return e.inspect(b, name).State() == lockinfo.StateMinHold })
-	info := e.inspect(b, name)
-	known := "A"
-	if e.backend.NoSemaphores { // the masters of a quorum keep no more than the time
-		known = ""
+	hold := e.onlyHold(e.awaitInfo(b, name, "a min hold", func(info lockinfo.Info) bool {
+		return info.State() == lockinfo.StateMinHold
+	}))
+	holder := "A"
+	if e.backend.isQuorum() { // its masters keep no more than the time
+		holder = ""
 	}
-	if hold := e.onlyHold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold ||
-		hold.Label != known || hold.By != "" ||
-		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
-		e.Errorf("got %+v", info)
+	checkEqual(e, "state of the hold", hold.State, lockinfo.StateMinHold)
+	checkEqual(e, "label", hold.Label, holder)
+	checkEqual(e, "broken by", hold.By, "")
+	if hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
+		e.Errorf("%v remain, want 20s to 1m", hold.Remaining)
 	}
 }
 
@@ -228,12 +279,9 @@ func inspectExpired(e *env) {
 	a, b := e.client(), e.client()
 	e.take(a.RWMutex(name, holdfast.WithTTL(100*time.Millisecond), holdfast.WithoutRenewal()).RLock)
 	long := e.take(b.RWMutex(name).RLock) // the server keeps the name, and the other hold
-	eventually(func() bool { return e.inspect(b, name).Holders == 1 })
-	e.onlyHold(e.inspect(b, name))
+	e.onlyHold(e.awaitInfo(b, name, "1 holder", func(info lockinfo.Info) bool { return info.Holders == 1 }))
 	e.release(long)
-	if info := e.inspect(b, name); info.State() != lockinfo.StateFree {
-		e.Errorf("got %+v", info)
-	}
+	e.checkState(b, name, lockinfo.StateFree)
 }
 
 // A hold that is not renewed lasts no longer because it was inspected, and no shorter.
@@ -264,12 +312,10 @@ func queuePages(e *env) {
 	defer cancel()
 	var waiters []*waiter
 	for range many {
-		waiters = append(waiters, e.begin(ctx, b.Mutex(name, holdfast.WithStrictOrder()).Lock))
+		waiters = append(waiters, e.goTake(ctx, b.Mutex(name, holdfast.WithStrictOrder()).Lock))
 	}
-	eventually(func() bool { return e.inspect(a, name).Waiters == many })
-	if info := e.inspect(a, name); info.Waiters != many || len(info.Queue) != 100 {
-		e.Errorf("%d of %d waiters are told", len(info.Queue), info.Waiters)
-	}
+	info := e.awaitInfo(a, name, "all waiters", func(info lockinfo.Info) bool { return info.Waiters == many })
+	checkEqual(e, "waiters of a page", len(info.Queue), 100)
 	seen := map[string]bool{}
 	var last time.Time
 	err := e.askUntilAnswered(func() error {

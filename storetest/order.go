@@ -28,7 +28,7 @@ type served struct {
 
 // next starts a goroutine that waits. When the goroutine is in, it notes that and releases.
 func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
-	w := e.startLock(e.ctx(), c, m)
+	w := e.startWaitingFor(e.ctx(), c, m)
 	s.all.Go(func() {
 		<-w.done
 		if w.err != nil {
@@ -83,7 +83,7 @@ func orderWithoutOne(e *env) {
 	var leaving []*waiter
 	for _, who := range []string{"leaves", "1", "leaves", "3", "4", "leaves"} {
 		if c := e.client(); who == "leaves" {
-			leaving = append(leaving, e.startLock(ctx, c, c.Mutex(name)))
+			leaving = append(leaving, e.startWaitingFor(ctx, c, c.Mutex(name)))
 		} else {
 			s.next(e, c, who, c.Mutex(name))
 		}
@@ -103,7 +103,7 @@ func placeIsKept(e *env) {
 	b, c := e.client(), e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
 	defer cancel()
-	first := e.startLock(ctx, b, b.Mutex(name))
+	first := e.startWaitingFor(ctx, b, b.Mutex(name))
 	s.next(e, b, "b2", b.Mutex(name))
 	s.next(e, c, "c", c.Mutex(name))
 	cancel()

@@ -27,7 +27,7 @@ func ownerShares(e *env) {
 	if held := e.busyError(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
 		e.Errorf("got %+v", held)
 	}
-	w := e.startLock(e.ctx(), other, other.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), other, other.Mutex(name))
 	e.release(one)
 	if err := e.check(two); err != nil || w.hasReturned() {
 		e.Errorf("when one of two is released: %v, another is in: %v", err, w.hasReturned())
@@ -43,7 +43,7 @@ func ownerReads(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	owner := holdfast.WithOwner("o")
 	one := e.take(a.RWMutex(name, owner).RLock)
-	w := e.startWait(e.ctx(), other, other.RWMutex(name).Lock)
+	w := e.startWaiting(e.ctx(), other, other.RWMutex(name).Lock)
 	two := e.take(b.RWMutex(name, owner).RLock)
 	three, err := e.lockWhenFree(b.RWMutex(name, owner).TryRLock)
 	if err != nil {
@@ -106,9 +106,9 @@ func ownerPrefix(e *env) {
 func ownerInLine(e *env) {
 	a, b, c, other := e.client(), e.client(), e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	one := e.startLock(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
-	two := e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
-	last := e.startLock(e.ctx(), other, other.Mutex(name))
+	one := e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
+	two := e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
+	last := e.startWaitingFor(e.ctx(), other, other.Mutex(name))
 	e.release(lease)
 	first, second := one.await(), two.await() // neither lease waits for the other
 	if last.hasReturned() {

@@ -34,7 +34,7 @@ func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
 // attachPlace waits at a place until the lock is held.
 func (e *env) attachPlace(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	e.Helper()
-	return e.begin(e.ctx(), attachFunc(c, ticket)).await()
+	return e.goTake(e.ctx(), attachFunc(c, ticket)).await()
 }
 
 // checkTicketError fails unless a ticket is refused for a reason.
@@ -55,7 +55,7 @@ func placeBetweenWaits(e *env) {
 			e.Errorf("got %+v", ended)
 		}
 	}
-	w := e.startWait(e.ctx(), d, attachFunc(d, ticket))
+	w := e.startWaiting(e.ctx(), d, attachFunc(d, ticket))
 	e.release(lease)
 	next := w.await()
 	if held := e.busyError(a.Mutex(name)); held.Holder != "B" {
@@ -72,7 +72,7 @@ func placePassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	e.giveUp(b, attachFunc(b, ticket))
-	w := e.startLock(e.ctx(), c, c.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
 	e.release(lease)
 	e.release(w.await())
 	e.checkFree(c.Mutex(name))
@@ -99,7 +99,7 @@ func placeOfOtherKinds(e *env) {
 	tickets(func() (err error) { write, err = rw.Ticket(e.ctx(), 0); return err })
 	tickets(func() (err error) { read, err = rw.RTicket(e.ctx(), 0); return err })
 	second := e.attachPlace(b, read) // it passes the writer's place, where nobody waits
-	w := e.startWait(e.ctx(), b, attachFunc(b, write))
+	w := e.startWaiting(e.ctx(), b, attachFunc(b, write))
 	e.release(reader)
 	e.release(second)
 	e.release(w.await())
@@ -111,7 +111,7 @@ func placeOfOtherKinds(e *env) {
 	lease := e.take(acquire(s, 2, false))
 	tickets(func() (err error) { permits, err = s.Ticket(e.ctx(), 2, 0); return err })
 	e.release(e.take(acquire(s, 1, true)))
-	w = e.startWait(e.ctx(), b, attachFunc(b, permits))
+	w = e.startWaiting(e.ctx(), b, attachFunc(b, permits))
 	e.release(lease)
 	e.release(w.await())
 }

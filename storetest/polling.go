@@ -18,7 +18,7 @@ func pollingInNoLine(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.startLock(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.startWaitingFor(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	if held := e.busyError(a.Mutex(name)); held.Waiters != 0 {
 		e.Errorf("%d stand in the queue", held.Waiters)
 	}

@@ -65,7 +65,7 @@ func reenterReleased(e *env) {
 		e.Errorf("token %d after %d", again.Token(), lease.Token())
 	}
 	contend = inContext(context.WithoutCancel(leased.Context(again)), m.TryLock)
-	w := e.startLock(e.ctx(), a, m)
+	w := e.startWaitingFor(e.ctx(), a, m)
 	e.release(again)
 	passed := w.await()
 	e.heldError(contend)
@@ -75,7 +75,7 @@ func reenterReleased(e *env) {
 func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	inner := e.takeUnder(outer, a.Mutex(name).TryLock)
 	e.release(outer)
 	if w.hasReturned() {
@@ -103,7 +103,7 @@ func reenterOften(e *env) {
 	a, b := e.client(), e.client()
 	ttl := holdfast.WithTTL(20 * time.Second)
 	rw := a.RWMutex("rw", ttl)
-	for _, test := range []struct{ enter, other locks }{
+	for _, test := range []struct{ enter, other lockFunc }{
 		{a.Mutex(name, ttl).Lock, b.Mutex(name).TryLock}, {rw.Lock, b.RWMutex("rw").TryLock},
 		{rw.RLock, b.RWMutex("rw").TryLock},
 	} {

@@ -92,7 +92,7 @@ func releaseEnds(e *env) {
 func releaseHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	e.release(lease)
 	next := w.await()
 	e.busyError(a.Mutex(name))

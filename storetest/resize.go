@@ -19,7 +19,7 @@ func resizing() []test {
 func (e *env) startCrowd(c *client, s *holdfast.Semaphore, n int64) (waiters []*waiter) {
 	e.Helper()
 	for range 6 {
-		waiters = append(waiters, e.startWait(e.ctx(), c, acquire(s, n, false)))
+		waiters = append(waiters, e.startWaiting(e.ctx(), c, acquire(s, n, false)))
 	}
 	return waiters
 }
@@ -91,7 +91,7 @@ func resizeOldNumber(e *env) {
 			4)
 		e.checkMismatch(errorOf(b.Semaphore(name, 2, holdfast.WithStrictOrder()).Acquire(e.ctx(), 1)), 2, 4)
 	}
-	next := e.startWait(e.ctx(), b, acquire(b.Semaphore(name, 4), 1, false))
+	next := e.startWaiting(e.ctx(), b, acquire(b.Semaphore(name, 4), 1, false))
 	e.checkNoneIn(waiters[2:])
 	e.release(lease)
 	e.release(one)

@@ -13,19 +13,20 @@ import (
 
 func rwmutex() []test {
 	return []test{
-		{"one writes, or many read", oneWritesOrManyRead, 0},
-		{"a writer is not starved", writerNotStarved, queue},
-		{"readers run out with a cause", readerLost, 0},
+		{"one writes, or many read", rwOneWritesOrManyRead, 0},
+		{"a writer is not starved", rwWriterNotStarved, queue},
+		{"readers run out with a cause", rwReaderLost, 0},
 		{"reentry", rwReentry, 0},
-		{"write in read is refused", writeInRead, 0},
-		{"what remains of a writer that reads on", readsOn, 0},
+		{"write in read is refused", rwWriteInRead, 0},
+		{"what remains of a writer that reads on", rwReadsOn, 0},
 		{"owners", rwOwners, 0},
-		{"an owner that reads may not write", ownerUpgrades, leaves},
+		{"an owner that reads may not write", rwOwnerUpgrades, leaves},
 	}
 }
 
-// Rule 1 holds in both modes, for clients and goroutines, some in strict order, some downgrading.
-func oneWritesOrManyRead(e *env) {
+// Nobody else is in beside a writer, whether clients or goroutines contend, some in strict order,
+// some downgrading.
+func rwOneWritesOrManyRead(e *env) {
 	var readers, writers atomic.Int64
 	checkNoWriter := func() {
 		if n := writers.Load(); n != 0 {
@@ -37,41 +38,42 @@ func oneWritesOrManyRead(e *env) {
 		if i == 0 {
 			m = c.RWMutex(name, holdfast.WithStrictOrder())
 		}
-		reads, lock := (round+i)%4 != 0, m.Lock
-		if reads {
-			lock = m.RLock
+		// In each round one goroutine of a client writes and three read. In every third round the
+		// writer reads on.
+		writes, readsOn := (round+i)%4 == 0, round%3 == 0
+		lock := m.RLock
+		if writes {
+			lock = m.Lock
 		}
 		lease, err := lock(e.ctx())
 		if err != nil {
-			e.Errorf("reads %v: %v", reads, err)
+			e.Errorf("writes %v: %v", writes, err)
 			return
 		}
-		if !reads {
+		defer e.release(lease)
+		if writes {
 			if n, r := writers.Add(1), readers.Load(); n != 1 || r != 0 {
 				e.Errorf("%d write, %d read", n, r)
 			}
 			writers.Add(-1)
-		}
-		if !reads && round%3 == 0 {
+			if !readsOn {
+				return
+			}
 			if err := lease.Downgrade(e.ctx()); err != nil {
 				e.Errorf("Downgrade: %v", err)
 			}
-			reads = true
 		}
-		if reads {
-			readers.Add(1)
-			checkNoWriter()
-			<-time.After(time.Duration(lease.Token()%3) * time.Millisecond)
-			checkNoWriter()
-			readers.Add(-1)
-		}
-		e.release(lease)
+		readers.Add(1)
+		checkNoWriter()
+		<-time.After(time.Duration(lease.Token()%3) * time.Millisecond)
+		checkNoWriter()
+		readers.Add(-1)
 	})
 }
 
 // Trap 23: a writer gets in under a stream of readers in which one always reads, in the writer's
 // process and elsewhere.
-func writerNotStarved(e *env) {
+func rwWriterNotStarved(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	ctx, stop := context.WithCancel(e.ctx())
 	var all sync.WaitGroup
@@ -102,7 +104,7 @@ func writerNotStarved(e *env) {
 	all.Wait()
 }
 
-func readerLost(e *env) {
+func rwReaderLost(e *env) {
 	a, b := e.client(), e.client()
 	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
 	other := e.take(b.RWMutex(name).TryRLock)
@@ -119,8 +121,8 @@ func rwReentry(e *env) {
 	m := a.RWMutex(name)
 	for _, test := range []struct {
 		name         string
-		outer, inner locks
-		readers      bool
+		outer, inner lockFunc
+		othersRead   bool
 	}{
 		{"read in read", m.RLock, m.RLock, true},
 		{"read in read, trying", m.RLock, m.TryRLock, true},
@@ -142,7 +144,7 @@ func rwReentry(e *env) {
 		e.release(third)
 		e.release(inner)
 		e.checkIs(e.lockError(b.RWMutex(name).TryLock), holdfast.ErrHeld)
-		if lease, err := e.lockUntilAnswered(b.RWMutex(name).TryRLock); (err == nil) != test.readers {
+		if lease, err := e.lockUntilAnswered(b.RWMutex(name).TryRLock); (err == nil) != test.othersRead {
 			e.Errorf("%s: another reads: %v", test.name, err)
 		} else if err == nil {
 			e.release(lease)
@@ -153,20 +155,17 @@ func rwReentry(e *env) {
 }
 
 // Trap 24: two readers that upgraded would wait for each other for ever.
-func writeInRead(e *env) {
+func rwWriteInRead(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	outer := e.take(m.RLock)
-	for _, m := range []*holdfast.RWMutex{m, a.RWMutex(name, holdfast.WithTTL(time.Second)),
-		a.RWMutex(name, holdfast.WithStrictOrder()),
-		a.RWMutex(name, holdfast.WithPolling(time.Millisecond, 0))} {
-		inner := e.takeUnder(outer, m.RLock)
-		for _, ctx := range []context.Context{leased.Context(outer), leased.Context(inner),
-			context.WithValue(leased.Context(outer), contextKey{}, 1)} {
-			e.checkRefused(errorOf(m.Lock(ctx)), "ctx")
-			e.checkRefused(errorOf(m.TryLock(ctx)), "ctx")
-			e.checkRefused(m.Do(ctx, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
-		}
+	for _, options := range [][]holdfast.Option{nil, {holdfast.WithTTL(time.Second)}, {holdfast.WithStrictOrder()},
+		{holdfast.WithPolling(time.Millisecond, 0)}} {
+		handle := a.RWMutex(name, options...)
+		inner := e.takeUnder(outer, handle.RLock)
+		e.checkUpgradeRefused(handle, leased.Context(outer))
+		e.checkUpgradeRefused(handle, leased.Context(inner))
+		e.checkUpgradeRefused(handle, context.WithValue(leased.Context(outer), contextKey{}, 1))
 		e.release(inner)
 	}
 	if err := outer.Err(); err != nil {
@@ -175,18 +174,25 @@ func writeInRead(e *env) {
 	e.release(e.take(b.RWMutex(name).TryRLock))
 	ctx := context.WithoutCancel(leased.Context(outer))
 	e.release(outer)
-	// nothing reads any more
-	e.release(e.take(func(context.Context) (*holdfast.Lease, error) { return m.TryLock(ctx) }))
+	e.release(e.take(inContext(ctx, m.TryLock))) // nothing reads any more
+}
+
+// checkUpgradeRefused fails unless nothing may write under the context of a reader.
+func (e *env) checkUpgradeRefused(m *holdfast.RWMutex, reads context.Context) {
+	e.Helper()
+	e.checkRefused(errorOf(m.Lock(reads)), "ctx")
+	e.checkRefused(errorOf(m.TryLock(reads)), "ctx")
+	e.checkRefused(m.Do(reads, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
 }
 
 // A holder that writes, reads, and then releases the lease that writes, goes on to read, and others
 // may read.
-func readsOn(e *env) {
+func rwReadsOn(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	m := a.RWMutex(name)
 	writer := e.take(m.Lock)
 	reader := e.takeUnder(writer, m.RLock)
-	w := e.startWait(e.ctx(), b, b.RWMutex(name).RLock)
+	w := e.startWaiting(e.ctx(), b, b.RWMutex(name).RLock)
 	e.release(writer)
 	other := w.await()
 	if reader.Token() != writer.Token() || reader.Err() != nil {
@@ -208,7 +214,7 @@ func rwOwners(e *env) {
 	e.checkIs(e.lockError(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock), holdfast.ErrHeld) // trap 26
 	e.release(writer)
 	e.checkIs(e.lockError(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	w := e.startWait(e.ctx(), other, other.RWMutex(name).RLock)
+	w := e.startWaiting(e.ctx(), other, other.RWMutex(name).RLock)
 	e.release(leases[0]) // the last lease that writes
 	reader := w.await()
 	e.checkIs(e.lockError(other.RWMutex(name).TryLock), holdfast.ErrHeld)
@@ -217,11 +223,11 @@ func rwOwners(e *env) {
 	e.release(e.take(other.RWMutex(name).TryLock))
 }
 
-func ownerUpgrades(e *env) {
+func rwOwnerUpgrades(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	owner := holdfast.WithOwner("o")
 	reader := e.take(a.RWMutex(name, owner).TryRLock)
-	for range 2 {
+	for range 2 { // nor when it asks again
 		e.checkRefused(e.lockError(b.RWMutex(name, owner).TryLock), "owner")
 		e.checkRefused(errorOf(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	}

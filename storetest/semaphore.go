@@ -24,7 +24,7 @@ func semaphore() []test {
 }
 
 // acquire returns a method that takes n permits.
-func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
+func acquire(s *holdfast.Semaphore, n int64, try bool) lockFunc {
 	return func(ctx context.Context) (*holdfast.Lease, error) {
 		if try {
 			return s.TryAcquire(ctx, n)
@@ -97,7 +97,7 @@ func mismatch(e *env) {
 func semaphoreResizeOutlivesHolder(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
-	w := e.startWait(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
+	w := e.startWaiting(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
 	e.must(e.resize(a.Semaphore(name, 4), 2))
 	e.awaitLoss(one, holdfast.LossExpired)
 	lease := w.await() // more permits than now exist, and alone
@@ -111,7 +111,7 @@ func differentWeights(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(b.Semaphore(name, 3), 3, true))
 	s := a.Semaphore(name, 3)
-	one, all := e.startWait(e.ctx(), a, acquire(s, 1, false)), e.startWait(e.ctx(), a, acquire(s, 3, false))
+	one, all := e.startWaiting(e.ctx(), a, acquire(s, 1, false)), e.startWaiting(e.ctx(), a, acquire(s, 3, false))
 	e.release(lease)
 	first := one.await()
 	if all.hasReturned() {

@@ -22,7 +22,7 @@ func readersWaitTogether(e *env) {
 	m := a.RWMutex(name)
 	var waiters []*waiter
 	for range 6 {
-		waiters = append(waiters, e.startWait(e.ctx(), a, m.RLock))
+		waiters = append(waiters, e.startWaiting(e.ctx(), a, m.RLock))
 	}
 	e.release(writer)
 	var leases []*holdfast.Lease
@@ -55,7 +55,7 @@ func sharedGiveUp(e *env) {
 			if i == leaves {
 				with = ctx
 			}
-			waiters = append(waiters, e.startWait(with, a, m.RLock))
+			waiters = append(waiters, e.startWaiting(with, a, m.RLock))
 		}
 		cancel()
 		waiters[leaves].awaitGiveUp(context.Canceled)

@@ -67,6 +67,9 @@ type Backend struct {
 	NoSemaphores, NoLatches bool
 }
 
+// isQuorum reports whether the backend is a quorum of masters: it alone has no semaphores.
+func (b *Backend) isQuorum() bool { return b.NoSemaphores }
+
 // Run runs the suite as subtests of t.
 func Run(t *testing.T, backend Backend) {
 	permits, permitScenes, resizes, latches := semaphore(), permitMatrix(), resizing(), latch()
@@ -77,7 +80,7 @@ func Run(t *testing.T, backend Backend) {
 		latches = noLatches()
 	}
 	broken, evicted := breaking(), evicting()
-	if backend.NoSemaphores { // a quorum, without a moment that is the same everywhere, and without a queue
+	if backend.isQuorum() { // without a moment that is the same everywhere, and without a queue
 		broken, evicted = append(broken, noForce()...), noEvictions()
 	}
 	places := place()

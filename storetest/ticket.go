@@ -39,7 +39,7 @@ func (e *env) detach(lease *holdfast.Lease) holdfast.Ticket {
 }
 
 // attachFunc returns the method that takes a ticket up.
-func attachFunc(c *client, ticket holdfast.Ticket) locks {
+func attachFunc(c *client, ticket holdfast.Ticket) lockFunc {
 	return func(ctx context.Context) (*holdfast.Lease, error) { return c.Attach(ctx, ticket) }
 }
 
@@ -89,7 +89,7 @@ func ticketMoves(e *env) {
 func ticketStays(e *env) {
 	a := e.client()
 	lease := e.moveLease(e.lock(a.Mutex(name)), a)
-	w := e.startLock(e.ctx(), a, a.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), a, a.Mutex(name))
 	e.release(lease)
 	e.release(w.await())
 }
@@ -177,7 +177,7 @@ func ticketFixed(e *env) {
 func ticketPassed(e *env) {
 	a, b := e.client(), e.client()
 	before := e.lock(a.Mutex(name))
-	one, two := e.startLock(e.ctx(), a, a.Mutex(name)), e.startLock(e.ctx(), a, a.Mutex(name))
+	one, two := e.startWaitingFor(e.ctx(), a, a.Mutex(name)), e.startWaitingFor(e.ctx(), a, a.Mutex(name))
 	e.release(before)
 	first := one.await() // granted while another waits, so that the hold may be passed on
 	e.release(first)

@@ -32,7 +32,7 @@ func minHoldKeeps(e *env) {
 		name := fmt.Sprint("name ", i)
 		before := time.Now()
 		lease := e.take(use.try(a, name, holdfast.WithMinHold(least)))
-		w := e.startWait(e.ctx(), b, use.rival(b, name))
+		w := e.startWaiting(e.ctx(), b, use.rival(b, name))
 		e.release(lease)
 		e.checkIs(lease.Err(), holdfast.ErrNotHeld)
 		next := w.await()
@@ -63,7 +63,7 @@ func minHoldCrash(e *env) {
 func minHoldOver(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(20*time.Millisecond)))
-	w := e.startLock(e.ctx(), b, b.Mutex(name))
+	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	<-time.After(30 * time.Millisecond)
 	e.release(lease)
 	e.release(w.await())
@@ -120,7 +120,7 @@ func maxHoldEnds(e *env) {
 	}
 	after := time.Now()
 	for i, use := range uses {
-		waiters[i] = e.begin(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
+		waiters[i] = e.goTake(e.ctx(), use.rival(b, fmt.Sprint("name ", i)))
 	}
 	for i, lease := range leases {
 		e.awaitLoss(lease, holdfast.LossMaxHold)

@@ -43,7 +43,7 @@ func tokensHandedOn(e *env) {
 	var waiters []*waiter
 	for range 5 {
 		c := e.client()
-		waiters = append(waiters, e.startLock(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
+		waiters = append(waiters, e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
 	}
 	for _, w := range waiters {
 		e.checkAbove(&last, lease)
@@ -60,9 +60,9 @@ func tokensPassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	var waiters []*waiter
 	for range 20 {
-		waiters = append(waiters, e.startLock(e.ctx(), a, a.Mutex(name)))
+		waiters = append(waiters, e.startWaitingFor(e.ctx(), a, a.Mutex(name)))
 	}
-	elsewhere := e.startLock(e.ctx(), b, b.Mutex(name))
+	elsewhere := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
 	gone := make(chan struct{})
 	go func() { // when the waiter is in, somewhere between the others, it releases
 		defer close(gone)

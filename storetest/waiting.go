@@ -30,7 +30,7 @@ func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
 	lease := e.takeFixed(a, name, ttl)
-	w := e.begin(e.ctx(), b.Mutex(name).Lock) // the caller waits, unless it comes too late for that
+	w := e.goTake(e.ctx(), b.Mutex(name).Lock) // the caller waits, unless it comes too late for that
 	next := w.await()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
 		e.Errorf("let in %v after a grant for %v", took, ttl)
@@ -89,7 +89,7 @@ func untilContextEnds(e *env) {
 	lease := e.lock(a.Mutex(name))
 	shutdown := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := e.startLock(ctx, b, b.Mutex(name))
+	w := e.startWaitingFor(ctx, b, b.Mutex(name))
 	cancel(shutdown)
 	ended := w.awaitGiveUp(context.Canceled)
 	e.checkIs(ended, shutdown)
@@ -117,20 +117,29 @@ func givenUp(e *env) {
 // Trap 20: whichever side wins that race, the lock goes on to the next waiter.
 func givenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	e.giveUpAtGrant(20, claim, func(int) locks { return a.Mutex(name).Lock }, b, b.Mutex(name).Lock,
-		c, c.Mutex(name).Lock)
+	e.giveUpAtGrant(grantRace{
+		rounds: 20, most: claim, hold: func(int) lockFunc { return a.Mutex(name).Lock },
+		leaver: b, leave: b.Mutex(name).Lock, stayer: c, stay: c.Mutex(name).Lock,
+	})
 }
 
-// giveUpAtGrant has one give up at the moment at which it is let in, and another wait behind it. A
-// round takes less than most.
-func (e *env) giveUpAtGrant(rounds int, most time.Duration, hold func(round int) locks, one *client, leaves locks,
-	other *client, stays locks) {
+// A grantRace is between a grant and a waiter who gives up. Another waits behind.
+type grantRace struct {
+	rounds         int
+	most           time.Duration // a round takes less
+	hold           func(round int) lockFunc
+	leaver, stayer *client
+	leave, stay    lockFunc
+}
+
+// giveUpAtGrant has the leaver give up at the moment at which it is let in.
+func (e *env) giveUpAtGrant(r grantRace) {
 	e.Helper()
 	began := time.Now()
-	for round := range rounds {
-		lease := e.take(hold(round))
+	for round := range r.rounds {
+		lease := e.take(r.hold(round))
 		ctx, cancel := context.WithCancel(context.Background())
-		leaving, staying := e.startWait(ctx, one, leaves), e.startWait(e.ctx(), other, stays)
+		leaving, staying := e.startWaiting(ctx, r.leaver, r.leave), e.startWaiting(e.ctx(), r.stayer, r.stay)
 		go cancel()
 		e.release(lease)
 		if lease, err := leaving.awaitResult(); err == nil {
@@ -139,7 +148,7 @@ func (e *env) giveUpAtGrant(rounds int, most time.Duration, hold func(round int)
 		e.release(staying.await())
 	}
 	// If each waiter went on only after the claim of the former one, that alone would take so long.
-	if took := time.Since(began); e.judgesTimes() && took > time.Duration(rounds)*most {
-		e.Errorf("%d rounds took %v", rounds, took)
+	if took := time.Since(began); e.judgesTimes() && took > time.Duration(r.rounds)*r.most {
+		e.Errorf("%d rounds took %v", r.rounds, took)
 	}
 }

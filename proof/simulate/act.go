@@ -79,7 +79,7 @@ func (op *Op) options() []holdfast.Option {
 // takeLease asks for the hold of an operation.
 func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
 	asked := history.Record{Kind: history.Lock, Type: op.Type, Name: op.Names[0], Names: op.Names,
-		Shares: op.Shares, Weight: op.Weight, Size: permits}
+		Shares: op.Shares, Weight: op.Weight, Size: maxPermits}
 	if op.Try {
 		asked.Kind = history.TryLock
 	}

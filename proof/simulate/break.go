@@ -57,7 +57,7 @@ func (l *ledger) checkBroken(name string, h *holding) {
 			continue
 		}
 		held += other.op.Weight
-		if h.overlaps(other) || held > permits {
+		if h.overlaps(other) || held > maxPermits {
 			l.addViolation(judge.Overlap, "%s: %v got in while %v, which was broken, had not stopped", name, h, other)
 		}
 	}

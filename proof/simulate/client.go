@@ -50,7 +50,7 @@ func newClient(wires []*wire, name string) (*client, error) {
 	if len(stores) == 1 {
 		c.Client, err = holdfast.New(stores[0], &holdfast.Config{Label: name})
 	} else {
-		c.Client, err = holdfast.NewQuorum(stores, &holdfast.Config{Label: name, MaxTTL: longest})
+		c.Client, err = holdfast.NewQuorum(stores, &holdfast.Config{Label: name, MaxTTL: longestTTL})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)

@@ -18,7 +18,7 @@ const (
 	// leap is the least step of a clock that is not a small one. It is longer than a run, so that
 	// what was made before a leap back ends, by the server's clock, later than all that was made
 	// since.
-	leap = 2 * length
+	leap = 2 * runLength
 	// maxSetBack is how long a clock stays set back after a leap.
 	maxSetBack = 6 * time.Minute
 	// minVisibleStep is the least step forward of a master that nobody can overlook: a hundredth of
@@ -34,7 +34,7 @@ const (
 // drawMoment draws a time: any number of digits, some years in which a digit comes or clocks begin,
 // or a time of now.
 func drawMoment(d dice) time.Time {
-	within := time.Duration(d.Int64N(int64(length)))
+	within := time.Duration(d.Int64N(int64(runLength)))
 	switch roll := d.IntN(100); {
 	case roll < 30:
 		return time.UnixMicro(int64(math.Exp(d.Float64() * math.Log(float64(latest.UnixMicro())))))
@@ -181,7 +181,7 @@ func (l *ledger) excuseAfterLeap(class string) (more time.Duration, ever bool) {
 // hasOldHold reports whether the server keeps a hold of a class that was made before its clock was
 // set back by years.
 func (h *host) hasOldHold(of string) bool {
-	const longestHold = longest + longest/10 // also of a min hold, by a clock that drifts
+	const longestHold = longestTTL + longestTTL/10 // also of a min hold, by a clock that drifts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.tick()

@@ -27,18 +27,18 @@ type Trouble string
 
 // The troubles. In the modes Forget and Clock, some let another in beside a holder, by design.
 const (
-	Silence   Trouble = "silence"   // nothing arrives, nothing fails; what was written arrives later
-	Slow      Trouble = "slow"      // all takes longer
-	Lose      Trouble = "lose"      // a request, or an answer, and all behind it on its connection, is lost
-	Duplicate Trouble = "duplicate" // a request arrives a second time, later
-	Cut       Trouble = "cut"       // its connections break
-	CutAll    Trouble = "cut all"
-	Deafen    Trouble = "deafen" // messages to it are lost
-	Kill      Trouble = "kill"   // its process ends; the server sees its connections break
-	Vanish    Trouble = "vanish" // its host ends: the server sees nothing
-	Restart   Trouble = "restart"
-	Flush     Trouble = "script flush"
-	Refuse    Trouble = "refuse" // the server answers scripts with an error
+	Silence      Trouble = "silence"   // nothing arrives, nothing fails; what was written arrives later
+	Slow         Trouble = "slow"      // all takes longer
+	LoseRest     Trouble = "lose"      // a request, or an answer, and all behind it on its connection, is lost
+	Duplicate    Trouble = "duplicate" // a request arrives a second time, later
+	Cut          Trouble = "cut"       // its connections break
+	CutAll       Trouble = "cut all"
+	LoseMessages Trouble = "deafen" // messages to it are lost
+	Kill         Trouble = "kill"   // its process ends; the server sees its connections break
+	Vanish       Trouble = "vanish" // its host ends: the server sees nothing
+	Restart      Trouble = "restart"
+	Flush        Trouble = "script flush"
+	Refuse       Trouble = "refuse" // the server answers scripts with an error
 
 	ForgetAll  Trouble = "flushall"
 	ForgetKey  Trouble = "del"
@@ -49,8 +49,8 @@ const (
 // commonTroubles are the troubles of every mode but Calm, more often those that are more likely to
 // matter.
 var commonTroubles = []Trouble{
-	Silence, Silence, Silence, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, CutAll, Deafen, Kill, Vanish,
-	Restart, Flush, Refuse,
+	Silence, Silence, Silence, Slow, LoseRest, LoseRest, LoseRest, LoseRest, Duplicate, Duplicate, Cut, CutAll,
+	LoseMessages, Kill, Vanish, Restart, Flush, Refuse,
 }
 
 var refusals = []string{
@@ -99,7 +99,7 @@ func (p *Plan) drawDetails(d dice, f *Fault, end time.Duration) {
 		if f.Delay == 0 {
 			f.Delay = d.Short(time.Millisecond, 2*time.Second)
 		}
-	case Lose:
+	case LoseRest:
 		f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
 	case Duplicate:
 		f.Times, f.Delay = 1+d.IntN(3), d.Short(0, 5*time.Second)

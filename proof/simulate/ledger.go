@@ -27,14 +27,14 @@ const (
 	// recoveryTime is after which time without a fault everything is as if there had been none:
 	// TTLs are over, the dead are taken out of the queue (18 s), the living have asked (6 s), and
 	// slow answers have come.
-	recoveryTime = longest + 18*time.Second + 6*time.Second + 4*time.Second
+	recoveryTime = longestTTL + 18*time.Second + 6*time.Second + 4*time.Second
 	// maxIdle is the longest that a name may be free, while no fault shows, while somebody waits:
 	// the claim of a hand-over that the waiter gave up at that moment, or the first ask of one that
 	// did not know when the holder's time is over.
 	maxIdle = 1500 * time.Millisecond
 	// overlapExcuse is how long after a fault that lets another in beside a holder overlaps are not
 	// counted: until the holder's renewal, or the end of its trust.
-	overlapExcuse = longest + time.Second
+	overlapExcuse = longestTTL + time.Second
 	// releaseTime is how much of its trust a release needs at most while no fault shows, to connect
 	// and to be answered; it lasts no longer than trust.
 	releaseTime = 20 * time.Millisecond

@@ -23,9 +23,9 @@ type Operation struct {
 
 // drawOperators draws them near operations, as there is nothing to break elsewhere.
 func (p *Plan) drawOperators(d dice) {
-	some := least / 12
+	some := minOps / 12
 	if p.Mode == Quorum {
-		some = least / 3 // most come when nobody holds
+		some = minOps / 3 // most come when nobody holds
 	}
 	for range some {
 		near := p.Ops[d.IntN(len(p.Ops))]

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -88,14 +89,28 @@ const (
 )
 
 const (
-	length  = time.Hour
-	least   = 520                    // operations
-	workEnd = length - 3*time.Minute // of the last operation's begin
-	permits = 3
-	longest = 10 * time.Second // the longest TTL
+	runLength  = time.Hour
+	quietTail  = 3 * time.Minute       // the end of a run, in which no operation begins
+	workEnd    = runLength - quietTail // of the last operation's begin
+	minOps     = 520
+	maxPermits = 3
+	longestTTL = 10 * time.Second
 )
 
-var ttls = []time.Duration{400 * time.Millisecond, time.Second, 3 * time.Second, longest}
+var ttls = []time.Duration{400 * time.Millisecond, time.Second, 3 * time.Second, longestTTL}
+
+// A mix is what a run draws its operations from.
+type mix struct {
+	types   []history.Type // more often those that are more likely to matter
+	various bool           // bursts may have owners, and each operation has a TTL of its own
+}
+
+var (
+	serverMix = mix{types: []history.Type{history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
+		history.ReadWrite, history.Semaphore, history.Election, history.Group, history.Group, history.Latch}}
+	quorumMix = mix{[]history.Type{history.Mutex, history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
+		history.ReadWrite, history.Group}, true}
+)
 
 // The names that a run locks. The names of the groups are held together.
 var (
@@ -114,7 +129,7 @@ func class(name string) string {
 // Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
 	d := newDice(seed, "holdfast")
-	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: length}
+	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: runLength}
 	switch roll := d.IntN(100); {
 	case roll < 15:
 	case roll < 60:
@@ -131,7 +146,7 @@ func Draw(seed uint64) Plan {
 	if p.Mode != Calm {
 		p.Servers[0].Drift = drift(d)
 	}
-	p.drawOps(d)
+	p.drawOps(d, serverMix)
 	if p.Mode != Calm {
 		p.drawFaults(d)
 	}
@@ -142,36 +157,30 @@ func Draw(seed uint64) Plan {
 
 // Until returns what a plan has until some time, in which all must have come right.
 func (p Plan) Until(end time.Duration) Plan {
+	last := end - quietTail
 	p.Length = end
-	p.Ops = slices.DeleteFunc(p.Ops, func(op Op) bool { return op.At > end-(length-workEnd) })
-	p.Operators = slices.DeleteFunc(p.Operators, func(o Operation) bool { return o.At > end-(length-workEnd) })
-	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return f.At > end-(length-workEnd)-recoveryTime })
+	p.Ops = slices.DeleteFunc(slices.Clone(p.Ops), func(op Op) bool { return op.At > last })
+	p.Operators = slices.DeleteFunc(slices.Clone(p.Operators), func(o Operation) bool { return o.At > last })
+	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f Fault) bool { return f.At > last-recoveryTime })
 	return p
 }
 
-// drawOps draws bursts, so that there is something to wait for. A quorum has owners, and a TTL for
-// each operation.
-func (p *Plan) drawOps(d dice) {
-	types := []history.Type{history.Mutex, history.Mutex, history.Mutex, history.ReadWrite, history.ReadWrite,
-		history.Semaphore, history.Election, history.Group, history.Group, history.Latch}
-	if p.Mode == Quorum {
-		types = []history.Type{history.Mutex, history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
-			history.ReadWrite, history.Group}
-	}
-	for len(p.Ops) < least {
+// drawOps draws bursts, so that there is something to wait for.
+func (p *Plan) drawOps(d dice, mix mix) {
+	for len(p.Ops) < minOps {
 		at := d.Between(5*time.Second, workEnd)
-		typ := types[d.IntN(len(types))]
+		typ := mix.types[d.IntN(len(mix.types))]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
 		wide := d.Short(10*time.Millisecond, 5*time.Second)
 		if typ == history.Latch {
 			p.drawLatch(d, at, wide)
 			continue
 		}
-		owned := p.Mode == Quorum && d.Percent(30)
+		owned := mix.various && d.Percent(30)
 		for range 4 + d.IntN(6) {
 			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Type: typ, TTL: ttl, Strict: p.Strict}
 			op.drawNames(d, name)
-			if p.Mode == Quorum {
+			if mix.various {
 				op.TTL = ttls[d.IntN(len(ttls))]
 			}
 			p.drawUse(d, &op)
@@ -181,7 +190,8 @@ func (p *Plan) drawOps(d dice) {
 			p.Ops = append(p.Ops, op)
 		}
 	}
-	p.numberOps()
+	p.sortOps()
+	p.addMinHolds()
 }
 
 // drawNames draws what an operation of a kind locks; a mutex has the name of its burst. Of those
@@ -194,7 +204,7 @@ func (op *Op) drawNames(d dice, name string) {
 		op.Names = []string{"rw"}
 		op.Shares = d.Percent(60)
 	case history.Semaphore:
-		op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(permits)
+		op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(maxPermits)
 	case history.Election:
 		op.Names = []string{"lead"}
 	case history.Group:
@@ -207,14 +217,19 @@ func (op *Op) drawNames(d dice, name string) {
 	}
 }
 
-// numberOps puts the operations in the order of their times, and gives every eighth of some kinds a
-// min hold.
-func (p *Plan) numberOps() {
-	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
+// sortOps puts the operations in the order of their times, and numbers them.
+func (p *Plan) sortOps() {
+	slices.SortStableFunc(p.Ops, func(a, b Op) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.Ops {
+		p.Ops[i].ID = i
+	}
+}
+
+// addMinHolds gives a min hold to every eighth operation that can have one.
+func (p *Plan) addMinHolds() {
+	for i := 0; i < len(p.Ops); i += 8 {
 		op := &p.Ops[i]
-		op.ID = i
-		if i%8 == 0 && (op.Type == history.Mutex || op.writes()) && op.Inner != Downgrade && op.MaxHold == 0 {
+		if (op.Type == history.Mutex || op.writes()) && op.Inner != Downgrade && op.MaxHold == 0 {
 			op.MinHold = min(2*op.TTL, 4*time.Second)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
 func DrawQuorum(seed uint64) Plan {
 	d := newDice(seed, "quorum")
-	p := Plan{Seed: seed, Mode: Quorum, Length: length}
+	p := Plan{Seed: seed, Mode: Quorum, Length: runLength}
 	for range 3 + d.IntN(2) {
 		p.Latency = append(p.Latency, d.Between(50*time.Microsecond, time.Millisecond))
 	}
 	for range 3 + 2*max(0, d.IntN(4)-2) {
 		p.Servers = append(p.Servers, Server{Drift: drift(d), Latency: d.Short(0, 5*time.Millisecond)})
 	}
-	p.drawOps(d)
+	p.drawOps(d, quorumMix)
 	p.drawQuorumFaults(d)
 	p.drawClocks(newDice(seed, "clocks"))
 	p.drawOperators(newDice(seed, "operator"))
@@ -24,8 +24,8 @@ func DrawQuorum(seed uint64) Plan {
 }
 
 // pathTroubles are the troubles between one client and one master.
-var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate,
-	Duplicate, Cut, Deafen}
+var pathTroubles = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, LoseRest, LoseRest, LoseRest,
+	LoseRest, Duplicate, Duplicate, Cut, LoseMessages}
 
 // drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled
 // at a time.

@@ -73,7 +73,7 @@ func (l *ledger) checkOverlap(name string) {
 	}
 	trusted := judge.Trusted(l.live[name])
 	together := slices.ContainsFunc(trusted, func(h *holding) bool { return slices.ContainsFunc(trusted, h.overlaps) })
-	if together || judge.Sum(trusted) > permits {
+	if together || judge.Sum(trusted) > maxPermits {
 		var text []string
 		for _, h := range trusted {
 			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))

@@ -28,7 +28,7 @@ func (w *world) strike(f *Fault) {
 func (w *world) startFault(f *Fault) (undo func()) {
 	path := w.client(f.Client).wires[f.Server]
 	switch f.Kind {
-	case Silence, Slow, Lose, Duplicate, Deafen:
+	case Silence, Slow, LoseRest, Duplicate, LoseMessages:
 		return path.disturb(f)
 	case Cut:
 		path.Disconnect()

@@ -84,7 +84,7 @@ func isReconnect() bool {
 // isScript matches the requests that faults strike.
 var isScript = network.Contains("EVAL")
 
-// isMessage matches what Deafen loses.
+// isMessage matches what LoseMessages loses.
 func isMessage(data []byte) bool {
 	return bytes.Contains(data, []byte("$7\r\nmessage\r\n")) && !bytes.Contains(data, []byte("subscribe"))
 }
@@ -102,14 +102,14 @@ func (w *wire) disturb(f *Fault) (end func()) {
 	case Slow:
 		w.Slow(f.Delay)
 		return func() { w.Slow(-f.Delay) }
-	case Deafen:
+	case LoseMessages:
 		return w.Strike(network.Rule{Way: network.Back, Match: isMessage, Times: -1, Do: network.Lose})
 	case Duplicate:
 		return w.Strike(network.Rule{
 			Match: isScript, Times: f.Times, Do: network.Repeat, Late: f.Delay,
 			Prefix: []byte("*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nagain\r\n"),
 		})
-	case Lose:
+	case LoseRest:
 		rule := network.Rule{Match: isScript, Times: f.Times, Do: network.Deafen}
 		if f.Way == network.Back {
 			rule.Do = network.Mute
