@@ -19,7 +19,8 @@ func TestMariaDBCountsNoRowsForLateAndForEqualTokens(t *testing.T) {
 		token int64
 		rows  int64
 	}{
-		{"the first", 17, insert}, {"a larger one", 19, update}, {"an equal one", 19, nothing}, {"a late one", 18, nothing},
+		{"the first", 17, insert}, {"a larger one", 19, update}, {"an equal one", 19, nothing},
+		{"a late one", 18, nothing},
 	} {
 		result, err := db.ExecContext(t.Context(),
 			"INSERT INTO counted VALUES ('order:42', ?) ON DUPLICATE KEY UPDATE token = greatest(token, ?)", test.token,
