@@ -1,4 +1,4 @@
-import { address, age, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
+import { address, age, long, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
 
 const width = 208, height = 58, across = 284, apart = 82, edge = 14;
 
@@ -6,7 +6,7 @@ const width = 208, height = 58, across = 284, apart = 82, edge = 14;
 // What all wait for is at the left, or above all if the picture is to be narrow. All that is drawn
 // of others is text.
 export function pictureOf(graph, now, narrow) {
-  const places = placesOf(graph), x = p => edge + (narrow ? p.row * (width + 20) : p.layer * across);
+  const places = placesOf(graph, narrow), x = p => edge + (narrow ? p.row * (width + 20) : p.layer * across);
   const y = p => edge + (narrow ? p.layer * (apart + 26) : p.row * apart);
   const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
@@ -48,11 +48,11 @@ function box(name, x, y, cycle, now) {
   return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + (trouble(name) === 2 || cycle ? " sick" : "") },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
     svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 24), text(44, "", holder, 14),
-    name.waiters ? svg("text", { x: width - 14, y: 44, class: "count" }, name.waiters + " wait, " + age(wait)) : undefined);
+    name.waiters ? svg("text", { x: width - 14, y: 44, class: wait >= long ? "count slow" : "count" }, name.waiters + " wait, " + age(wait)) : undefined);
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
-function placesOf({ names, edges }) {
+function placesOf({ names, edges }, narrow) {
   const waits = names.map((_, i) => edges.filter(e => e.from === i && e.to !== i).map(e => e.to)), layers = names.map(() => undefined);
   const layerOf = (i, above) => {
     if (layers[i] !== undefined) return layers[i];
@@ -62,13 +62,29 @@ function placesOf({ names, edges }) {
     return layers[i] = deeper.length ? 1 + Math.max(...deeper) : 0;
   };
   names.forEach((_, i) => layerOf(i, new Set()));
-  const free = [], rows = names.map(() => 0), order = names.map((_, i) => i).sort((a, b) => layers[a] - layers[b]);
-  for (const i of order) {
-    const near = waits[i].filter(to => layers[to] < layers[i]).map(to => rows[to]), wish = near.length ? Math.min(...near) : 0;
-    rows[i] = Math.max(free[layers[i]] ?? 0, wish);
-    free[layers[i]] = rows[i] + 1;
+  const out = names.map((_, i) => ({ layer: layers[i], row: 0 })), group = groupsOf(names.length, edges);
+  let base = 0;
+  for (const g of new Set(group)) { // the groups stand one below the other
+    const free = [], inside = names.map((_, i) => i).filter(i => group[i] === g).sort((a, b) => layers[a] - layers[b]);
+    for (const i of inside) {
+      const near = waits[i].filter(to => layers[to] < layers[i]).map(to => out[to].row);
+      out[i].row = Math.max(free[layers[i]] ?? 0, near.length ? Math.min(...near) : 0);
+      free[layers[i]] = out[i].row + 1;
+    }
+    for (const i of inside) out[i][narrow ? "layer" : "row"] += base;
+    base = 1 + Math.max(...inside.map(i => out[i][narrow ? "layer" : "row"]));
   }
-  return names.map((_, i) => ({ layer: layers[i], row: rows[i] }));
+  return out;
+}
+
+// groupsOf gives all names that edges join the same number.
+function groupsOf(count, edges) {
+  const group = Array.from({ length: count }, (_, i) => i);
+  for (const e of edges) {
+    const from = group[e.from], to = group[e.to];
+    group.forEach((g, i) => { if (g === from) group[i] = to; });
+  }
+  return group;
 }
 
 // sentencesOf says what a picture shows.
@@ -82,7 +98,7 @@ export function chainOf(lock, why, now, processLink) {
   if (!why.links.length) return [];
   const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
   if (!waits && !lock.waiters) return [];
-  const out = [make("h3", {}, "Why it is waited for")];
+  const out = [make("h3", {}, lock.waiters ? "Why it is waited for" : "What its holder waits for")];
   if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
   else if (waits && roots.length) {
     out.push(make("p", { class: "note" }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),

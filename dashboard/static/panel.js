@@ -205,7 +205,7 @@ export function panel(box, dialog, state, say) {
   }
 
   function deadlockIntro() {
-    return [make("p", {}, "A search reads all names, and may take 10 seconds. It sees callers with WithDeadlockCheck."),
+    return [make("p", {}, "A search reads all names, and may take 10 seconds. It sees callers with WithDeadlockCheck. Possible deadlocks are found by process and owner."),
       make("button", { type: "button", class: "main", onclick: search }, "Search for deadlocks")];
   }
 

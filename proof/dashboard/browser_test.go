@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
-// populate makes some of everything: a chain of waits, a semaphore, an election and a latch.
+// populate makes some of everything: a chain of waits, a hold that is broken, a semaphore and an
+// election.
 func populate(b *viewer) {
 	b.Helper()
 	b.lock(b.client("billing"), "invoice:1001")
@@ -39,6 +40,13 @@ func populate(b *viewer) {
 	hold(b.client("mailer"), "mail:42", "invoice:1001")
 	hold(b.client("ledger"), "ledger:7", "mail:42")
 	hold(b.client("audit"), "audit:9", "ledger:7")
+	broken, err := b.client("pricing").Mutex("price:update", holdfast.WithTTL(time.Minute)).Lock(ctx)
+	if err == nil {
+		err = b.client("operator").Break(ctx, "price:update", broken.Token())
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 	if _, err := b.client("pool").Semaphore("downloads", 5).Acquire(ctx, 3); err != nil {
 		b.Fatal(err)
 	}
@@ -57,6 +65,7 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.shows("scheduler")
 	b.shows("leader node-a")
 	b.shows("3/5 semaphore")
+	b.shows("9 names, 3 contended, 1 broken, longest wait")
 	b.picture("list")
 	b.run(chromedp.SendKeys("#search", "ledger"))
 	b.until(rows + " === 1")
@@ -72,7 +81,7 @@ func TestListSearchAndDetail(t *testing.T) {
 		t.Errorf("contended are %s", got)
 	}
 	b.run(chromedp.Evaluate(`document.getElementById("contended").click(); document.querySelector("[data-sort=wait]").click()`, nil))
-	b.until(rows + " === 8")
+	b.until(rows + " === 9")
 	if got := b.names(); !strings.HasPrefix(got, "invoice:1001 ledger:7 mail:42") {
 		t.Errorf("by waiters: %s", got)
 	}
@@ -213,12 +222,12 @@ func TestFiltersAreInURL(t *testing.T) {
 		t.Errorf("%s has %s", link, got)
 	}
 	b.open("?sort=constructor&kind=x&older=y")
-	b.until(rows + " === 8")
+	b.until(rows + " === 9")
 	b.right()
 }
 
-// The page opens with the longest wait first, and says in one line how it is.
-func TestLongestWaitComesFirst(t *testing.T) {
+// What is late comes first, and explained, then the longest wait. One line says how it is.
+func TestTroubleComesFirst(t *testing.T) {
 	b := newViewer(t)
 	ctx, cancel := context.WithCancel(b.Context())
 	var waiting sync.WaitGroup
@@ -232,12 +241,21 @@ func TestLongestWaitComesFirst(t *testing.T) {
 		b.until(fmt.Sprintf(`document.querySelectorAll("tr.row .longest b:not(:empty)").length === %d`,
 			map[string]int{"z": 1, "m": 2, "a": 3}[name]))
 	}
-	b.lock(b.client("holder"), "0")
+	short := []holdfast.Option{holdfast.WithTTL(16 * time.Second), holdfast.WithMaxHold(16 * time.Second)}
+	if _, err := b.client("holder").Mutex("q", short...).Lock(ctx); err != nil {
+		t.Fatal(err)
+	}
 	b.shows("4 names, 3 contended, longest wait")
 	b.until(rows + " === 4")
-	if got := b.names(); got != "z m a 0" {
+	if got := b.names(); got != "z m a q" {
 		t.Errorf("the order is %s", got)
 	}
+	b.shows("4 names, 3 contended, 1 late, longest wait") // its max hold is nearly over
+	if got := b.names(); got != "q z m a" {
+		t.Errorf("the order with one that is late is %s", got)
+	}
+	b.goTo("lock=q")
+	b.shows("Late: the hold is renewed, and was last prolonged more than half a TTL ago.")
 	b.run(chromedp.Click("#sum a"))
 	b.until(`location.hash === "#lock=z"`)
 	b.right()
