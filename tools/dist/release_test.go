@@ -217,7 +217,7 @@ func (f *files) deb(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) ||
-		!bytes.Contains(text, []byte("--on-lost")) {
+		!bytes.Contains(text, []byte(`\-\-on\-lost`)) {
 		t.Errorf("the page of man: %v\n%s", err, text)
 	}
 	run(t, "bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast"))
