@@ -42,7 +42,8 @@ func TestPagesOfMan(t *testing.T) {
 		t.Fatal(pages, err)
 	}
 	if mandoc, err := exec.LookPath("mandoc"); err == nil {
-		if out, err := exec.Command(mandoc, append([]string{"-T", "lint", "-W", "warning"}, pages...)...).Output(); err != nil {
+		args := append([]string{"-T", "lint", "-W", "warning"}, pages...)
+		if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"bytes"
 	"crypto/x509"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,9 @@ func (f *files) imageRuns(t *testing.T, image v1.Image) {
 	unpack.Stdin = mutate.Extract(image)
 	output(t, unpack)
 	f.runsIn(t, root, "--userspec=65532:65532")
+	if !bytes.Contains(read(t, filepath.Join(root, "usr/share/doc/holdfast/THIRD_PARTY.txt")), []byte("go-redis")) {
+		t.Error("the image has no licenses of others")
+	}
 	if !x509.NewCertPool().AppendCertsFromPEM(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
 		t.Error("the image has no root certificates")
 	}

@@ -159,7 +159,8 @@ func (f *files) archives(t *testing.T) {
 			} else {
 				run(t, "tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir)
 			}
-			for _, name := range []string{program, "LICENSE", "CHANGELOG.md", "command.md", "man/holdfast-run.1",
+			for _, name := range []string{program, "LICENSE", "THIRD_PARTY.txt", "CHANGELOG.md", "command.md",
+				"man/holdfast-run.1",
 				"completions/holdfast.bash",
 				"completions/holdfast.zsh", "completions/holdfast.fish"} {
 				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
@@ -222,7 +223,9 @@ func (f *files) deb(t *testing.T) {
 	}
 	run(t, "bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast"))
 	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish",
-		"doc/holdfast/copyright"} {
+		"doc/holdfast/copyright", "doc/holdfast/THIRD_PARTY.txt", "doc/holdfast/operations.md",
+		"doc/holdfast/alerts.yml",
+		"doc/holdfast/grafana.json", "../lib/systemd/system/holdfast-serve.service"} {
 		if len(read(t, filepath.Join(root, "usr/share", name))) == 0 {
 			t.Errorf("%s is empty", name)
 		}
@@ -234,7 +237,8 @@ func (f *files) rpm(t *testing.T) {
 		list := run(t, "rpm", "-qlp", f.path("linux_"+arch+".rpm"))
 		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz",
 			"/usr/share/bash-completion/completions/holdfast",
-			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish"} {
+			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish",
+			"/usr/share/doc/holdfast/THIRD_PARTY.txt"} {
 			if !slices.Contains(strings.Fields(list), name) {
 				t.Errorf("%s has no %s:\n%s", arch, name, list)
 			}
@@ -276,7 +280,10 @@ func (f *files) cask(t *testing.T) {
 func (f *files) sbom(t *testing.T) {
 	var list struct {
 		Format     string `json:"bomFormat"`
-		Components []struct{ Name, Version string }
+		Components []struct {
+			Name, Version string
+			Licenses      []any
+		}
 	}
 	if err := json.Unmarshal(read(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list); err != nil {
 		t.Fatal(err)
@@ -284,6 +291,9 @@ func (f *files) sbom(t *testing.T) {
 	has := map[string]string{}
 	for _, c := range list.Components {
 		has[c.Name] = c.Version
+		if len(c.Licenses) == 0 {
+			t.Errorf("%s has no license in the SBOM", c.Name)
+		}
 	}
 	dir := t.TempDir()
 	run(t, "tar", "-xzf", f.path("linux_"+runtime.GOARCH+".tar.gz"), "-C", dir, "holdfast")

@@ -54,6 +54,10 @@ func (b build) image(architecture, path string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	thirdParty, err := os.ReadFile(b.thirdParty)
+	if err != nil {
+		return nil, err
+	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
 		by    string
@@ -69,6 +73,8 @@ func (b build) image(architecture, path string) (v1.Image, error) {
 		}},
 		{"holdfast " + b.version, []file{
 			{"usr/", 0o755, nil}, {"usr/bin/", 0o755, nil}, {program, 0o755, executable},
+			{"usr/share/", 0o755, nil}, {"usr/share/doc/", 0o755, nil}, {"usr/share/doc/holdfast/", 0o755, nil},
+			{"usr/share/doc/holdfast/THIRD_PARTY.txt", 0o644, thirdParty},
 		}},
 	} {
 		var content bytes.Buffer

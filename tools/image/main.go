@@ -2,9 +2,9 @@
 // writes it as a layout in a tar file, which "docker load" reads too:
 //
 //	image -version 1.2.3 -commit 0123abcd -date 2026-11-24T04:38:01Z -license LICENSE \
-//	      -out image.tar amd64=PROGRAM arm64=PROGRAM
+//	      -third-party THIRD_PARTY.txt -out image.tar amd64=PROGRAM arm64=PROGRAM
 //
-// The image has the program, the license, and the root certificates of Mozilla for rediss://. The
+// The image has the program, the licenses, and the root certificates of Mozilla for rediss://. The
 // certificates come from a Go module, at a fixed version. The image has no shell, and its user is
 // no. 65532. The same arguments give the same bytes.
 //
@@ -37,8 +37,8 @@ import (
 
 // A build says what the image is made of.
 type build struct {
-	version, commit, license string
-	date                     time.Time
+	version, commit, license, thirdParty string
+	date                                 time.Time
 }
 
 func main() {
@@ -49,6 +49,7 @@ func main() {
 	flag.StringVar(&b.version, "version", "", "version, without v")
 	flag.StringVar(&b.commit, "commit", "", "commit")
 	flag.StringVar(&b.license, "license", "", "file with the license")
+	flag.StringVar(&b.thirdParty, "third-party", "", "file with the licenses of what it is made of")
 	flag.StringVar(&date, "date", "", "date of the commit, as in RFC 3339")
 	flag.StringVar(&out, "out", "", "tar file to write")
 	flag.Parse()
@@ -63,8 +64,8 @@ func (b build) write(out, date string, programs []string) (err error) {
 		return fmt.Errorf("-date: %w", err)
 	}
 	b.date = b.date.UTC()
-	if b.version == "" || b.commit == "" || b.license == "" || out == "" || len(programs) == 0 {
-		return errors.New("-version, -commit, -license, -out and ARCHITECTURE=PROGRAM must be given")
+	if b.version == "" || b.commit == "" || b.license == "" || b.thirdParty == "" || out == "" || len(programs) == 0 {
+		return errors.New("-version, -commit, -license, -third-party, -out and ARCHITECTURE=PROGRAM must be given")
 	}
 	dir, err := os.MkdirTemp("", "image")
 	if err != nil {

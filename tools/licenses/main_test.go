@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// All that the command is made of has a license that is on the list.
+func TestLicensesAreAllowed(t *testing.T) {
+	parts, err := listParts("../../cmd/holdfast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, p := range parts {
+		if _, err := p.write(&text); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, want := range []string{"std go", "github.com/redis/go-redis/v9 v", "github.com/prometheus/procfs v"} {
+		if !strings.Contains(text.String(), "\n"+want) {
+			t.Errorf("%s is none of the parts", want)
+		}
+	}
+}
+
+func TestLicensesAreRefused(t *testing.T) {
+	known, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "LICENSE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gpl = `This program is free software: you can redistribute it and/or modify it under the terms of the GNU
+General Public License as published by the Free Software Foundation, either version 3 of the License, or (at your
+option) any later version. This program is distributed in the hope that it will be useful, but WITHOUT ANY WARRANTY;
+without even the implied warranty of MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE. See the GNU General Public
+License for more details.`
+	for name, c := range map[string]struct{ file, text, want string }{
+		"allowed":        {"LICENSE", string(known), ""},
+		"in British":     {"licence.txt", string(known), ""},
+		"not allowed":    {"COPYING", gpl, "GPL"},
+		"two, one of it": {"LICENSE", string(known) + "\n" + gpl, "GPL"},
+		"unknown":        {"LICENSE", "You may look at this code, and not use it.", "no known license"},
+		"empty":          {"LICENSE", "", "no known license"},
+		"only a notice":  {"NOTICE", string(known), "has no license"},
+		"in a Go file":   {"license.go", string(known), "has no license"},
+	} {
+		root := t.TempDir()
+		dir := filepath.Join(root, "below")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, c.file), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := part{path: "example.com/part", version: "v1.0.0"}
+		if err := p.addFiles(root, dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.write(io.Discard)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAddToSBOM(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sbom.json")
+	write := func(component string) {
+		text := `{"bomFormat":"CycloneDX","metadata":{"component":{"name":"` + own + `/cmd/holdfast"}},
+			"components":[{"name":"` + component + `","version":"v1"}]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("example.com/part")
+	if err := addToSBOM(path, map[string][]string{"example.com/part": {"BSD-3-Clause", "MIT"}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	var compact bytes.Buffer
+	if err == nil {
+		err = json.Compact(&compact, text)
+	}
+	const want = `{"bomFormat":"CycloneDX","components":[{"licenses":[{"license":{"id":"BSD-3-Clause"}},` +
+		`{"license":{"id":"MIT"}}],"name":"example.com/part","version":"v1"}],"metadata":{"component":` +
+		`{"licenses":[{"license":{"id":"Apache-2.0"}}],"name":"` + own + `/cmd/holdfast"}}}`
+	if err != nil || strings.TrimSpace(compact.String()) != want {
+		t.Errorf("%v\ngot  %s\nwant %s", err, &compact, want)
+	}
+	write("example.com/unknown")
+	if err := addToSBOM(path, nil); err == nil || !strings.Contains(err.Error(), "example.com/unknown") {
+		t.Errorf("a component that is not known: %v", err)
+	}
+}
