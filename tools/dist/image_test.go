@@ -33,6 +33,10 @@ func (f *files) image(t *testing.T) {
 	if err != nil || len(manifest.Manifests) != 1 {
 		t.Fatalf("index.json has %d manifests: %v", len(manifest.Manifests), err)
 	}
+	// Podman 4 and containerd name what they load after this annotation.
+	if got := manifest.Manifests[0].Annotations["io.containerd.image.name"]; got != "docker.io/library/holdfast:"+version {
+		t.Errorf("the image is named %q", got)
+	}
 	index, err = index.ImageIndex(manifest.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // All that the command is made of has a license that is on the list.
 func TestLicensesAreAllowed(t *testing.T) {
