@@ -34,8 +34,9 @@ func (f *files) image(t *testing.T) {
 		t.Fatalf("index.json has %d manifests: %v", len(manifest.Manifests), err)
 	}
 	// Podman 4 and containerd name what they load after this annotation.
-	if got := manifest.Manifests[0].Annotations["io.containerd.image.name"]; got != "docker.io/library/holdfast:"+version {
-		t.Errorf("the image is named %q", got)
+	named := manifest.Manifests[0].Annotations["io.containerd.image.name"]
+	if named != "docker.io/library/holdfast:"+version {
+		t.Errorf("the image is named %q", named)
 	}
 	index, err = index.ImageIndex(manifest.Manifests[0].Digest)
 	if err != nil {
