@@ -120,8 +120,7 @@ var chinese = map[string]string{
 	"The answers of masters 2 and 3 to A will get lost.":                 "主节点 2 和 3 给 A 的应答会丢失。",
 	"A has given up, and has given back at master 1. B comes.":           "A 放弃了，只在主节点 1 上释放。B 来了。",
 	"nobody was inside, and B waited for %s":                             "临界区里没有人，B 却等了 %s",
-	"A has given up, without the answers of masters 2 and 3. B comes.":   "A 没有等到主节点 2 和 3 的应答，放弃了。B 来了。",
-	"A gave back everywhere: B waited for %s, and the TTL is %s":         "A 在所有主节点上都归还了：B 只等了 %s，而 TTL 是 %s",
+	"A asked again, and gave back everywhere":                            "A 再次请求，并在所有主节点上归还",
 
 	// Plays about reading and writing.
 	"A had been dead for %s, nobody else read, and B did not get in":      "A 已死 %s，没有别的读者，B 却没能进入",

@@ -23,7 +23,7 @@ func TestStepLeavesNoProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(self, "2")
+		cmd := exec.Command(self, "--lang", "en", "3")
 		cmd.Env = append(os.Environ(), "STEPS_AS_PROGRAM=1")
 		out, errOut := cmd.StdoutPipe()
 		read, write, errPipe := os.Pipe()
