@@ -71,8 +71,8 @@ type Replicas struct {
 }
 
 const (
-	defaultTTL  = 15 * time.Second
-	defaultWait = 5 * time.Second
+	defaultTTL            = 15 * time.Second
+	defaultReleaseTimeout = 5 * time.Second
 )
 
 // withDefaults returns the configuration with its defaults, or all that is wrong with it.
@@ -109,7 +109,7 @@ func (c *Config) setDefaults() {
 		c.TTL = min(defaultTTL, c.MaxTTL)
 	}
 	if c.ReleaseTimeout == 0 {
-		c.ReleaseTimeout = defaultWait
+		c.ReleaseTimeout = defaultReleaseTimeout
 	}
 	if c.Prefix == "" {
 		c.Prefix = "holdfast"

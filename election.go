@@ -50,7 +50,7 @@ func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	return e.newLease(e.lock.Acquire(ctx))
+	return e.wrapLease(e.lock.Acquire(ctx))
 }
 
 // TryCampaign asks once. The error is a *HeldError if another candidate leads or campaigns. All
@@ -59,7 +59,7 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	return e.newLease(e.lock.Try(ctx))
+	return e.wrapLease(e.lock.Try(ctx))
 }
 
 // Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx,
@@ -197,8 +197,8 @@ func (e *Election) check(ctx context.Context) error {
 	return checkHandle(ctx, "Election", e.lock != nil, e.err)
 }
 
-// newLease translates what the engine answers.
-func (e *Election) newLease(inner *engine.Lease, err error) (*Lease, error) {
+// wrapLease translates what the engine answers.
+func (e *Election) wrapLease(inner *engine.Lease, err error) (*Lease, error) {
 	if err != nil {
 		return nil, publicError("campaign", e.name, err)
 	}

@@ -526,7 +526,7 @@ func newStoreKind(r protocol.Reason) StoreKind {
 const prefix = "holdfast: "
 
 // innerText returns the text of an error, for use inside another error of this package. The prefix
-// stands only at the start of the whole text. inner therefore cuts it off every error of this
+// stands only at the start of the whole text. innerText therefore cuts it off every error of this
 // package that the text quotes.
 func innerText(err error) string {
 	if err == nil {

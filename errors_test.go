@@ -45,7 +45,7 @@ func TestTexts(t *testing.T) {
 			[]error{ErrUnavailable},
 		},
 		"foreign key": {
-			&protocol.Foreign{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Key: "k", Is: "a list", Want: "a mutex"},
+			&protocol.Foreign{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Key: "k", Found: "a list", Want: "a mutex"},
 			`lock "n" at 10.0.0.1:6379: foreign key (not applied): key "k" is a list, not a mutex`, nil,
 		},
 		"uncertain": {

@@ -57,7 +57,7 @@ func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	return g.newLease(g.group.Acquire(ctx))
+	return g.wrapLease(g.group.Acquire(ctx))
 }
 
 // TryLock asks once: in one round trip if the server can, otherwise name by name. All else is as
@@ -66,7 +66,7 @@ func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	return g.newLease(g.group.Try(ctx))
+	return g.wrapLease(g.group.Try(ctx))
 }
 
 // Do runs fn while all names are held, as Mutex.Do does.
@@ -87,8 +87,8 @@ func (g *Group) check(ctx context.Context) error {
 	return checkHandle(ctx, "Group", true, g.err)
 }
 
-// newLease translates what the engine answers.
-func (g *Group) newLease(inner *engine.GroupLease, err error) (*Lease, error) {
+// wrapLease translates what the engine answers.
+func (g *Group) wrapLease(inner *engine.GroupLease, err error) (*Lease, error) {
 	if err != nil {
 		return nil, publicError("lock", g.names[0], err)
 	}

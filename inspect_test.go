@@ -15,7 +15,8 @@ func TestStateAtAQuorum(t *testing.T) {
 	dead := protocol.Node{Name: "node 3",
 		Err: &protocol.Failure{Op: "inspect", Node: "node 3", Reason: protocol.Unreachable, Err: errors.New("refused")}}
 	odd := protocol.Node{Name: "node 4", Counts: true,
-		Inspection: protocol.Inspection{Foreign: &protocol.Foreign{Key: "k", Is: "of another type", Want: "a lock's"}}}
+		Inspection: protocol.Inspection{Foreign: &protocol.Foreign{
+			Key: "k", Found: "of another type", Want: "a lock's"}}}
 	hold := []protocol.Hold{{ID: "an id", State: protocol.HoldTaken, Token: 7}}
 	for name, c := range map[string]struct {
 		in   protocol.Inspection

@@ -44,7 +44,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
 	}
-	return m.newLease(m.lock.Acquire(ctx))
+	return m.wrapLease(m.lock.Acquire(ctx))
 }
 
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
@@ -56,7 +56,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
 	}
-	return m.newLease(m.lock.Try(ctx))
+	return m.wrapLease(m.lock.Try(ctx))
 }
 
 // Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
@@ -85,7 +85,7 @@ func (m *Mutex) check(ctx context.Context) error {
 	return checkHandle(ctx, "Mutex", m.lock != nil, m.err)
 }
 
-// newLease translates what the engine answers.
-func (m *Mutex) newLease(inner *engine.Lease, err error) (*Lease, error) {
+// wrapLease translates what the engine answers.
+func (m *Mutex) wrapLease(inner *engine.Lease, err error) (*Lease, error) {
 	return newLease("Mutex", m.lock, inner, err)
 }

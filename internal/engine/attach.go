@@ -262,7 +262,7 @@ func (h *hold) takeAttached(r protocol.RenewalAnswer, sent time.Time) error {
 		return err
 	}
 	fixedEnd := h.trustEnd
-	h.confirm(sent, h.lock.options.TTL)
+	h.prolongTrust(sent, h.lock.options.TTL)
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
 	if isPast(h.end(), h.heldSince) {

@@ -14,21 +14,21 @@ type attemptState int
 
 const (
 	attemptNew       attemptState = iota // no answer said that the server has anything of its ticket
-	attemptQueued                        // the server has its ticket in its queue, or as a hold not trusted here
+	attemptKnown                         // the server has something of its ticket: a place, or a hold not trusted here
 	attemptHeld                          // it won: there is nothing to abandon
 	attemptAbandoned                     // what the server has, or may get, is given back
 )
 
 // attemptMoves are the states that may follow each state.
 var attemptMoves = [...][]attemptState{
-	attemptNew:       {attemptNew, attemptQueued, attemptHeld, attemptAbandoned},
-	attemptQueued:    {attemptNew, attemptQueued, attemptHeld, attemptAbandoned},
+	attemptNew:       {attemptNew, attemptKnown, attemptHeld, attemptAbandoned},
+	attemptKnown:     {attemptNew, attemptKnown, attemptHeld, attemptAbandoned},
 	attemptHeld:      {},
 	attemptAbandoned: {},
 }
 
 func (s attemptState) String() string {
-	return [...]string{"new", "queued", "held", "abandoned"}[s]
+	return [...]string{"new", "known", "held", "abandoned"}[s]
 }
 
 // An attempt is one try to hold a name, from its first request until it holds or is abandoned. It
@@ -36,7 +36,7 @@ func (s attemptState) String() string {
 //
 // One goroutine at a time runs an attempt: its caller's or, in a pool, the leader. Only that
 // goroutine reads and writes the fields below, so no mutex guards them. The attempt passes to the
-// next leader by a handoff. Other goroutines use only what the waitLoop says is guarded by the
+// next leader by a delivery. Other goroutines use only what the waitLoop says is guarded by the
 // engine's mutex: they put messages into the mailbox, and read the last answer.
 type attempt struct {
 	waitLoop
@@ -145,7 +145,7 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 	ask := protocol.Ask{
 		Ticket:   a.ticket,
 		Join:     join,
-		InLine:   a.state == attemptQueued,
+		InLine:   a.state == attemptKnown,
 		Leaving:  a.leaving,
 		TTL:      a.lock.grantTTL,
 		Release:  a.release,
@@ -161,7 +161,7 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 				a.mayApplyUntil = ask.Deadline
 			}
 			// A refusal says nothing about an earlier request that may still take effect.
-			err = failure.Or(sent.Before(a.mayApplyUntil))
+			err = failure.OrUnknown(sent.Before(a.mayApplyUntil))
 		}
 		return answer, sent, err
 	}
@@ -176,14 +176,14 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 	e, h := a.engine, a.newHold(answer, from, ttl)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// If this hold is of no use, the server has it all the same. A queued attempt is one of which
+	// If this hold is of no use, the server has it all the same. A known attempt is one of which
 	// the server has something: so abandon gives the hold back.
 	if e.closed {
-		a.to(attemptQueued)
+		a.to(attemptKnown)
 		return stepDone, e.config.Closed
 	}
 	if h == nil { // trust in it was over when it arrived: the next request renews it
-		a.to(attemptQueued)
+		a.to(attemptKnown)
 		return stepAsk, nil
 	}
 	a.to(attemptHeld)
@@ -202,7 +202,7 @@ func (a *attempt) afterFailure(ctx context.Context, sent time.Time, err error) (
 	var evicted *protocol.Evicted
 	switch {
 	case errors.As(err, &evicted):
-		a.to(attemptQueued) // the server remembers the ticket
+		a.to(attemptKnown) // the server remembers the ticket
 		return stepDone, time.Time{}, a.endErrorBy(err)
 	case a.adoptResize(err), a.dropBroken(err):
 		return stepAsk, time.Time{}, nil
@@ -219,7 +219,7 @@ func (a *attempt) afterFailure(ctx context.Context, sent time.Time, err error) (
 // mustWait makes messages come after an answer that others hold, and tells when to ask again.
 func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent time.Time) (step, time.Time, error) {
 	if answer.Status == protocol.Queued {
-		a.to(attemptQueued)
+		a.to(attemptKnown)
 	} else {
 		a.to(attemptNew)
 	}
@@ -307,5 +307,5 @@ func (a *attempt) beginLease(h *hold, err error) (*Lease, error) {
 		a.abandon()
 		return nil, err
 	}
-	return a.lock.firstLease(a.call, h, nil)
+	return a.lock.beginHold(a.call, h, nil)
 }

@@ -134,7 +134,7 @@ func (c *call) observeFailure(err error) {
 	switch {
 	case errors.As(err, &waited):
 		event.Kind = GaveUp
-		c.engine.addHolder(&event, predecessor{waited.Answer, waited.local})
+		c.engine.addHolder(&event, predecessor{waited.Answer, waited.holderContext})
 	case c.contended:
 		event.Kind = GaveUp
 	}
@@ -150,7 +150,7 @@ func (c *call) observeLease(lease *Lease) {
 	e, t := c.engine, lease.tenure
 	c.slow.locked((*slowReport).stop)       // what the observer does is no wait for the lock
 	event, now := c.event(Granted), t.since // the clock is read once for a grant
-	if t != &t.hold.firstTenure || lease != &t.firstLease {
+	if t != &t.hold.firstTenure || lease != &t.inlineLease {
 		event.Kind, now = Passed, time.Now()
 	}
 	if e.config.Observe != nil {

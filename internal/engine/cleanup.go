@@ -45,7 +45,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 				return
 			case err == nil:
 				pause = time.Until(mayApplyUntil) + time.Millisecond
-			case errors.As(err, &failure) && failure.Again():
+			case errors.As(err, &failure) && failure.MustRepeat():
 				failures++
 				pause = backoff(failures)
 			default:

@@ -20,7 +20,7 @@
 //	margin         how much earlier trust ends than the hold: TTL/100 + 5 ms
 //	grant          the passage of a ticket from waiting to holding
 //	hand-over      a grant because another hold ended; a message tells the waiter
-//	handoff        what a pool gives a waiting goroutine, without a request: a lease, or the lead
+//	delivery        what a pool gives a waiting goroutine, without a request: a lease, or the lead
 //	yield          to ask for the next goroutine of a pool and give the old hold back in one request
 //	claim          the time in which a hand-over must be taken up
 //	queue          the tickets that wait at the server, in order; also the goroutines of a pool
@@ -74,16 +74,16 @@
 //	NEW --------> unknown outcome --------------------------> HELD
 //	          ^     |  |  \ queued                              ^
 //	          |     |  |   v                                    | trusted
-//	  timer,  |     |  |  QUEUED --- message of a grant --------+
+//	  timer,  |     |  |  KNOWN ---- message of a grant --------+
 //	 nudge,   |     |  |   |    \---- not trusted: ask
 //	   gap    +-----+--|---+
 //	                   | refused, or ctx ended
 //	                   v
 //	               ABANDONED ---- free, until that is certain ----> (end)
 //
-// An attempt is queued once the server has something of its ticket: a place, or a hold that is not
+// An attempt is known once the server has something of its ticket: a place, or a hold that is not
 // trusted. It is new again if an answer says otherwise. An attempt that holds or was abandoned
-// stays so. An unknown outcome is no state: the attempt is new or queued as before, and
+// stays so. An unknown outcome is no state: the attempt is new or known as before, and
 // mayApplyUntil says until when the request may take effect. Only attempt.to changes the state, and
 // it refuses every other transition.
 //

@@ -150,7 +150,7 @@ func (d *downgrade) ask() (ended bool) {
 		if failure.Unknown {
 			h.mayApplyUntil, d.mayHaveApplied = until, true
 		}
-		err = failure.Or(d.mayHaveApplied)
+		err = failure.OrUnknown(d.mayHaveApplied)
 		h.failure = err
 	}
 	return d.takeAnswer(answer, err, now, ttl)
@@ -193,7 +193,7 @@ func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 	h.to(holdSharing)
 	h.serverModes = serverModes{current: d.sharedLock}
 	if !h.lock.options.Fixed {
-		h.confirm(sent, ttl)
+		h.prolongTrust(sent, ttl)
 	}
 	e.holds.update(h)
 	if h.pool != nil { // writers of this process ask behind it

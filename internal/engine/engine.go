@@ -70,7 +70,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		witnesses:   make(map[*attempt]bool),
 	}
 	e.subscription.engine = e
-	e.holds.whenIsUp = e.watch
+	e.holds.whenIsUp = e.renewDue
 	e.slow.schedule.whenIsUp = e.tellSlow
 	return e
 }

@@ -39,7 +39,7 @@ type WaitFailure struct {
 	Answered bool            // whether any came
 	Failure  error           // the last failure since then, or nil
 
-	local context.Context // of the caller of the holder, if that is of this process; else nil
+	holderContext context.Context // of the caller of the holder, if that is of this process; else nil
 }
 
 func (w *WaitFailure) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }

@@ -189,7 +189,7 @@ func (h *hold) event(kind EventKind) Event {
 	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.spec.Name, Token: h.token,
 		Context: context.Background()}
 	if h.tenure != nil {
-		event.Context, event.Contended = h.tenure.firstLease.parent, h.tenure.firstLease.contended
+		event.Context, event.Contended = h.tenure.inlineLease.parent, h.tenure.inlineLease.contended
 	}
 	return event
 }

@@ -80,7 +80,7 @@ func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, unt
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		if err := x.endError(); err != nil {
+		if err := x.endErrorLocked(); err != nil {
 			return nil, until, err
 		}
 		if ctx.Err() != nil {
@@ -106,11 +106,11 @@ func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, unt
 	return renewals, until, nil
 }
 
-// endError is why the leases are over: the first loss, or else that they were released. The
+// endErrorLocked is why the leases are over: the first loss, or else that they were released. The
 // engine's mutex is held, as in underWay.
-func (x *extension) endError() (err error) {
+func (x *extension) endErrorLocked() (err error) {
 	for _, l := range x.leases {
-		if end := l.endError(); end != nil && (err == nil || errors.Is(err, ErrNotHeld)) {
+		if end := l.endErrorLocked(); end != nil && (err == nil || errors.Is(err, ErrNotHeld)) {
 			err = end
 		}
 	}
@@ -184,7 +184,7 @@ func (x *extension) takeAnswer(l *Lease, r protocol.RenewalAnswer, sent time.Tim
 		e.lose(h, h.lossReason())
 	default:
 		before := h.trustEnd
-		h.confirm(sent, h.lock.options.TTL)
+		h.prolongTrust(sent, h.lock.options.TTL)
 		if before.After(h.trustEnd) { // no answer takes trust away
 			h.trustEnd = before
 		}
@@ -200,7 +200,7 @@ func (x *extension) leaseErrors() []error {
 	defer e.mu.Unlock()
 	errs := make([]error, len(x.leases))
 	for i, l := range x.leases {
-		if errs[i] = l.endError(); errs[i] == nil {
+		if errs[i] = l.endErrorLocked(); errs[i] == nil {
 			errs[i] = x.answers[l]
 		}
 	}

@@ -56,7 +56,7 @@ type hold struct {
 	brokenBy   string    // the label of the operator that broke it, once the server said so
 
 	lossCause error   // the cause of its leases' end, once it is lost; else nil
-	watched   dueTime // when the watchdog has to look at it: for its renewal or its end
+	due       dueTime // when the watchdog has to look at it: for its renewal or its end
 }
 
 // A grant is what this process knows of the grant of a hold.
@@ -157,11 +157,11 @@ func (h *hold) isLive() bool {
 	return false
 }
 
-// confirm notes that the server keeps the hold for ttl, counted from the moment at which the
+// prolongTrust notes that the server keeps the hold for ttl, counted from the moment at which the
 // request was sent, as the answer does not say when the server got it. There is no renewal if the
 // lock forbids it, or if trust ends with the max hold anyway. The engine's mutex is held, or the
 // hold is new.
-func (h *hold) confirm(sent time.Time, ttl time.Duration) {
+func (h *hold) prolongTrust(sent time.Time, ttl time.Duration) {
 	h.trustEnd = sent.Add(ttl - margin(ttl))
 	h.promised = ttl
 	h.failure, h.late = nil, 0
@@ -192,15 +192,15 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 	if a.call.contended {
 		h.before = a.predecessor()
 	}
-	h.confirm(from, ttl)
+	h.prolongTrust(from, ttl)
 	if isPast(h.end(), h.heldSince) {
 		return nil
 	}
 	return h
 }
 
-// entry implements scheduled.
-func (h *hold) entry() *dueTime { return &h.watched }
+// entry implements scheduleEntry.
+func (h *hold) entry() *dueTime { return &h.due }
 
-// dueAt implements scheduled.
+// dueAt implements scheduleEntry.
 func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }

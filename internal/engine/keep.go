@@ -67,7 +67,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	k := keptAttempt{l.newAttempt(c, 1)}
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
-	k.to(attemptQueued) // an ask that says so never joins
+	k.to(attemptKnown) // an ask that says so never joins
 	return c.end(k.beginLease(ctx))
 }
 
@@ -104,7 +104,7 @@ func (k keptAttempt) beginLease(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.lock.firstLease(k.call, h, nil)
+	return k.lock.beginHold(k.call, h, nil)
 }
 
 // run asks until the attempt holds, or the wait ends. Then the last request says that nobody waits

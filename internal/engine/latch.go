@@ -102,12 +102,12 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 			return err
 		}
 		unknown = unknown || failure.Unknown
-		again := failure.Again()
+		again := failure.MustRepeat()
 		if pause := backoff(failures); again && time.Now().Add(pause).Before(until) && ctx.Err() == nil &&
 			e.pause(ctx, pause) {
 			continue
 		}
-		failed := failure.Or(unknown)
+		failed := failure.OrUnknown(unknown)
 		switch {
 		case e.hasEnded(ctx):
 			return &WaitFailure{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}

@@ -123,11 +123,11 @@ func (l *Lease) Err() error {
 	e := l.engine()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return l.endError()
+	return l.endErrorLocked()
 }
 
-// endError is Err with the engine's mutex held.
-func (l *Lease) endError() error {
+// endErrorLocked is Err with the engine's mutex held.
+func (l *Lease) endErrorLocked() error {
 	l.expireIfPast()
 	if l.released {
 		return ErrNotHeld
@@ -233,8 +233,8 @@ type localTenure struct {
 	stopped   int      // of the entries, those that were released after the loss
 
 	// Most tenures have one lease. It is made with the tenure.
-	firstLease Lease
-	oneEntry   [1]*Lease
+	inlineLease Lease
+	oneEntry    [1]*Lease
 }
 
 // beginTenure starts the next tenure of a hold, with one lease. Most holds have one tenure; it is
@@ -255,11 +255,11 @@ func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 	if !shared {
 		t.writers++
 	}
-	if t.firstLease.tenure == nil {
-		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared, members: 1}
-		t.oneEntry[0] = &t.firstLease
+	if t.inlineLease.tenure == nil {
+		t.inlineLease = Lease{tenure: t, parent: ctx, shared: shared, members: 1}
+		t.oneEntry[0] = &t.inlineLease
 		t.entries = t.oneEntry[:]
-		return &t.firstLease
+		return &t.inlineLease
 	}
 	l := &Lease{tenure: t, parent: ctx, shared: shared, members: 1, index: len(t.entries)}
 	t.entries = append(t.entries, l)
@@ -282,9 +282,9 @@ func (t *localTenure) removeWriter() bool {
 	return t.writers == 0 && t.hold.lock.spec.Kind == protocol.ReadWrite
 }
 
-// firstLease begins the first tenure of a hold, unless the engine was closed meanwhile. The pool is
+// beginHold begins the first tenure of a hold, unless the engine was closed meanwhile. The pool is
 // nil where none waited for the hold. The engine's mutex is held.
-func (l *Lock) firstLease(c *call, h *hold, p *pool) (*Lease, error) {
+func (l *Lock) beginHold(c *call, h *hold, p *pool) (*Lease, error) {
 	e := l.engine
 	if e.closed {
 		return nil, e.config.Closed

@@ -49,27 +49,27 @@ type pool struct {
 // A poolWaiter is a goroutine that waits in a pool. The engine's mutex guards place; the rest never
 // changes.
 type poolWaiter struct {
-	call    *call
-	handoff chan handoff  // gets one handoff; it has room for it, so that sending never blocks
-	place   *list.Element // nil: it is out of the queue
+	call     *call
+	delivery chan delivery // gets one delivery; it has room for it, so that sending never blocks
+	place    *list.Element // nil: it is out of the queue
 }
 
-// A handoff is what a goroutine gets from its pool without a request: a lease, or the lead. One of
+// A delivery is what a goroutine gets from its pool without a request: a lease, or the lead. One of
 // the two is nil.
-type handoff struct {
+type delivery struct {
 	lease   *Lease
 	attempt *attempt // with which it leads from now on
 }
 
 // push makes a waiter the last of the pool. The engine's mutex is held, as in all methods of pool.
 func (p *pool) push(c *call) *poolWaiter {
-	w := &poolWaiter{call: c, handoff: make(chan handoff, 1)}
+	w := &poolWaiter{call: c, delivery: make(chan delivery, 1)}
 	w.place = p.waiters.PushBack(w)
 	return w
 }
 
 // remove takes a waiter that gives up out of the queue. It returns false if pop took it out before:
-// then a handoff is on its way to it.
+// then a delivery is on its way to it.
 func (p *pool) remove(w *poolWaiter) bool {
 	if w.place == nil {
 		return false
@@ -80,7 +80,7 @@ func (p *pool) remove(w *poolWaiter) bool {
 }
 
 // pop takes the first waiter out of the queue, and returns nil if there is none. The caller must
-// hand something off to it.
+// deliver something to it.
 func (p *pool) pop() *poolWaiter {
 	first := p.waiters.Front()
 	if first == nil {
@@ -101,15 +101,15 @@ func (p *pool) tokenBlock() int64 {
 	return passBlock
 }
 
-// handOff gives a waiter that was popped what it waits for. The engine's mutex is held. The effect
+// deliver gives a waiter that was popped what it waits for. The engine's mutex is held. The effect
 // runs right after the next Unlock, so that the waiter does not wake up into a locked mutex.
-func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
+func (e *Engine) deliver(w *poolWaiter, h delivery) { e.mu.after(func() { w.delivery <- h }) }
 
-// handLead makes a waiter that was popped the leader of its pool, with an attempt that becomes its
-// own. The engine's mutex is held.
-func (e *Engine) handLead(p *pool, w *poolWaiter, a *attempt) {
+// deliverLead makes a waiter that was popped the leader of its pool, with an attempt that becomes
+// its own. The engine's mutex is held.
+func (e *Engine) deliverLead(p *pool, w *poolWaiter, a *attempt) {
 	p.leader, a.call = a, w.call
-	e.handOff(w, handoff{attempt: a})
+	e.deliver(w, delivery{attempt: a})
 }
 
 // dropPool takes a pool out of the table. After a Resize another pool may have its place there,
@@ -121,7 +121,7 @@ func (e *Engine) dropPool(p *pool) {
 }
 
 // acquirePooled takes the lock through the pool of its key: the goroutine joins a hold of readers,
-// leads, or waits for a handoff.
+// leads, or waits for a delivery.
 func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
 	p, atOnce, w := l.enterPool(ctx, c)
 	switch {
@@ -133,12 +133,12 @@ func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
 		return nil, notSentError(ctx)
 	}
 	c.observeWait(Waiting)
-	return l.awaitHandoff(ctx, p, w)
+	return l.awaitDelivery(ctx, p, w)
 }
 
 // enterPool finds or makes the pool of a lock. It returns what the goroutine gets at once, or else
 // the waiter that it becomes; neither if it would have to wait and ctx is over.
-func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce handoff, w *poolWaiter) {
+func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce delivery, w *poolWaiter) {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,36 +167,36 @@ func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce handoff,
 	return p, atOnce, w
 }
 
-// awaitHandoff waits in a pool for a lease or for the lead.
-func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease, error) {
+// awaitDelivery waits in a pool for a lease or for the lead.
+func (l *Lock) awaitDelivery(ctx context.Context, p *pool, w *poolWaiter) (*Lease, error) {
 	e := l.engine
 	select {
-	case h := <-w.handoff:
+	case h := <-w.delivery:
 		if h.attempt != nil {
 			return l.lead(ctx, p, h.attempt)
 		}
 		return h.lease, nil
 	case <-e.closing:
-		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what
-		// the server keeps of that ends by itself.
+		// A delivery that comes now is dropped: Close has ended its lease, or it is a lead, and
+		// what the server keeps of that ends by itself.
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	ended := l.poolEndError(ctx, p, w)
+	ended := l.poolEndErrorLocked(ctx, p, w)
 	removed := p.remove(w)
 	e.mu.Unlock()
 	if removed {
 		return nil, ended
 	}
-	return nil, l.passHandoffOn(ctx, p, <-w.handoff, ended)
+	return nil, l.passDeliveryOn(ctx, p, <-w.delivery, ended)
 }
 
-// passHandoffOn is for a handoff that came as ctx ended. If the goroutine dropped it, none would
+// passDeliveryOn is for a delivery that came as ctx ended. If the goroutine dropped it, none would
 // lead or hold, and all waiters of the pool would hang. So it leads, which passes the lead on at
 // once as ctx is over, or releases the lease, which passes the hold on. The error is that of the
 // lead, if another than the end of ctx, or ended.
-func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended error) error {
+func (l *Lock) passDeliveryOn(ctx context.Context, p *pool, h delivery, ended error) error {
 	if h.attempt != nil {
 		var err error
 		h.lease, err = l.lead(ctx, p, h.attempt)
@@ -212,14 +212,15 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 	return ended
 }
 
-// poolEndError is the error of a waiter whose context ended, with what its leader knows. The
+// poolEndErrorLocked is the error of a waiter whose context ended, with what its leader knows. The
 // engine's mutex is held.
-func (l *Lock) poolEndError(ctx context.Context, p *pool, w *poolWaiter) *WaitFailure {
+func (l *Lock) poolEndErrorLocked(ctx context.Context, p *pool, w *poolWaiter) *WaitFailure {
 	ended := &WaitFailure{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.call.start), Answered: true}
 	if a := p.leader; a != nil {
-		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local
+		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
+		ended.holderContext = a.holderContext
 	} else if h := l.engine.holdOfPool(p); h != nil { // no goroutine asks, as one of this process holds
-		ended.Answer, ended.local = h.asAnswer(), h.tenure.firstLease.parent
+		ended.Answer, ended.holderContext = h.asAnswer(), h.tenure.inlineLease.parent
 	} else {
 		ended.Answer.Status, ended.Answer.Holder.Label = protocol.Busy, p.key.label
 	}
@@ -245,8 +246,8 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, err
 		e.mu.Lock()
 		switch {
 		case err == nil:
-			p.leader = nil // from here on the hold passes on in the pool, or firstLease has the next one lead
-			lease, err = l.firstLease(c, h, p)
+			p.leader = nil // from here on the hold passes on in the pool, or beginHold has the next one lead
+			lease, err = l.beginHold(c, h, p)
 		case errors.Is(err, errJoin):
 			lease, err = p.leaderJoins(ctx, a), nil
 		default:
@@ -269,12 +270,12 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	lease.before = a.predecessor()
 	p.leader = nil
 	if w := p.pop(); w != nil {
-		a.engine.handLead(p, w, a.lock.newAttempt(w.call, p.tokenBlock()))
+		a.engine.deliverLead(p, w, a.lock.newAttempt(w.call, p.tokenBlock()))
 	}
 	if a.answered {
-		// Even a server without a queue may remember the ticket. Only of a queued attempt does
+		// Even a server without a queue may remember the ticket. Only of a known attempt does
 		// abandon free what the server has.
-		a.to(attemptQueued)
+		a.to(attemptKnown)
 	}
 	a.abandon()
 	return lease
@@ -301,7 +302,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		a.abandon()
 	}
 	next.mailbox.messages.join = nil // that hold was opened before the new leader waited
-	e.handLead(p, w, next)
+	e.deliverLead(p, w, next)
 }
 
 // promoteNext takes a hold out of its pool, because it is lost or of no use to the others. If the
@@ -325,5 +326,5 @@ func (e *Engine) promoteNext(h *hold) {
 	// The server granted h with this number of permits. If it refuses the number now, the name was
 	// resized.
 	lead.permitsAccepted = true
-	e.handLead(p, w, lead)
+	e.deliverLead(p, w, lead)
 }

@@ -56,6 +56,6 @@ func (e *Engine) openToReaders(h *hold, key poolKey) {
 	for w := p.pop(); w != nil; w = p.pop() {
 		lease := h.tenure.addLease(w.call.ctx, true)
 		lease.before = h.before // they waited for the same holder
-		e.handOff(w, handoff{lease: lease})
+		e.deliver(w, delivery{lease: lease})
 	}
 }

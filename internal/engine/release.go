@@ -23,16 +23,16 @@ func (e *Engine) settleHold(h *hold) bool {
 				h.token++
 				lease := h.beginTenure(w.call.ctx)
 				lease.before = before
-				e.handOff(w, handoff{lease: lease})
+				e.deliver(w, delivery{lease: lease})
 			} else {
 				h.to(holdReleasing)
 				e.holds.remove(h)
 				lead := h.lock.newAttempt(w.call, passBlock)
 				lead.release = &h.ticket
 				// until another answer comes
-				lead.answer, lead.answered, lead.local = h.asAnswer(), true, h.tenure.firstLease.parent
+				lead.answer, lead.answered, lead.holderContext = h.asAnswer(), true, h.tenure.inlineLease.parent
 				e.cleanupLateAsk(h)
-				e.handLead(p, w, lead)
+				e.deliverLead(p, w, lead)
 			}
 			return true
 		}
@@ -77,8 +77,8 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 			return cause != nil, cause
 		}
 		unknown = unknown || failure.Unknown
-		err = failure.Or(unknown)
-		if !failure.Again() {
+		err = failure.OrUnknown(unknown)
+		if !failure.MustRepeat() {
 			return false, err
 		}
 		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {

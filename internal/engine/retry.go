@@ -20,7 +20,7 @@ func (a *attempt) mayPass(err error) bool {
 	case failure.Reason == protocol.Denied:
 		return false
 	}
-	return a.state == attemptQueued
+	return a.state == attemptKnown
 }
 
 // askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of

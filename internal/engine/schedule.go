@@ -12,7 +12,7 @@ type schedule[T scheduleEntry] struct {
 	entries  dueHeap[T]
 	timer    *time.Timer // nil: never set
 	firesAt  time.Time   // when the timer fires; zero: it is not set
-	whenIsUp func()      // what the timer calls; it calls fired when nothing is due any more
+	whenIsUp func()      // what the timer calls; it calls rearm when nothing is due any more
 }
 
 // A scheduleEntry is an entry of a schedule.

@@ -30,10 +30,10 @@ type slowReport struct {
 // maxFrames is how many frames are taken.
 const maxFrames = 32
 
-// entry implements scheduled.
+// entry implements scheduleEntry.
 func (s *slowReport) entry() *dueTime { return &s.scheduled }
 
-// dueAt implements scheduled.
+// dueAt implements scheduleEntry.
 func (s *slowReport) dueAt() time.Time { return s.since.Add(s.after) }
 
 // slowReports are the reports of all calls and leases. Most end untold, and are used again. The
@@ -76,7 +76,7 @@ func (s *slowReport) locked(f func(*slowReport)) {
 func (s *slowReport) beginWait() {
 	s.locked(func(s *slowReport) {
 		if within := s.lock.engine.config.SlowWait; within > 0 {
-			s.watch(s.call.start, within)
+			s.schedule(s.call.start, within)
 		}
 	})
 }
@@ -108,12 +108,12 @@ func (s *slowReport) follow(lease *Lease) *slowReport {
 		return nil
 	}
 	s.lease = lease
-	s.watch(lease.toldAt, s.lock.engine.config.SlowHold)
+	s.schedule(lease.toldAt, s.lock.engine.config.SlowHold)
 	return s
 }
 
-// watch tells what began at a moment, unless it is over within a time.
-func (s *slowReport) watch(since time.Time, within time.Duration) {
+// schedule has told what began at a moment, unless it is over within a time.
+func (s *slowReport) schedule(since time.Time, within time.Duration) {
 	s.since, s.after = since, within
 	s.lock.engine.slow.schedule.add(s)
 }

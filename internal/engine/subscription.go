@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A subscription is the way of all messages to a client: one Listening of the protocol. It is open
+// A subscription is the way of all messages to a client: one Listener of the protocol. It is open
 // while a goroutine waits and some seconds longer (trap 21). A wait with a kept place has one of
 // its own, which ends with the wait.
 type subscription struct {

@@ -47,7 +47,7 @@ func (a *attempt) dropBroken(err error) bool {
 	}
 	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name",
 		a.call.name, "by", broken.By)
-	a.to(attemptQueued) // the server has something of the ticket
+	a.to(attemptKnown) // the server has something of the ticket
 	a.replace(a.lock, a.ticket.NoMessages)
 	return true
 }
@@ -63,7 +63,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e.waits[a.ticket.ID] = &a.waitLoop
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
-	if a.state == attemptQueued || a.clock.isKnown() || !mayApplyUntil.IsZero() {
+	if a.state == attemptKnown || a.clock.isKnown() || !mayApplyUntil.IsZero() {
 		until := time.Now().Add(max(old.grantTTL, protocol.PlaceLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}
@@ -78,7 +78,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 func (a *attempt) abandon() {
 	e := a.engine
 	delete(e.waits, a.ticket.ID)
-	queued := a.state == attemptQueued
+	queued := a.state == attemptKnown
 	if !a.to(attemptAbandoned) {
 		return
 	}

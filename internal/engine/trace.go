@@ -18,7 +18,7 @@ func (a *attempt) predecessor() *predecessor {
 	if a.engine.config.Observe == nil || !a.call.contended || !a.answered {
 		return nil
 	}
-	return &predecessor{a.answer, a.local}
+	return &predecessor{a.answer, a.holderContext}
 }
 
 // predecessor is the present holder, for the goroutine that its hold passes to. Nil: nothing is
@@ -29,7 +29,7 @@ func (h *hold) predecessor() *predecessor {
 	}
 	answer := h.asAnswer()
 	answer.Token = h.tenure.token
-	return &predecessor{answer, h.tenure.firstLease.parent}
+	return &predecessor{answer, h.tenure.inlineLease.parent}
 }
 
 // addHolder adds to an event the holder that its caller was last told of. The engine's mutex is not

@@ -81,11 +81,11 @@ type waitLoop struct {
 	subscribedSince time.Time // since when messages come, as last told; zero: they do not
 
 	// Guarded by the engine's mutex. Waiters of a pool read the answer of their leader.
-	mailbox  mailbox
-	answer   protocol.Answer // the last one
-	local    context.Context // of the caller of its holder, if that is of this process; else nil
-	answered bool            // whether there is one
-	failure  error           // of the request after it; nil: none failed
+	mailbox       mailbox
+	answer        protocol.Answer // the last one
+	holderContext context.Context // of the hold that answer names, if it is of this process; else nil
+	answered      bool            // whether there is one
+	failure       error           // of the request after it; nil: none failed
 }
 
 // wait asks, and does the next step again and again, until the requester is done, ctx ends or the
@@ -199,7 +199,7 @@ func (w *waitLoop) takeMessages() messages {
 func (w *waitLoop) record(answer protocol.Answer) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	w.answer, w.local, w.answered, w.failure = answer, nil, true, nil
+	w.answer, w.holderContext, w.answered, w.failure = answer, nil, true, nil
 }
 
 // retry keeps and logs a failure, and returns when the next request is due.
@@ -258,7 +258,7 @@ func (w *waitLoop) endErrorBy(err error) error {
 	defer w.engine.mu.Unlock()
 	return &WaitFailure{
 		Kind: w.call.kind, Err: err, Waited: time.Since(w.call.start),
-		Answer: w.answer, Answered: w.answered, Failure: w.failure, local: w.local,
+		Answer: w.answer, Answered: w.answered, Failure: w.failure, holderContext: w.holderContext,
 	}
 }
 

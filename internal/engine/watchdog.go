@@ -36,9 +36,9 @@ func (e *Engine) holdOfPool(p *pool) *hold {
 // allHolds are the holds, for a loop in which some go.
 func (e *Engine) allHolds() []*hold { return slices.Clone(e.holds.entries) }
 
-// watch does what is due: it ends holds whose trust is over, and renews. A renewal that is due soon
-// goes along.
-func (e *Engine) watch() {
+// renewDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due
+// soon goes along.
+func (e *Engine) renewDue() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -121,7 +121,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.RenewalAnswer, sent time.Time)
 		if h.promised < ttl { // little is left of a claim, however well all is
 			event.Kind, event.Left, renewed = Confirmed, 0, nil
 		}
-		h.confirm(sent, ttl)
+		h.prolongTrust(sent, ttl)
 		e.holds.update(h)
 	}
 	e.report(event, renewed)

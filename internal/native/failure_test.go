@@ -35,7 +35,7 @@ func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
 		Deadline: time.Now().Add(time.Minute)}
 	var foreign *protocol.Foreign
 	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:queue" ||
-		len(foreign.Or) != 0 {
+		len(foreign.Alternatives) != 0 {
 		t.Errorf("got %v", err)
 	}
 	ask.Release = &protocol.Ticket{ID: "1123456789012345678901", Block: 1}

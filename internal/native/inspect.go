@@ -127,7 +127,7 @@ func (r *resource) readInspection(reply any, page protocol.Page) (out protocol.I
 
 // damaged says that a key begins as one of ours, and has in it what none of ours has.
 func (r *resource) damaged(key any) *protocol.Foreign {
-	return &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: key.(string), Is: "damaged", Want: "a lock's"}
+	return &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: key.(string), Found: "damaged", Want: "a lock's"}
 }
 
 // aloneAsList is the hold of a string as inspect.lua tells the holds of a set.
@@ -199,7 +199,7 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 // foreignState is the kind of what stands at a key, from what inspect.lua says of it, or that it is
 // none of ours. The kind is 0 if there is nothing.
 func (r *resource) foreignState(what, starts string) (protocol.Kind, *protocol.Foreign) {
-	foreign := &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type",
+	foreign := &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: r.keys.state.(string), Found: "of another type",
 		Want: "a lock's"}
 	switch what {
 	case "":
@@ -214,7 +214,7 @@ func (r *resource) foreignState(what, starts string) (protocol.Kind, *protocol.F
 			return kind, nil
 		}
 	}
-	foreign.Is, foreign.Want = whatStarts(starts), fmt.Sprintf("a lock of format %c", format)
+	foreign.Found, foreign.Want = whatStarts(starts), fmt.Sprintf("a lock of format %c", format)
 	return 0, foreign
 }
 

@@ -50,7 +50,7 @@ type listener struct {
 	slots        *wire.SlotChannels // nil: one channel serves all names
 }
 
-// Hear implements protocol.Listening.
+// Hear implements protocol.Listener.
 func (l *listener) Hear(ctx context.Context, about protocol.Subject) (time.Time, error) {
 	if l.slots == nil {
 		return time.Time{}, nil
@@ -66,7 +66,7 @@ func keysOfWatched(about protocol.Subject) *keys {
 	return &about.(*resource).keys
 }
 
-// Close implements protocol.Listening.
+// Close implements protocol.Listener.
 func (l *listener) Close() { _ = l.subscription.Close() }
 
 // A messageReader reads messages: the format number, what is said, the id of the ticket that it is

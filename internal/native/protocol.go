@@ -60,22 +60,22 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 	server := p.servers.Serving(k.slot)
 	request := wire.Request{Op: s.Op, Args: s.ByDigest(words), Key: k.state.(string)}
 	if s.trusted {
-		p.confirm(&request, deadline)
+		p.requireReplicas(&request, deadline)
 	}
 	reply := server.Do(ctx, request, deadline)
 	if !wire.IsUnknownScript(reply) {
 		return reply
 	}
 	if s.trusted {
-		p.confirm(&request, deadline)
+		p.requireReplicas(&request, deadline)
 	}
 	request.Args = s.Whole(words)
 	return server.Do(ctx, request, deadline)
 }
 
-// confirm asks for the replicas that make a request worth trust. They have less time than the
-// request, so that their number arrives.
-func (p *Protocol) confirm(request *wire.Request, deadline time.Time) {
+// requireReplicas asks for the replicas that make a request worth trust. They have less time than
+// the request, so that their number arrives.
+func (p *Protocol) requireReplicas(request *wire.Request, deadline time.Time) {
 	if p.config.Replicas > 0 {
 		request.Replicas = p.config.Replicas
 		request.ReplicasTimeout = wire.Millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))

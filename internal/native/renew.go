@@ -86,7 +86,7 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 	for i, part := range parts {
 		requests[i] = wire.Request{Op: p.scripts.renew.Op, Args: p.scripts.renew.ByDigest(renewal(all, part)),
 			Key: keyOf(all, part)}
-		p.confirm(&requests[i], deadline)
+		p.requireReplicas(&requests[i], deadline)
 	}
 	replies := p.servers.Do(ctx, requests)
 	var unknown [][]int

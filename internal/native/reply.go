@@ -133,7 +133,7 @@ func (r *resource) broken(by string) error { return &protocol.Broken{Name: r.spe
 
 // foreign says what stands at the key, from the first bytes of it.
 func (r *resource) foreign(op, is string) *protocol.Foreign {
-	return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: whatStarts(is),
+	return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Found: whatStarts(is),
 		Want: fmt.Sprintf("%s of format %c", withArticle(r.spec.Kind), format)}
 }
 

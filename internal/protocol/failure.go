@@ -37,7 +37,7 @@ func (r Reason) String() string {
 
 // Or is the failure of several requests for one thing. Its outcome is unknown as well where that of
 // an earlier one is.
-func (f *Failure) Or(unknown bool) *Failure {
+func (f *Failure) OrUnknown(unknown bool) *Failure {
 	if f.Unknown || !unknown {
 		return f
 	}
@@ -48,7 +48,7 @@ func (f *Failure) Or(unknown bool) *Failure {
 
 // Again reports whether to ask again for what must be done: the failure may be cured by then, or an
 // answer is needed. A missing permission needs an operator.
-func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
+func (f *Failure) MustRepeat() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
 // Passing reports whether waiting may cure it, so that a waiter goes on. A server that has no
 // memory left, or cannot persist, serves again once memory is freed or its disk is mended.
@@ -79,13 +79,13 @@ func (f *Failure) Unwrap() error { return f.Err }
 // A Foreign is a name whose key holds something that this kind or this version must not touch.
 // Nothing was changed.
 type Foreign struct {
-	Op   string
-	Name string
-	Node string
-	Key  string
-	Or   []string // keys of which it may be one instead, where the server does not tell
-	Is   string   // what is there
-	Want string   // what would have been allowed
+	Op           string
+	Name         string
+	Node         string
+	Key          string
+	Alternatives []string // keys of which it may be one instead, where the server does not tell
+	Found        string   // what is there
+	Want         string   // what would have been allowed
 }
 
 func (f *Foreign) Error() string {
@@ -104,14 +104,14 @@ func at(node string) string {
 func (f *Foreign) Text() string {
 	const several = 8 // of one name there are fewer
 	key := fmt.Sprintf("key %q", f.Key)
-	for i, other := range f.Or {
+	for i, other := range f.Alternatives {
 		if i == several {
-			key += fmt.Sprintf(" or %d more", len(f.Or)-i)
+			key += fmt.Sprintf(" or %d more", len(f.Alternatives)-i)
 			break
 		}
 		key += fmt.Sprintf(" or %q", other)
 	}
-	return fmt.Sprintf("%s is %s, not %s", key, f.Is, f.Want)
+	return fmt.Sprintf("%s is %s, not %s", key, f.Found, f.Want)
 }
 
 // A Mismatch is a semaphore that is in use with another number of permits. Nothing was changed.

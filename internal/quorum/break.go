@@ -37,7 +37,7 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 	})
 	switch {
 	case ended != nil:
-		err = noAnswer("break", name, ended).Or(true)
+		err = noAnswer("break", name, ended).OrUnknown(true)
 	case !decided:
 		failure := t.noMajority("break", name)
 		failure.Unknown = failure.Unknown || t.votes("X") > 0 // its holder may have been told

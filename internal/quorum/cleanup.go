@@ -197,5 +197,5 @@ func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string,
 // isPassing reports whether a request that failed may do better later.
 func isPassing(err error) bool {
 	var failure *protocol.Failure
-	return errors.As(err, &failure) && failure.Again()
+	return errors.As(err, &failure) && failure.MustRepeat()
 }

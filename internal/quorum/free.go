@@ -33,7 +33,7 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 	})
 	switch {
 	case ended != nil:
-		return false, noAnswer("release", r.spec.Name, ended).Or(true)
+		return false, noAnswer("release", r.spec.Name, ended).OrUnknown(true)
 	case decided:
 		return was, err
 	case t.silent() > p.spare():

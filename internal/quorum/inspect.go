@@ -183,7 +183,7 @@ func (a *inspectReply) read(prefix, text string) bool {
 	a.node.p.identifyServer(a.node, &a.facts)
 	a.told = protocol.Inspection{Server: f.now, HoldCount: int(count)}
 	if is != "" {
-		a.told.Foreign = &protocol.Foreign{Op: "inspect", Is: is, Want: "what a quorum keeps of a lock"}
+		a.told.Foreign = &protocol.Foreign{Op: "inspect", Found: is, Want: "what a quorum keeps of a lock"}
 	}
 	for rest != "" {
 		var field, value string

@@ -55,12 +55,12 @@ type listener struct {
 	brokenAt map[protocol.ID]uint16 // the nodes that said of a hold that it was broken, a moment ago
 }
 
-// Hear implements protocol.Listening: one channel serves all names.
+// Hear implements protocol.Listener: one channel serves all names.
 func (l *listener) Hear(context.Context, protocol.Subject) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// Close implements protocol.Listening.
+// Close implements protocol.Listener.
 func (l *listener) Close() {
 	l.mu.Lock()
 	l.closed = true

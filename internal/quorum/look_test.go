@@ -71,7 +71,7 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 					err = f()
 					return !isPassing(err)
 				})
-				if !errors.As(err, &foreign) || foreign.Is == "" {
+				if !errors.As(err, &foreign) || foreign.Found == "" {
 					t.Errorf("%s: got %v", op, err)
 				}
 			}

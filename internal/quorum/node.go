@@ -141,7 +141,7 @@ func (n *node) askScript(s *script, name string, deadline time.Time, args []any)
 	}
 	if text[0] == 'F' {
 		key, _ := args[3].(string)
-		return "", &protocol.Foreign{Op: s.Op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:],
+		return "", &protocol.Foreign{Op: s.Op, Name: name, Node: nodeName(n.index), Key: key, Found: text[1:],
 			Want: "what a quorum keeps of this kind"}
 	}
 	return text, nil

@@ -72,7 +72,7 @@ func (t *renewalRound) run(ctx context.Context) {
 	asked := askNodes(t.p, t.p.nodes, t.askNode)
 	if ended := asked.collect(ctx, take); ended != nil {
 		t.failUndecided(func(name string) error {
-			return noAnswer("renew", name, ended).Or(true)
+			return noAnswer("renew", name, ended).OrUnknown(true)
 		})
 		asked.collectRest(func(a *reply) { take(a) })
 	}
@@ -119,7 +119,7 @@ func (t *renewalRound) decide(i int) {
 		t.answer(i, protocol.RenewalAnswer{Held: true})
 	case foreign > spare:
 		t.answer(i, protocol.RenewalAnswer{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
-			Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
+			Found: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
 	case no+foreign > spare && foreign+t.pending() <= spare: // else the key may yet be of another kind
 		// others are kept out until its holder has stopped
 		if broken := slices.IndexFunc(t.replies, say("R")); broken >= 0 {

@@ -27,7 +27,7 @@ func isSame(t *testing.T, what string, err error) {
 	t.Helper()
 	var failure *protocol.Failure
 	var none *NoMajority
-	if !errors.As(err, &failure) || failure.Reason != protocol.SameServer || failure.Again() {
+	if !errors.As(err, &failure) || failure.Reason != protocol.SameServer || failure.MustRepeat() {
 		t.Errorf("%s: got %v", what, err)
 	} else if !errors.As(err, &none) || twins(none.Nodes) != 2 {
 		t.Errorf("%s: got %v", what, err)
@@ -98,7 +98,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			renew(t, p, renewal)
 			var failure *protocol.Failure
 			if err := p.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.SameServer ||
-				failure.Again() {
+				failure.MustRepeat() {
 				t.Errorf("ready: %v", err)
 			}
 

@@ -100,7 +100,7 @@ func unansweredReason(reply Reply) protocol.Reason {
 func (s *Script) foreignKey(name, refused string, b blamedLine, keys []any) (*protocol.Foreign, []string) {
 	_, text, _ := strings.Cut(refused, "holdfast: the key ")
 	if key, _, ok := strings.Cut(text, " holds no token of ours"); ok {
-		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Is: "something else", Want: "a fencing token"},
+		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Found: "something else", Want: "a fencing token"},
 			[]string{"clock"}
 	}
 	if !startsWith(refused, "WRONGTYPE") {
@@ -115,7 +115,7 @@ func (s *Script) foreignKey(name, refused string, b blamedLine, keys []any) (*pr
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type",
+	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Alternatives: found[1:], Found: "of another type",
 		Want: "that of this kind of lock"}, b.keys
 }
 

@@ -246,7 +246,7 @@ func (c *pubsubConn) handle(l *pubsubLink, a answer) {
 	case a.refused != "":
 		c.refuse(l, ch, a.refused)
 	default:
-		c.confirm(ch)
+		c.noteSubscribed(ch)
 	}
 }
 
@@ -275,8 +275,8 @@ func (c *pubsubConn) refuse(l *pubsubLink, ch *channel, refused string) {
 	}
 }
 
-// confirm notes that the server has confirmed a channel.
-func (c *pubsubConn) confirm(ch *channel) {
+// noteSubscribed notes that the server has confirmed a channel.
+func (c *pubsubConn) noteSubscribed(ch *channel) {
 	if ch.interrupted() {
 		c.numInterrupted--
 	}

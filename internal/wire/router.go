@@ -254,7 +254,7 @@ func distribute(group []routedRequest, answers []store.Reply, waits bool) {
 		}
 		*q.reply = replyOf(answer)
 		if q.request.Replicas > 0 && answer.Err == nil && answer.Refused == "" {
-			q.reply.confirm(wait)
+			q.reply.noteReplicas(wait)
 		}
 	}
 }
@@ -300,8 +300,8 @@ func replyOf(answer store.Reply) Reply {
 	return Reply{Value: answer.Value, Refused: answer.Refused, Err: answer.Err, Unsent: answer.Unsent}
 }
 
-// confirm notes what WAIT said of a request that was carried out.
-func (r *Reply) confirm(wait store.Reply) {
+// noteReplicas notes what WAIT said of a request that was carried out.
+func (r *Reply) noteReplicas(wait store.Reply) {
 	if hasPrefix(wait.Refused, "NOPERM") { // it will never be known which replicas have the write
 		*r = Reply{Err: errors.New(wait.Refused)}
 		return

@@ -71,12 +71,12 @@ type listener struct {
 	ticket protocol.ID // of a kept place; empty: it listens for all tickets of the process
 }
 
-// Hear implements protocol.Listening: one channel serves all names.
+// Hear implements protocol.Listener: one channel serves all names.
 func (l *listener) Hear(context.Context, protocol.Subject) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// Close implements protocol.Listening.
+// Close implements protocol.Listener.
 func (l *listener) Close() {
 	l.client.server.mu.Lock()
 	defer l.client.server.mu.Unlock()

@@ -56,7 +56,7 @@ func (n *name) inUse(now int64) bool {
 
 // inspect is what is told of a hold.
 func (e *entry) inspect() protocol.Hold {
-	states := map[state]protocol.HoldState{held: protocol.HoldTaken, kept: protocol.HoldMinHold,
+	states := map[state]protocol.HoldState{held: protocol.HoldTaken, minHeld: protocol.HoldMinHold,
 		broken: protocol.HoldBroken}
 	is := states[e.state]
 	if is == protocol.HoldTaken && e.offered {

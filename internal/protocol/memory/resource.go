@@ -34,8 +34,8 @@ func (r *resource) open(ctx context.Context, op string, deadline time.Time, self
 	}
 	if n.kind != r.spec.Kind {
 		return nil, now, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name,
-			Is:   "held as a " + n.kind.String(),
-			Want: "a " + r.spec.Kind.String()}
+			Found: "held as a " + n.kind.String(),
+			Want:  "a " + r.spec.Kind.String()}
 	}
 	return n, now, nil
 }
@@ -149,7 +149,7 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 		return false, nil
 	}
 	before := n.next()
-	if h.state = kept; free.Keep > now {
+	if h.state = minHeld; free.Keep > now {
 		before = nil
 	}
 	n.end(h, free.Keep, now)
@@ -160,7 +160,7 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 
 // end ends a remainder at a server time, or at its own end if that is sooner.
 func (n *name) end(left *entry, at, now int64) {
-	if left.state == kept || at < left.until {
+	if left.state == minHeld || at < left.until {
 		left.until = at
 	}
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h == left && left.until <= now })
@@ -253,7 +253,7 @@ func (r *resource) mine(n *name, id protocol.ID) *entry {
 
 // give takes the hold of a ticket out, and its remainder unless that is of a min hold.
 func (n *name) give(id protocol.ID) {
-	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.ticket.ID == id && h.state != kept })
+	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.ticket.ID == id && h.state != minHeld })
 }
 
 // answer says that an entry holds.

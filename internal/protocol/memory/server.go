@@ -101,9 +101,9 @@ func (e *entry) breakage() error { return &protocol.Broken{Name: e.spec.Name, By
 type state int
 
 const (
-	held   state = iota
-	kept         // a remainder: the hold was released before its min hold was over
-	broken       // a remainder: an operator ended the hold
+	held    state = iota
+	minHeld       // a remainder: the hold was released before its min hold was over
+	broken        // a remainder: an operator ended the hold
 )
 
 // New makes a server that knows no name.
