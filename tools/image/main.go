@@ -73,32 +73,10 @@ func (b build) write(out, date string, programs []string) (err error) {
 	}
 	defer os.RemoveAll(dir)
 
-	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var loaded tarball.Manifest
-	for _, program := range programs {
-		architecture, path, ok := strings.Cut(program, "=")
-		if !ok {
-			return fmt.Errorf("%q: it must be ARCHITECTURE=PROGRAM", program)
-		}
-		image, err := b.image(architecture, path)
-		if err != nil {
-			return err
-		}
-		platform := &v1.Platform{OS: "linux", Architecture: architecture}
-		index = mutate.AppendManifests(index,
-			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
-		tags := []string{"holdfast:" + b.version + "-" + architecture}
-		if len(loaded) == 0 {
-			tags = append(tags, "holdfast:"+b.version)
-		}
-		manifest, err := image.Manifest()
-		if err != nil {
-			return err
-		}
-		loaded = append(loaded, describe(manifest, tags))
+	index, loaded, err := b.index(programs)
+	if err != nil {
+		return err
 	}
-	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
-
 	// Programs that load a layout look for one index, under its name, or under that for containerd.
 	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 		mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
@@ -121,6 +99,36 @@ func (b build) write(out, date string, programs []string) (err error) {
 		return err
 	}
 	return errors.Join(path.WriteFile("manifest.json", text, 0o644), pack(out, dir, b.date))
+}
+
+// index returns the index of all images, and what "docker load" is told of them.
+func (b build) index(programs []string) (v1.ImageIndex, tarball.Manifest, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var loaded tarball.Manifest
+	for _, program := range programs {
+		architecture, path, ok := strings.Cut(program, "=")
+		if !ok {
+			return nil, nil, fmt.Errorf("%q: it must be ARCHITECTURE=PROGRAM", program)
+		}
+		image, err := b.image(architecture, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		platform := &v1.Platform{OS: "linux", Architecture: architecture}
+		index = mutate.AppendManifests(index,
+			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		tags := []string{"holdfast:" + b.version + "-" + architecture}
+		if len(loaded) == 0 {
+			tags = append(tags, "holdfast:"+b.version)
+		}
+		manifest, err := image.Manifest()
+		if err != nil {
+			return nil, nil, err
+		}
+		loaded = append(loaded, describe(manifest, tags))
+	}
+	index, _ = mutate.Annotations(index, b.labels()).(v1.ImageIndex)
+	return index, loaded, nil
 }
 
 // describe names the parts of an image for "docker load", which in Docker 20 reads no layout.
