@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,8 +80,8 @@ func TestDocsShellIsRead(t *testing.T) {
 	}
 	named := 0
 	inline := regexp.MustCompile("(?s)`(holdfast [a-z-]+(?:\\s[^`]*)?)`")
-	inBlock := regexp.MustCompile(`(?m)(?:^|[|&;(] *|[A-Z_]=\S+ +|\$\()(holdfast [a-z-][^\n;|&]*)`)
-	for _, block := range append(blocks, fenced(t, "", "cron")...) {
+	inBlock := regexp.MustCompile(`(?m)(?:^|[|&;(] *|[A-Z_]=\S+ +|\$\(| run: exec | - )(holdfast [a-z-][^\n;|&]*)`)
+	for _, block := range slices.Concat(blocks, fenced(t, "", "cron"), fenced(t, "", "yaml")) {
 		for _, found := range inBlock.FindAllStringSubmatch(strings.ReplaceAll(block.code, "\\\n", " "), -1) {
 			named++
 			commandExists(t, block.page, found[1])
