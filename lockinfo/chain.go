@@ -79,7 +79,7 @@ func NewChain(lock Info, all []Info) Chain {
 func Links(all []Info) (links []Link) {
 	w := newChainWalk(all)
 	for i := range all {
-		if _, told := w.told[all[i].Name]; !told {
+		if _, seen := w.depth[all[i].Name]; !seen {
 			links = append(links, w.follow(all[i].Name)...)
 		}
 	}
@@ -91,7 +91,7 @@ func Links(all []Info) (links []Link) {
 func PossibleDeadlocks(all []Info) []Deadlock {
 	w := newChainWalk(all)
 	for i := range all {
-		if _, told := w.told[all[i].Name]; !told {
+		if _, seen := w.depth[all[i].Name]; !seen {
 			w.follow(all[i].Name)
 		}
 	}
@@ -102,7 +102,7 @@ func PossibleDeadlocks(all []Info) []Deadlock {
 // Of each Wait it sets no Holds.
 func Waits(all []Info) func(name string, hold Hold) []Wait {
 	table := newWaitTable(all)
-	return table.of
+	return table.waitsOf
 }
 
 // A chainWalk goes from names to what the callers of their holds wait for, depth first. A chain may
@@ -111,27 +111,27 @@ type chainWalk struct {
 	waits  waitTable
 	links  []Link         // so far
 	steps  []chainStep    // that are to be done, the last one first
-	told   map[string]int // the depth of each name whose holds are told
+	depth  map[string]int // of each name whose holds are told
 	path   []chainStep    // the way from the first name to the last link, by depth
 	cycles []Deadlock
 }
 
 // A chainStep is a hold to follow, or a wait of a link whose name is to be followed.
 type chainStep struct {
-	link   int // of the wait; -1: the step is a hold
-	wait   int // its place in the link
-	hold   Link
-	waiter Waiter // that leads to the hold
+	link int // of the wait; -1: the step is a hold
+	wait int // its place in the link
+	hold Link
+	by   Wait // that leads to the hold; zero: the walk begins there
 }
 
 func newChainWalk(all []Info) *chainWalk {
-	return &chainWalk{waits: newWaitTable(all), told: make(map[string]int)}
+	return &chainWalk{waits: newWaitTable(all), depth: make(map[string]int)}
 }
 
 // follow returns the links from a name on, except those that were told before.
 func (c *chainWalk) follow(name string) []Link {
 	c.links = nil
-	c.pushHolds(name, 0, Waiter{})
+	c.pushHolds(name, 0, Wait{})
 	for len(c.steps) > 0 {
 		last := len(c.steps) - 1
 		step := c.steps[last]
@@ -146,8 +146,8 @@ func (c *chainWalk) follow(name string) []Link {
 }
 
 // pushHolds makes each hold of a name a step. The one that says most is followed first.
-func (c *chainWalk) pushHolds(name string, depth int, by Waiter) {
-	c.told[name] = depth
+func (c *chainWalk) pushHolds(name string, depth int, by Wait) {
+	c.depth[name] = depth
 	info, ok := c.waits.infos[name]
 	if !ok {
 		return
@@ -158,14 +158,14 @@ func (c *chainWalk) pushHolds(name string, depth int, by Waiter) {
 	})
 	for _, hold := range holds {
 		link := Link{Depth: depth, Name: name, At: info.At, Hold: hold}
-		c.steps = append(c.steps, chainStep{link: -1, hold: link, waiter: by})
+		c.steps = append(c.steps, chainStep{link: -1, hold: link, by: by})
 	}
 }
 
 // followHold makes a hold a link, and its waits the next steps.
 func (c *chainWalk) followHold(step chainStep) {
 	link := step.hold
-	link.Waits = c.waits.of(link.Name, link.Hold)
+	link.Waits = c.waits.waitsOf(link.Name, link.Hold)
 	c.links = append(c.links, link)
 	for i := len(link.Waits) - 1; i >= 0; i-- {
 		step.link, step.wait = len(c.links)-1, i
@@ -178,11 +178,11 @@ func (c *chainWalk) followWait(step chainStep) {
 	link := c.links[step.link]
 	c.path = append(c.path[:link.Depth], step)
 	wait := &link.Waits[step.wait]
-	depth, told := c.told[wait.Name]
+	depth, seen := c.depth[wait.Name]
 	switch {
-	case !told:
+	case !seen:
 		wait.Holds = LocationBelow
-		c.pushHolds(wait.Name, link.Depth+1, wait.Waiter)
+		c.pushHolds(wait.Name, link.Depth+1, *wait)
 	case depth < len(c.path) && c.path[depth].hold.Name == wait.Name:
 		wait.Holds = LocationAbove
 		c.cycles = append(c.cycles, newCycle(c.path[depth:], *wait))
@@ -197,10 +197,10 @@ func newCycle(way []chainStep, last Wait) Deadlock {
 	for i, step := range way {
 		next := last
 		if i+1 < len(way) {
-			next.Name, next.Waiter = way[i+1].hold.Name, way[i+1].waiter
+			next = way[i+1].by
 		}
 		members[i] = Member{Label: next.Waiter.Label, Host: next.Waiter.Host, PID: next.Waiter.PID,
-			Holds: step.hold.Name, Token: step.hold.Hold.Token, Waits: next.Name, Perhaps: len(next.Waiter.Under) == 0}
+			Holds: step.hold.Name, Token: step.hold.Hold.Token, Waits: next.Name, Perhaps: next.Perhaps}
 	}
 	return Deadlock{Members: members}
 }
@@ -251,18 +251,18 @@ func (t *waitTable) add(wait Wait) {
 	}
 }
 
-// of returns what the caller of a hold waits for: what waiters tell, or else what their owners and
-// processes tell.
-func (t *waitTable) of(name string, hold Hold) (waits []Wait) {
+// waitsOf returns what the caller of a hold waits for: what waiters tell, or else what their owners
+// and processes tell.
+func (t *waitTable) waitsOf(name string, hold Hold) (waits []Wait) {
 	if hold.Remainder() {
 		return nil
 	}
 	info := t.infos[name]
 	holder, alone := processKey{hold.Host, hold.PID}, info != nil && info.Holders == 1
 	seen := map[string]bool{name: true}
-	add := func(all []Wait, is func(Waiter) bool) {
+	add := func(all []Wait, matches func(Waiter) bool) {
 		for _, wait := range all {
-			if !seen[wait.Name] && is(wait.Waiter) {
+			if !seen[wait.Name] && matches(wait.Waiter) {
 				seen[wait.Name] = true
 				waits = append(waits, wait)
 			}
@@ -270,9 +270,9 @@ func (t *waitTable) of(name string, hold Hold) (waits []Wait) {
 	}
 	add(t.byHeld[name], func(w Waiter) bool { return alone || processKey{w.Host, w.PID} == holder })
 	if len(waits) == 0 {
-		any := func(Waiter) bool { return true }
-		add(t.byOwner[hold.Owner], any)
-		add(t.byProcess[holder], any)
+		anyWaiter := func(Waiter) bool { return true }
+		add(t.byOwner[hold.Owner], anyWaiter)
+		add(t.byProcess[holder], anyWaiter)
 	}
 	return waits
 }

@@ -4,7 +4,8 @@
 //
 // # Glossary
 //
-// These are the words of the whole module. One word has one meaning.
+// These are the words of the whole module. Leader and queue have a second meaning: the leader of
+// an election is its holder, and a pool is the queue of its goroutines.
 //
 //	name           what is locked, as users write it; it has one kind (mutex, rwmutex, semaphore,
 //	               latch, election)
@@ -23,11 +24,11 @@
 //	delivery        what a pool gives a waiting goroutine, without a request: a lease, or the lead
 //	yield          to ask for the next goroutine of a pool and give the old hold back in one request
 //	claim          the time in which a hand-over must be taken up
-//	queue          the tickets that wait at the server, in order; also the goroutines of a pool
+//	queue          the tickets that wait at the server, in order
 //	place          the position of one ticket in the server's queue
 //	kept place     one that stays while no process waits with its ticket, for a given time
 //	pool           the goroutines of this process that wait for one lock
-//	leader         the goroutine of a pool that asks the server; also the holder of an election
+//	leader         the goroutine of a pool that asks the server
 //	slice          the 5 ms (passFor) in which goroutines of one process pass a hold on, or join it
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it

@@ -29,7 +29,8 @@ const (
 	Confirmed                      // a renewal of a hold that had less than a TTL, such as a claim
 )
 
-// An Event is one thing that happened.
+// An Event is one thing that happened. Its Kind says which of the later fields are set; the others
+// are zero.
 type Event struct {
 	Kind      EventKind
 	Lock      protocol.Kind
@@ -144,8 +145,10 @@ func (e *Engine) reportEnd(lease *Lease, cause error) {
 	if !told {
 		return
 	}
-	if event.Err = cause; errors.Is(cause, e.config.Closed) {
-		event.Kind, event.Err = Released, nil
+	if errors.Is(cause, e.config.Closed) {
+		event.Kind = Released
+	} else {
+		event.Err = cause
 	}
 	e.report(event, nil)
 }

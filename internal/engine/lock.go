@@ -101,12 +101,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 
 // acquire waits for a lock that no lease of the caller holds, in the way of its options.
 func (l *Lock) acquire(c *call) (*Lease, error) {
-	ctx := c.ctx
-	if l.options.Wait > 0 {
-		bounded, cancel := boundedWait(ctx, l.options.Wait)
-		defer cancel()
-		ctx = bounded
-	}
+	ctx, cancel := boundedWait(c.ctx, l.options.Wait)
+	defer cancel()
 	var under []*Lease
 	if l.options.DeadlockCheck {
 		under = l.waitsUnder(ctx)

@@ -200,9 +200,11 @@ func (l *Lock) passDeliveryOn(ctx context.Context, p *pool, h delivery, ended er
 	if h.attempt != nil {
 		var err error
 		h.lease, err = l.lead(ctx, p, h.attempt)
-		if own := (*WaitFailure)(nil); errors.As(err, &own) {
+		var leadersEnd *WaitFailure
+		if errors.As(err, &leadersEnd) {
 			return ended // it tells how long this goroutine waited, and not an earlier leader
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}

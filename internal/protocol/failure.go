@@ -24,31 +24,20 @@ const (
 	Other                           // anything else that the server refuses
 )
 
-// String is the reason as users read it.
+// reasonNames are the reasons as users read them.
+var reasonNames = [...]string{
+	Unreachable: "unreachable", NoAnswer: "no answer", NotSent: "not sent", Denied: "denied", Loading: "loading",
+	ReadOnly: "read-only", OutOfMemory: "out of memory", NoReplicas: "too few replicas",
+	Misconfigured: "cannot persist", ClusterDown: "cluster down", Unsupported: "unsupported",
+	ForeignKey: "foreign key", Evicts: "may evict keys", SameServer: "same server", Other: "refused",
+}
+
 func (r Reason) String() string {
-	names := [...]string{"", "unreachable", "no answer", "not sent", "denied", "loading", "read-only", "out of memory",
-		"too few replicas",
-		"cannot persist", "cluster down", "unsupported", "foreign key", "may evict keys", "same server", "refused"}
-	if r <= 0 || int(r) >= len(names) {
+	if r <= 0 || int(r) >= len(reasonNames) {
 		return "unknown"
 	}
-	return names[r]
+	return reasonNames[r]
 }
-
-// Or is the failure of several requests for one thing. Its outcome is unknown as well where that of
-// an earlier one is.
-func (f *Failure) OrUnknown(unknown bool) *Failure {
-	if f.Unknown || !unknown {
-		return f
-	}
-	also := *f
-	also.Unknown = true
-	return &also
-}
-
-// Again reports whether to ask again for what must be done: the failure may be cured by then, or an
-// answer is needed. A missing permission needs an operator.
-func (f *Failure) MustRepeat() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
 // Passing reports whether waiting may cure it, so that a waiter goes on. A server that has no
 // memory left, or cannot persist, serves again once memory is freed or its disk is mended.
@@ -75,6 +64,21 @@ func (f *Failure) Error() string {
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
+
+// OrUnknown is the failure of several requests for one thing. Its outcome is unknown as well where
+// that of an earlier one is.
+func (f *Failure) OrUnknown(unknown bool) *Failure {
+	if f.Unknown || !unknown {
+		return f
+	}
+	also := *f
+	also.Unknown = true
+	return &also
+}
+
+// MustRepeat reports whether to ask again for what must be done: the failure may be cured by then,
+// or an answer is needed. A missing permission needs an operator.
+func (f *Failure) MustRepeat() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
 // A Foreign is a name whose key holds something that this kind or this version must not touch.
 // Nothing was changed.

@@ -78,7 +78,7 @@ func clientMutants() []Mutant {
 		patched("the end of a request taken for that of ctx", root("TestContextEndsCallAtSilentServer"), "errors.go",
 			"\t\treturn withoutContext{err}\n", "\t\treturn err\n"),
 		patched("a wait without its bound", root("TestWithWaitInPool"), engine+"lock.go",
-			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"),
+			"boundedWait(c.ctx, l.options.Wait)", "boundedWait(c.ctx, 0)"),
 		patched("loss told before the context ends", root("TestLossIsToldAfterTheEnd"), engine+"events.go",
 			"\te.mu.after(func() { e.reporter.push(e, &report{event, renewed}) })\n",
 			"\te.reporter.push(e, &report{event, renewed})\n"),
