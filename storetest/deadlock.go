@@ -51,12 +51,8 @@ func (e *env) awaitVictim(w *waiter, members int) lockinfo.Deadlock {
 	if !errors.As(w.err, &waited) || waited.Reason != holdfast.WaitDeadlock || waited.By != "" || waited.Err != nil {
 		e.Fatalf("it ended with %v, %v", w.lease, w.err)
 	}
-	for _, other := range []error{holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld,
-		holdfast.ErrUnavailable} {
-		if errors.Is(w.err, other) {
-			e.Errorf("%q matches %q", w.err, other)
-		}
-	}
+	e.checkIsNone(w.err, holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld,
+		holdfast.ErrUnavailable)
 	if n := len(waited.Deadlock.Members); n != members || waited.Name != waited.Deadlock.Members[0].Waits ||
 		waited.Waited <= 0 {
 		e.Errorf("a cycle of %d, want %d: %v", n, members, w.err)
@@ -101,11 +97,16 @@ func deadlockEvidence(e *env) {
 	}
 	chain, err := b.Why(e.ctx(), "inner")
 	e.must(err)
-	if l := chain.Links; len(l) != 2 || l[0].Name != "inner" || l[0].Hold.Token != inner.Token() ||
-		len(l[0].Waits) != 1 || l[0].Waits[0].Name != name || l[0].Waits[0].Perhaps ||
-		l[1].Name != name || l[1].Hold.Token != holder.Token() || len(l[1].Waits) != 0 {
-		e.Errorf("why it is waited for is told as %+v", l)
+	if l := chain.Links; len(l) != 2 || len(l[0].Waits) != 1 || len(l[1].Waits) != 0 {
+		e.Fatalf("got %+v, want a link that waits for one that does not wait", l)
 	}
+	first, last := chain.Links[0], chain.Links[1]
+	checkEqual(e, "first name", first.Name, "inner")
+	checkEqual(e, "token of the first", first.Hold.Token, inner.Token())
+	checkEqual(e, "name that the first waits for", first.Waits[0].Name, name)
+	checkEqual(e, "the first waits perhaps", first.Waits[0].Perhaps, false)
+	checkEqual(e, "last name", last.Name, name)
+	checkEqual(e, "token of the last", last.Hold.Token, holder.Token())
 	e.release(holder)
 	e.release(plain.await())
 	lease := w.await()

@@ -85,9 +85,12 @@ func electionLeader(e *env) {
 		e.checkIs(e.leaderError(b.Election(name)), holdfast.ErrNoLeader)
 		lease := e.take(a.Election(name, option).Campaign)
 		leader, err := e.leader(b.Election(name))
-		if err != nil || leader.Label != want || leader.Owner != lease.Owner() || leader.Token != lease.Token() ||
-			leader.Since.IsZero() || leader.Since.Before(last.Since) {
-			e.Errorf("%+v after %+v, %v", leader, last, err)
+		e.must(err)
+		checkEqual(e, "label", leader.Label, want)
+		checkEqual(e, "owner", leader.Owner, lease.Owner())
+		checkEqual(e, "token", leader.Token, lease.Token())
+		if leader.Since.IsZero() || leader.Since.Before(last.Since) {
+			e.Errorf("leads since %v, after one since %v", leader.Since, last.Since)
 		}
 		last = leader
 		e.release(lease)

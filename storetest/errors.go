@@ -65,14 +65,12 @@ func (e *env) openFake(reply store.Reply) *client {
 // checkFailed fails unless err is a *StoreError of this kind.
 func (e *env) checkFailed(err error, kind holdfast.StoreKind, mayHaveApplied bool) {
 	e.Helper()
-	var failed *holdfast.StoreError
-	if !errors.As(err, &failed) || failed.Kind != kind || failed.MayHaveApplied != mayHaveApplied ||
-		failed.Name != name || failed.Op == "" || failed.Err == nil {
-		e.Errorf("got %#v: %v, want one that is %s and may have been applied: %v", failed, err, kind, mayHaveApplied)
+	failed := e.checkStoreError(err, kind, mayHaveApplied)
+	checkEqual(e, "name", failed.Name, name)
+	if failed.Op == "" || failed.Err == nil {
+		e.Errorf("%#v has no operation, or no cause", failed)
 	}
-	if errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrLost) {
-		e.Errorf("%v looks like an answer (trap 22)", err)
-	}
+	e.checkIsNone(err, holdfast.ErrHeld, holdfast.ErrLost) // the answers (trap 22)
 }
 
 // Trap 45: refusals are known by their first word, on its own or as a script wraps it.

@@ -38,32 +38,30 @@ func (w *waiter) awaitEviction() {
 	w.e.Helper()
 	lease, err := w.awaitResult()
 	var ended *holdfast.WaitError
-	if lease != nil || !errors.As(err, &ended) || ended.Name != name || ended.Reason != holdfast.WaitEvicted ||
-		ended.By != "OP" ||
-		ended.Err != nil || len(ended.Deadlock.Members) > 0 {
-		w.e.Errorf("the wait ended with %v, %v", lease, err)
+	if lease != nil || !errors.As(err, &ended) {
+		w.e.Fatalf("the wait ended with %v, %v, want a WaitError", lease, err)
 	}
-	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled,
-		context.DeadlineExceeded} {
-		if errors.Is(err, other) {
-			w.e.Errorf("%v matches %v", err, other)
-		}
-	}
+	checkEqual(w.e, "name", ended.Name, name)
+	checkEqual(w.e, "reason", ended.Reason, holdfast.WaitEvicted)
+	checkEqual(w.e, "evicted by", ended.By, "OP")
+	checkEqual(w.e, "cause", ended.Err, nil)
+	checkEqual(w.e, "members of a deadlock", len(ended.Deadlock.Members), 0)
+	w.e.checkIsNone(err, holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled,
+		context.DeadlineExceeded)
 }
 
 func evictEnds(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	b, c, d := e.client(label("B")), e.client(label("C")), e.client(label("D"))
 	lease := e.lock(a.Mutex(name))
-	one, two, three := e.startWaitingFor(e.ctx(), b, b.Mutex(name)), e.startWaitingFor(e.ctx(), c,
-		c.Mutex(name)), e.startWaitingFor(e.ctx(), d,
-		d.Mutex(name))
+	one := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+	two := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
+	three := e.startWaitingFor(e.ctx(), d, d.Mutex(name))
 	out := e.evict(op, "C")
 	two.awaitEviction()
-	if info := e.inspect(op, name); info.Waiters != 2 || len(info.Queue) != 2 || info.Queue[0].Label != "B" ||
-		info.Queue[1].Label != "D" {
-		e.Errorf("the queue is %+v", info.Queue)
-	}
+	info := e.inspect(op, name)
+	checkEqual(e, "waiters", info.Waiters, 2)
+	e.checkQueue(info.Queue, "B", "D")
 	e.checkIs(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
 	e.release(lease)
 	first := one.await()

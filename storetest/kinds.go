@@ -71,10 +71,16 @@ func triesTold(e *env) {
 		}
 		for _, c := range []*client{a, b} {
 			held := e.heldError(use.rival(c, name, holdfast.WithPolling(time.Millisecond, 1)))
-			if held.Name != name || held.Kind != use.kind || held.Holder != "A" || held.Holders != len(leases) ||
-				held.Waiters != 0 || held.Remaining <= 0 || held.Remaining > 20*time.Second ||
-				!strings.Contains(held.Error(), name) || !strings.Contains(held.Error(), `"A"`) {
-				e.Errorf("a %s: got %+v, %v", use.kind, held, held)
+			checkEqual(e, "kind", held.Kind, use.kind)
+			checkEqual(e, use.kind+": name", held.Name, name)
+			checkEqual(e, use.kind+": holder", held.Holder, "A")
+			checkEqual(e, use.kind+": holders", held.Holders, len(leases))
+			checkEqual(e, use.kind+": waiters", held.Waiters, 0)
+			if held.Remaining <= 0 || held.Remaining > 20*time.Second {
+				e.Errorf("a %s: %v remain of 20s", use.kind, held.Remaining)
+			}
+			if text := held.Error(); !strings.Contains(text, name) || !strings.Contains(text, `"A"`) {
+				e.Errorf("a %s: %q does not name %q and the holder", use.kind, text, name)
 			}
 		}
 		e.release(leases...)

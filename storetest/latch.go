@@ -92,10 +92,12 @@ func latchMatrix(e *env) {
 	var held *holdfast.HeldError
 	l := c.Latch("told")
 	e.must(l.Set(e.ctx(), 3))
-	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) || held.Kind != "latch" || held.Holders != 3 ||
-		held.Name != "told" {
-		e.Errorf("got %+v", err)
+	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) {
+		e.Fatalf("got %v, want a HeldError", err)
 	}
+	checkEqual(e, "kind", held.Kind, "latch")
+	checkEqual(e, "holders", held.Holders, 3)
+	checkEqual(e, "name", held.Name, "told")
 	e.checkCount(l, 3)
 	for _, other := range e.uses() { // the name has the kind of a latch
 		e.checkForeign(e.lockError(other.try(c, "told")))
@@ -181,9 +183,6 @@ func latchKept(e *env) {
 // checkForeign fails unless err says that the name has another kind.
 func (e *env) checkForeign(err error) {
 	e.Helper()
-	var refused *holdfast.StoreError
-	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.MayHaveApplied ||
-		errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
-		e.Errorf("got %v, want a StoreError about another kind", err)
-	}
+	e.checkStoreError(err, holdfast.StoreForeign, false)
+	e.checkIsNone(err, holdfast.ErrHeld, holdfast.ErrUnavailable)
 }

@@ -57,10 +57,10 @@ func leaseLost(e *env) {
 	defer cancel()
 	lease := e.take(inContext(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
 	cause := e.awaitEnd(leased.Context(lease))
-	var lost *holdfast.LostError
-	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() ||
-		lost.Reason != holdfast.LossExpired {
-		e.Errorf("got %v", cause)
+	e.checkLost(cause, holdfast.LossExpired)
+	if lost := new(holdfast.LostError); errors.As(cause, &lost) {
+		checkEqual(e, "name", lost.Name, name)
+		checkEqual(e, "token", lost.Token, lease.Token())
 	}
 	if errors.Is(cause, context.Canceled) || ctx.Err() != nil {
 		e.Errorf("%v looks like a cancel", cause)

@@ -20,8 +20,8 @@ func mutex() []test {
 	}
 }
 
-// Rule 1: clients, handles and goroutines contend, some in the queue, some trying, some in strict
-// order. Never two are inside, and tokens grow.
+// Clients, handles and goroutines contend, some in the queue, some trying, some in strict order.
+// Never two are inside, and tokens grow.
 func oneAtATime(e *env) {
 	var inside, last atomic.Int64
 	e.contend(3, 3, 8, func(c *client, i, _ int) {

@@ -46,10 +46,7 @@ func readyRefused(e *env) {
 		"ERR Error running script (call to f_1): @user_script:2: READONLY You can't": holdfast.StoreReadOnly,
 	} {
 		err := e.openFake(store.Reply{Refused: text}).Ready(e.ctx())
-		var failure *holdfast.StoreError
-		if !errors.As(err, &failure) || failure.Kind != kind || failure.Op != "ready" || failure.MayHaveApplied {
-			e.Errorf("%s: got %v, want %s", text, err, kind)
-		}
+		checkEqual(e, text+": operation", e.checkStoreError(err, kind, false).Op, "ready")
 	}
 	err := e.openFake(store.Reply{Err: errors.New("no route to host"), Unsent: true}).Ready(e.ctx())
 	e.checkIs(err, holdfast.ErrUnavailable)

@@ -38,7 +38,7 @@ func (e *env) resize(s *holdfast.Semaphore, n int64) error {
 	return e.askUntilAnswered(func() error { return s.Resize(e.ctx(), n) })
 }
 
-// Rule 1 holds by weight, for clients and goroutines, some trying.
+// No more permits are taken than there are, by clients and goroutines, some trying.
 func neverMore(e *env) {
 	const permits = 5
 	var taken atomic.Int64

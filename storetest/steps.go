@@ -179,6 +179,28 @@ func (e *env) checkIs(err error, targets ...error) {
 	}
 }
 
+// checkIsNone fails if err matches one of the targets.
+func (e *env) checkIsNone(err error, targets ...error) {
+	e.Helper()
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			e.Errorf("%v matches %v", err, target)
+		}
+	}
+}
+
+// checkStoreError fails unless err is a *StoreError of this kind.
+func (e *env) checkStoreError(err error, kind holdfast.StoreKind, mayHaveApplied bool) *holdfast.StoreError {
+	e.Helper()
+	var failed *holdfast.StoreError
+	if !errors.As(err, &failed) {
+		e.Fatalf("got %v, want a StoreError that is %s", err, kind)
+	}
+	checkEqual(e, "kind of the StoreError", failed.Kind, kind)
+	checkEqual(e, "may have been applied", failed.MayHaveApplied, mayHaveApplied)
+	return failed
+}
+
 // checkLost fails unless err is a *LostError for this reason.
 func (e *env) checkLost(err error, reason holdfast.Reason) {
 	e.Helper()
@@ -347,8 +369,6 @@ func (w *waiter) awaitGiveUp(standard error) *holdfast.WaitError {
 	}
 	checkEqual(w.e, "reason of a wait that ended", ended.Reason, reason)
 	w.e.checkIs(err, standard)
-	if errors.Is(err, holdfast.ErrHeld) {
-		w.e.Errorf("the error of a wait is one of a try: %v", err)
-	}
+	w.e.checkIsNone(err, holdfast.ErrHeld)
 	return ended
 }

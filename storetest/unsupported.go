@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,19 +25,17 @@ func noEvictions() []test { return []test{{"is refused", evictRefused, 0}} }
 // why.
 func (e *env) checkUnsupported(method string, err error) {
 	e.Helper()
-	var refused *holdfast.StoreError
-	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreUnsupported || refused.MayHaveApplied ||
-		refused.Name != name ||
-		refused.Op == "" || refused.Err == nil || !strings.Contains(err.Error(), refused.Err.Error()) ||
-		strings.Count(refused.Err.Error(), " ") < 5 {
-		e.Errorf("%s: got %v, want a StoreError that it is unsupported, and why", method, err)
+	refused := e.checkStoreError(err, holdfast.StoreUnsupported, false)
+	checkEqual(e, method+": name", refused.Name, name)
+	if refused.Op == "" || refused.Err == nil {
+		e.Fatalf("%s: %#v has no operation, or no reason", method, refused)
 	}
-	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable,
-		context.DeadlineExceeded} {
-		if errors.Is(err, other) {
-			e.Errorf("%s: %v looks like %v", method, err, other)
-		}
+	reason := refused.Err.Error()
+	if strings.Count(reason, " ") < 5 || !strings.Contains(err.Error(), reason) { // a sentence has six words
+		e.Errorf("%s: got %v, want a sentence that says why", method, err)
 	}
+	e.checkIsNone(err, holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable,
+		context.DeadlineExceeded)
 }
 
 func semaphoreRefused(e *env) {

@@ -64,10 +64,13 @@ func untilWaitOver(e *env) {
 	}
 	answered := len(b.of(holdfast.EventWaiting)) > 0 // otherwise the time may have been over before
 	busy := errors.Is(err, holdfast.ErrWaitOver)
-	if errors.Is(err, holdfast.ErrHeld) != busy || answered && !busy || !busy &&
-		!errors.Is(err, holdfast.ErrUnavailable) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		e.Errorf("answered %v: %v", answered, err)
+	e.checkIsNone(err, context.DeadlineExceeded, context.Canceled)
+	checkEqual(e, "is a busy error", errors.Is(err, holdfast.ErrHeld), busy)
+	if !busy {
+		e.checkIs(err, holdfast.ErrUnavailable)
+	}
+	if answered && !busy {
+		e.Errorf("got %v after an answer, want that the wait is over", err)
 	}
 	if answered && (waited.Holder != "A" || waited.Owner != "night job" || !e.namesToken(waited.Token, lease)) {
 		e.Errorf("got %+v with token %d, want %d", waited, waited.Token, lease.Token())

@@ -16,7 +16,7 @@ func begin(start func() (pid int, err error)) (wait func() (syscall.WaitStatus, 
 		pid, err := start()
 		return func() (syscall.WaitStatus, error) { return waitFor(pid) }, err
 	}
-	return all.begin(start)
+	return orphans.begin(start)
 }
 
 // isReaper reports whether this process becomes the parent of orphans: it is the first process of a
@@ -32,13 +32,15 @@ func isReaper() bool {
 type reaper struct {
 	mu       sync.Mutex
 	running  bool // a goroutine waits
-	begun    int  // how many commands there were
+	started  int  // how many commands have been started
+	seen     int  // started, when the system last answered that goroutine
 	commands map[int]chan syscall.WaitStatus
 }
 
-var all = reaper{commands: map[int]chan syscall.WaitStatus{}}
+var orphans = reaper{commands: map[int]chan syscall.WaitStatus{}}
 
-// begin is that of the package. No status is given away before its command is known.
+// begin starts a command, and tells how to wait for it. It holds the lock meanwhile, so that no
+// status comes before its command is known.
 func (r *reaper) begin(start func() (pid int, err error)) (wait func() (syscall.WaitStatus, error), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,11 +48,11 @@ func (r *reaper) begin(start func() (pid int, err error)) (wait func() (syscall.
 	if err != nil {
 		return nil, err
 	}
-	statuses := make(chan syscall.WaitStatus, 16)
+	statuses := make(chan syscall.WaitStatus, 16) // a command stops less often before its waiter takes one
 	r.commands[pid] = statuses
-	r.begun++
+	r.started++
 	if !r.running {
-		r.running = true
+		r.running, r.seen = true, -1
 		go r.reap()
 	}
 	return func() (syscall.WaitStatus, error) {
@@ -64,30 +66,48 @@ func (r *reaper) begin(start func() (pid int, err error)) (wait func() (syscall.
 
 // reap waits until there are no children.
 func (r *reaper) reap() {
-	for seen := -1; ; {
+	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WUNTRACED, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		r.mu.Lock()
-		if err != nil && seen == r.begun || err != nil && len(r.commands) == 0 {
-			for pid, statuses := range r.commands { // the system told nobody of their ends
-				delete(r.commands, pid)
-				close(statuses)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			if r.stop() {
+				return
 			}
-			r.running = false
-			r.mu.Unlock()
-			return
+		default:
+			r.tell(pid, status)
 		}
-		seen = r.begun // a command may have begun after there were no children
-		statuses := r.commands[pid]
-		if !status.Stopped() {
-			delete(r.commands, pid)
-		}
-		r.mu.Unlock()
-		if statuses != nil && err == nil {
-			statuses <- status
-		}
+	}
+}
+
+// stop ends the reaper after the system has answered that there are no children. It does not if a
+// command was started since the answer before, perhaps just after this one.
+func (r *reaper) stop() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.commands) > 0 && r.seen != r.started {
+		r.seen = r.started
+		return false
+	}
+	for pid, statuses := range r.commands { // the system told nobody of their ends
+		delete(r.commands, pid)
+		close(statuses)
+	}
+	r.running = false
+	return true
+}
+
+// tell gives a status to the command's waiter, if it is the status of a command.
+func (r *reaper) tell(pid int, status syscall.WaitStatus) {
+	r.mu.Lock()
+	r.seen = r.started
+	statuses := r.commands[pid]
+	if !status.Stopped() {
+		delete(r.commands, pid)
+	}
+	r.mu.Unlock()
+	if statuses != nil {
+		statuses <- status
 	}
 }

@@ -1,6 +1,7 @@
 package see
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// mostSorted is how many names a sorted list has at most.
+// mostSorted is how many names a sorted list has at most. The help says it in words.
 const mostSorted = 1000
 
 // unsorted is the order of a list that is printed while it is read.
@@ -51,43 +52,38 @@ func orderNames() []string {
 
 // Run lists the names. After an error, what came before it was printed.
 func (l *Ls) Run(ctx context.Context) error {
-	var c cli.Checklist
+	client, end, err := l.Open(l.check(), holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if l.Options.Process != "" && l.Format == cli.FormatTable {
+		if l.waits, err = readWaits(client.List(ctx, holdfast.ListOptions{Contended: true})); err != nil {
+			return l.Failure(err)
+		}
+	}
+	out, printAll := l.newList(), printUnsorted
+	if l.Sort != unsorted {
+		printAll = l.printSorted
+	}
+	err = printAll(client.List(ctx, l.Options), out)
+	// A signal counts before the error that it led to, and both before one of the last line.
+	err = l.Failure(cmp.Or(context.Cause(ctx), err))
+	return cmp.Or(err, out.end(err))
+}
+
+// check returns the list of what is wrong with the flags.
+func (l *Ls) check() (c cli.Checklist) {
 	cli.CheckPattern(&c, l.Options.Pattern)
 	c.Check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
 	c.Check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
 	c.Check(slices.Contains(orderNames(), l.Sort), "--sort %q: it must be one of %s", l.Sort,
 		strings.Join(orderNames(), ", "))
 	l.Output.Check(&c, cli.ListFormats...)
-	client, end, err := l.Open(c, holdfast.Config{})
-	if err != nil {
-		return err
-	}
-	defer end()
-	names := client.List(ctx, l.Options)
-	if l.Options.Process != "" && l.Format == cli.FormatTable {
-		if l.waits, err = readWaits(client.List(ctx, holdfast.ListOptions{Contended: true})); err != nil {
-			return l.Failure(err)
-		}
-	}
-	list := l.newList()
-	if l.Sort == unsorted {
-		err = dropRepeats(names, list.add)
-	} else {
-		err = l.printSorted(names, list.add)
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	if err != nil {
-		err = l.Failure(err)
-	}
-	if ended := list.end(err); err == nil {
-		err = ended
-	}
-	return err
+	return c
 }
 
-// readWaits returns what tells the waits of holders.
+// readWaits reads the names that somebody waits for, and returns what lockinfo.Waits knows of them.
 func readWaits(names iter.Seq2[lockinfo.Info, error]) (func(string, lockinfo.Hold) []lockinfo.Wait, error) {
 	var all []lockinfo.Info
 	for info, err := range names {
@@ -119,8 +115,8 @@ func (l *Ls) waitedNames(info lockinfo.Info) string {
 	return strings.Join(out, ", ")
 }
 
-// dropRepeats drops names that came before.
-func dropRepeats(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+// printUnsorted prints names as they come. A name that SCAN returns again is printed once.
+func printUnsorted(names iter.Seq2[lockinfo.Info, error], out list) error {
 	seen := snapshot.NewWindow()
 	for info, err := range names {
 		if err != nil {
@@ -129,7 +125,7 @@ func dropRepeats(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) 
 		if !seen.Add(info.Name) {
 			continue
 		}
-		if err := add(info); err != nil {
+		if err := out.add(info); err != nil {
 			return err
 		}
 	}
@@ -137,13 +133,13 @@ func dropRepeats(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) 
 }
 
 // printSorted prints the first names of an order.
-func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
+func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], out list) error {
 	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, mostSorted)
 	if err != nil {
 		return err
 	}
 	for _, info := range s.Locks {
-		if err := add(info); err != nil {
+		if err := out.add(info); err != nil {
 			return err
 		}
 	}
@@ -154,46 +150,59 @@ func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], add func(lockinf
 	return nil
 }
 
-// A list prints names as they come: add each, and end after the last, or after an error that ended
-// them.
-type list struct {
-	add func(lockinfo.Info) error
-	end func(err error) error
+// A list prints names: add each name, and end after the last, or after an error.
+type list interface {
+	add(info lockinfo.Info) error
+	end(err error) error
 }
 
 func (l *Ls) newList() list {
 	switch l.Format {
 	case cli.FormatJSON:
-		d := &documentList{out: l.Out}
-		return list{d.add, d.end}
+		return &documentList{out: l.Out}
 	case cli.FormatLines:
-		return list{func(info lockinfo.Info) error { return l.PrintDocument(info) }, func(error) error { return nil }}
+		return lineList{l}
 	}
 	columns := append(slices.Clone(show.LockColumns),
 		show.Column{Title: "HOST/PID", Flex: true, Optional: true, Spare: true})
 	if l.waits != nil {
 		columns = append(columns, show.Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true})
 	}
-	table, names := l.Page().Table(columns), 0
-	add := func(info lockinfo.Info) error {
-		names++
-		row := append(show.LockRow(info), show.ProcessCell(info))
-		if l.waits != nil {
-			row = append(row, show.Cell{Text: l.waitedNames(info)})
-		}
-		return table.Row(row...)
+	return &tableList{ls: l, table: l.Page().Table(columns)}
+}
+
+// A lineList is a document a line, one for each name.
+type lineList struct{ ls *Ls }
+
+func (l lineList) add(info lockinfo.Info) error { return l.ls.PrintDocument(info) }
+func (lineList) end(error) error                { return nil }
+
+// A tableList has a row for each name.
+type tableList struct {
+	ls    *Ls
+	table *show.Table
+	names int
+}
+
+func (t *tableList) add(info lockinfo.Info) error {
+	t.names++
+	row := append(show.LockRow(info), show.ProcessCell(info))
+	if t.ls.waits != nil {
+		row = append(row, show.Cell{Text: t.ls.waitedNames(info)})
 	}
-	return list{add, func(err error) error {
-		if l.Sort == unsorted { // a short list is sorted by name
-			table.Sort(func(rows [][]show.Cell) {
-				slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
-			})
-		}
-		if names == 0 && err == nil {
-			l.Note("no such name is held or waited for")
-		}
-		return table.Flush()
-	}}
+	return t.table.Row(row...)
+}
+
+func (t *tableList) end(err error) error {
+	if t.ls.Sort == unsorted { // a short list is sorted by name
+		t.table.Sort(func(rows [][]show.Cell) {
+			slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
+		})
+	}
+	if t.names == 0 && err == nil {
+		t.ls.Note("no such name is held or waited for")
+	}
+	return t.table.Flush()
 }
 
 // A documentList is one document, which is written while the names come.
