@@ -23,8 +23,8 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	deadline := deadlineWithin(ctx, lookTimeout)
 	const tries = 3
 	for try := 1; ; try++ {
-		standing, retry, err := r.lookOnce(ctx, watch, deadline)
-		if !retry || try == tries || !protocol.Pause(ctx, pauseOf(try), r.p.closing) {
+		standing, provisional, err := r.lookOnce(ctx, watch, deadline)
+		if !provisional || try == tries || !protocol.Pause(ctx, pauseOf(try), r.p.closing) {
 			return standing, err
 		}
 	}
@@ -40,10 +40,11 @@ func deadlineWithin(ctx context.Context, limit time.Duration) time.Time {
 }
 
 // lookOnce asks all nodes once. It returns as soon as a majority agrees, or when all nodes have
-// replied, or when ctx ends. If retry is true, the standing may be another one at the next try.
+// replied, or when ctx ends. A provisional
+// standing may be another one at the next try.
 func (r *resource) lookOnce(
 	ctx context.Context, watcher protocol.ID, deadline time.Time,
-) (standing protocol.Standing, retry bool, err error) {
+) (standing protocol.Standing, provisional bool, err error) {
 	t := &tally{p: r.p}
 	var agreed *reply
 	var foreign error
@@ -73,15 +74,15 @@ type heldToken struct {
 	token int64
 }
 
-// heldTokenOf returns what a node that counts says of a name. It says nothing that a majority could
-// agree on if it refused the token of the hold.
+// heldTokenOf returns what a node says of a name. It returns false for a node that does not count,
+// and for one that names a hold but refused its token: no majority can agree on that.
 func heldTokenOf(a *reply) (heldToken, bool) {
 	named := a.holder != "" && a.holder != nobody
 	return heldToken{a.holder, a.token}, a.counts && (!named || a.token != 0)
 }
 
 // lookWithoutAgreement decides when all nodes have answered or failed, and no majority agreed.
-func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, retry bool, err error) {
+func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, provisional bool, err error) {
 	if t.counting() < r.p.need {
 		return standing, false, t.noMajority("look", r.spec.Name)
 	}

@@ -209,7 +209,7 @@ func (t *round) failure() error {
 }
 
 // cleanUpAfter handles one reply once it is known what became of the Ask.
-func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
+func (t *acquisition) cleanUpAfter(a *reply, number int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
 		// The hold that it gave back may still be there. That hold goes when the request can take
 		// effect no more, at the latest.
@@ -230,7 +230,7 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 		}
 		return
 	}
-	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: freeQuietly, notBefore: time.Now(),
+	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: number, how: freeQuietly, notBefore: time.Now(),
 		until: t.ask.Deadline.Add(t.ask.TTL)}
 	switch {
 	case a.holds():
@@ -241,8 +241,8 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	}
 }
 
-// askNode asks one node.
-func (t *acquisition) askNode(n *node, round, first int64) *reply {
+// askNode asks one node in the round of this number.
+func (t *acquisition) askNode(n *node, number, first int64) *reply {
 	r, ask := t.r, &t.ask
 	out := &reply{node: n}
 	if ask.Release != nil && !n.awaitAsks(ask.Release.ID, ask.Deadline) {
@@ -255,14 +255,14 @@ func (t *acquisition) askNode(n *node, round, first int64) *reply {
 		}
 	}
 	out = n.queryInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
-		return t.askArgs(notAfter, round, first)
+		return t.askArgs(notAfter, number, first)
 	}, (*reply).readAsk)
 	learn(&r.p.known[r.bucket], out.facts.last)
 	return out
 }
 
 // askArgs returns the command of a round: see ask.lua.
-func (t *acquisition) askArgs(notAfter string, round, first int64) []any {
+func (t *acquisition) askArgs(notAfter string, number, first int64) []any {
 	r, ask := t.r, &t.ask
 	mode, release := "t", ""
 	switch {
@@ -277,6 +277,6 @@ func (t *acquisition) askArgs(notAfter string, round, first int64) []any {
 	return []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode,
 		wire.Digits16(first),
-		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
+		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(number), r.field, release, r.waiter(ask.Ticket),
 		t.waited.Microseconds(), r.life, r.p.config.MaxTTL.Milliseconds()}
 }
