@@ -163,9 +163,9 @@ func rwWriteInRead(e *env) {
 		{holdfast.WithPolling(time.Millisecond, 0)}} {
 		handle := a.RWMutex(name, options...)
 		inner := e.takeUnder(outer, handle.RLock)
-		e.checkUpgradeRefused(handle, leased.Context(outer))
-		e.checkUpgradeRefused(handle, leased.Context(inner))
-		e.checkUpgradeRefused(handle, context.WithValue(leased.Context(outer), contextKey{}, 1))
+		e.checkUpgradeRefused(leased.Context(outer), handle)
+		e.checkUpgradeRefused(leased.Context(inner), handle)
+		e.checkUpgradeRefused(context.WithValue(leased.Context(outer), contextKey{}, 1), handle)
 		e.release(inner)
 	}
 	if err := outer.Err(); err != nil {
@@ -178,7 +178,7 @@ func rwWriteInRead(e *env) {
 }
 
 // checkUpgradeRefused fails unless nothing may write under the context of a reader.
-func (e *env) checkUpgradeRefused(m *holdfast.RWMutex, reads context.Context) {
+func (e *env) checkUpgradeRefused(reads context.Context, m *holdfast.RWMutex) {
 	e.Helper()
 	e.checkRefused(errorOf(m.Lock(reads)), "ctx")
 	e.checkRefused(errorOf(m.TryLock(reads)), "ctx")

@@ -80,7 +80,7 @@ type part struct {
 func listParts(dir string) ([]part, error) {
 	parts := map[string]*part{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", ".")
+		list := exec.Command("go", "list", "-deps", "-json=Dir,Root,Standard,Module", ".")
 		list.Dir, list.Stderr = dir, os.Stderr
 		list.Env = append(list.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 		text, err := list.Output()
@@ -90,6 +90,7 @@ func listParts(dir string) ([]part, error) {
 		for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 			var p struct {
 				Dir      string
+				Root     string // of the standard library: the folder of Go
 				Standard bool
 				Module   *struct{ Path, Version, Dir string }
 			}
@@ -98,7 +99,7 @@ func listParts(dir string) ([]part, error) {
 			} else if err != nil {
 				return nil, err
 			}
-			path, version, root := "std", runtime.Version(), runtime.GOROOT()
+			path, version, root := "std", runtime.Version(), p.Root
 			if p.Standard {
 				p.Dir = root // below it is code that is not linked, under other licenses
 			} else {
