@@ -129,7 +129,8 @@ func (s *scene) commands(a *actor, since time.Time, ops ...string) (found []arri
 
 func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
-	serve := func(conn net.Conn) error { s.srv.Redis.Server().ServeConn(conn); return nil }
+	server := s.srv.Redis.Server() // of the server that is closed at the end, while a client may still dial
+	serve := func(conn net.Conn) error { server.ServeConn(conn); return nil }
 	a := &actor{Network: network.New(serve, network.Config{}), name: name}
 	rdb := s.srv.Client(func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return a.Dial(ctx) }
