@@ -76,26 +76,27 @@ func NewChain(lock Info, all []Info) Chain {
 }
 
 // Links returns the holds of all names, each once, with what their callers wait for.
-func Links(all []Info) (links []Link) {
-	w := newChainWalk(all)
-	for i := range all {
-		if _, seen := w.depth[all[i].Name]; !seen {
-			links = append(links, w.follow(all[i].Name)...)
-		}
-	}
+func Links(all []Info) []Link {
+	links, _ := followAll(all)
 	return links
 }
 
 // PossibleDeadlocks returns cycles of callers that wait for each other, by what NewChain knows. If
 // several cycles have a name in common, it returns at least one of them.
 func PossibleDeadlocks(all []Info) []Deadlock {
+	_, cycles := followAll(all)
+	return cycles
+}
+
+// followAll returns the holds of all names, and the cycles that it finds.
+func followAll(all []Info) (links []Link, cycles []Deadlock) {
 	w := newChainWalk(all)
 	for i := range all {
 		if _, seen := w.depth[all[i].Name]; !seen {
-			w.follow(all[i].Name)
+			links = append(links, w.follow(all[i].Name)...)
 		}
 	}
-	return w.cycles
+	return links, w.cycles
 }
 
 // Waits returns a function that returns what the caller of a hold waits for, as NewChain knows it.
@@ -116,12 +117,11 @@ type chainWalk struct {
 	cycles []Deadlock
 }
 
-// A chainStep is a hold to follow, or a wait of a link whose name is to be followed.
+// A chainStep is a link that is to be told, or one of its waits that is to be followed.
 type chainStep struct {
-	link int // of the wait; -1: the step is a hold
-	wait int // its place in the link
-	hold Link
-	by   Wait // that leads to the hold; zero: the walk begins there
+	link Link
+	by   Wait  // that leads to the link; zero: the walk begins there
+	next *Wait // of the link, to be followed; nil: the link is to be told
 }
 
 func newChainWalk(all []Info) *chainWalk {
@@ -136,8 +136,8 @@ func (c *chainWalk) follow(name string) []Link {
 		last := len(c.steps) - 1
 		step := c.steps[last]
 		c.steps = c.steps[:last]
-		if step.link < 0 {
-			c.followHold(step)
+		if step.next == nil {
+			c.tellLink(step)
 		} else {
 			c.followWait(step)
 		}
@@ -158,32 +158,31 @@ func (c *chainWalk) pushHolds(name string, depth int, by Wait) {
 	})
 	for _, hold := range holds {
 		link := Link{Depth: depth, Name: name, At: info.At, Hold: hold}
-		c.steps = append(c.steps, chainStep{link: -1, hold: link, by: by})
+		c.steps = append(c.steps, chainStep{link: link, by: by})
 	}
 }
 
-// followHold makes a hold a link, and its waits the next steps.
-func (c *chainWalk) followHold(step chainStep) {
-	link := step.hold
-	link.Waits = c.waits.waitsOf(link.Name, link.Hold)
-	c.links = append(c.links, link)
-	for i := len(link.Waits) - 1; i >= 0; i-- {
-		step.link, step.wait = len(c.links)-1, i
+// tellLink tells a link, and makes its waits the next steps.
+func (c *chainWalk) tellLink(step chainStep) {
+	step.link.Waits = c.waits.waitsOf(step.link.Name, step.link.Hold)
+	c.links = append(c.links, step.link)
+	for i := len(step.link.Waits) - 1; i >= 0; i-- {
+		step.next = &step.link.Waits[i]
 		c.steps = append(c.steps, step)
 	}
 }
 
 // followWait makes the holds of the name that is waited for the next steps, if they are not told.
+// The link that was told has the same Waits.
 func (c *chainWalk) followWait(step chainStep) {
-	link := c.links[step.link]
-	c.path = append(c.path[:link.Depth], step)
-	wait := &link.Waits[step.wait]
+	c.path = append(c.path[:step.link.Depth], step)
+	wait := step.next
 	depth, seen := c.depth[wait.Name]
 	switch {
 	case !seen:
 		wait.Holds = LocationBelow
-		c.pushHolds(wait.Name, link.Depth+1, *wait)
-	case depth < len(c.path) && c.path[depth].hold.Name == wait.Name:
+		c.pushHolds(wait.Name, step.link.Depth+1, *wait)
+	case depth < len(c.path) && c.path[depth].link.Name == wait.Name:
 		wait.Holds = LocationAbove
 		c.cycles = append(c.cycles, newCycle(c.path[depth:], *wait))
 	default:
@@ -200,7 +199,7 @@ func newCycle(way []chainStep, last Wait) Deadlock {
 			next = way[i+1].by
 		}
 		members[i] = Member{Label: next.Waiter.Label, Host: next.Waiter.Host, PID: next.Waiter.PID,
-			Holds: step.hold.Name, Token: step.hold.Hold.Token, Waits: next.Name, Perhaps: next.Perhaps}
+			Holds: step.link.Name, Token: step.link.Hold.Token, Waits: next.Name, Perhaps: next.Perhaps}
 	}
 	return Deadlock{Members: members}
 }

@@ -310,22 +310,56 @@ func (l linkJSON) toLink() (Link, error) {
 	out := Link(l.linkFields)
 	out.Name, out.Hold, out.Waits = decodeName(l.Name, l.NameBase64), l.Hold.toHold(), nil
 	for _, w := range l.Waits {
-		waiter, err := w.Waiter.toWaiter()
+		wait, err := w.toWait()
 		if err != nil {
 			return out, err
 		}
-		wait := Wait(w.waitFields)
-		wait.Name, wait.Waiter = decodeName(w.Name, w.NameBase64), waiter
 		out.Waits = append(out.Waits, wait)
 	}
 	return out, nil
 }
 
+func (w waitJSON) toWait() (out Wait, err error) {
+	out = Wait(w.waitFields)
+	out.Name = decodeName(w.Name, w.NameBase64)
+	out.Waiter, err = w.Waiter.toWaiter()
+	return out, err
+}
+
 // MarshalJSON implements json.Marshaler.
 func (l Link) MarshalJSON() ([]byte, error) { return encode(l.toJSON()) }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Link) UnmarshalJSON(text []byte) error {
+	var in linkJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out, err := in.toLink()
+	if err == nil {
+		*l = out
+	}
+	return err
+}
+
 func (w Wait) toJSON() waitJSON {
 	return waitJSON{waitFields(w), nonTextBytes(w.Name), w.Waiter.toJSON()}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (w Wait) MarshalJSON() ([]byte, error) { return encode(w.toJSON()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Wait) UnmarshalJSON(text []byte) error {
+	var in waitJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out, err := in.toWait()
+	if err == nil {
+		*w = out
+	}
+	return err
 }
 
 type changeJSON struct {

@@ -74,11 +74,12 @@ func values() []any {
 		{Node: "node 3", Why: "it is the same server as node 1", SameAs: "node 1"}}
 	bytesName := full
 	bytesName.Name, bytesName.Kind = "\xffname\u202e", KindSemaphore
+	wait := Wait{Name: "y\xff", Waiter: full.Queue[0], Perhaps: true, Holds: LocationAbove}
+	link := Link{Depth: 1, Name: "\xff", At: at, Hold: *h, Waits: []Wait{wait}}
 	out := []any{full, bytesName,
 		Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"},
 			{Holds: "y", Waits: "z", Perhaps: true}}},
-		Chain{Lock: bytesName, Links: []Link{{Depth: 1, Name: "\xff", At: at, Hold: *h,
-			Waits: []Wait{{Name: "y\xff", Waiter: full.Queue[0], Perhaps: true, Holds: LocationAbove}}}}},
+		wait, link, Chain{Lock: bytesName, Links: []Link{link}},
 		Change{Event: EventFreed, Before: bytesName, After: Info{Name: bytesName.Name, At: at}},
 		Change{Event: EventHeld, After: full}, Change{Event: EventWaiting, Before: full, After: bytesName}}
 	for _, all := range infos() {
@@ -193,7 +194,8 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	found := map[string]map[string]bool{}
 	for _, value := range values() {
 		part := map[string]string{
-			"Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain"}[reflect.TypeOf(value).Name()]
+			"Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain",
+			"Link": "link", "Wait": "wait"}[reflect.TypeOf(value).Name()]
 		var fields any
 		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
 			t.Fatal(err)

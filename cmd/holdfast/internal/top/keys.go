@@ -61,8 +61,8 @@ func (m *Model) listKey(name string) tea.Cmd {
 		m.sortLocks()
 	case "enter":
 		if m.row < len(m.locks) {
-			m.mode, m.hold, m.scroll, m.gone = detailing, 0, 0, ""
-			m.detail = m.locks[m.row]
+			m.mode, m.detail, m.scroll, m.gone = detailing, lockinfo.Info{}, 0, ""
+			m.setDetail(m.locks[m.row])
 			return m.inspect()
 		}
 	default:

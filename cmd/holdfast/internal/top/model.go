@@ -63,10 +63,11 @@ type Model struct {
 	row    int    // where it is, or was
 	top    int    // the first row that is shown
 
-	detail lockinfo.Info // of detailing
-	gone   string        // why the detail could not be read
-	hold   int           // the chosen hold
-	scroll int           // the first line of the detail that is shown
+	detail lockinfo.Info  // of detailing
+	why    lockinfo.Chain // it is waited for, as far as the names in now tell
+	gone   string         // why the detail could not be read
+	hold   int            // the chosen hold
+	scroll int            // the first line of the detail that is shown
 
 	asked   question
 	message string // what became of the last action
@@ -258,7 +259,7 @@ func (m *Model) setDetail(info lockinfo.Info) {
 	if m.hold < len(m.detail.Holds) {
 		token = m.detail.Holds[m.hold].Token
 	}
-	m.detail, m.hold = info, 0
+	m.detail, m.hold, m.why = info, 0, lockinfo.NewChain(info, m.now.Locks)
 	for i, h := range info.Holds {
 		if h.Token == token {
 			m.hold = i

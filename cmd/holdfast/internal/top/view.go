@@ -157,9 +157,9 @@ func (m *Model) detailLines() []string {
 	var out strings.Builder
 	page := show.Page{Out: &out, Width: m.width, Colors: true}
 	_ = page.Detail(m.detail)
-	if chain := lockinfo.NewChain(m.detail, m.now.Locks); chain.Waits() {
+	if m.why.Waits() {
 		out.WriteString("\nwhy it is waited for, as far as the names in the list tell:\n")
-		_ = page.Chain(chain)
+		_ = page.Chain(m.why)
 	}
 	if len(m.detail.Queue) > 0 {
 		out.WriteByte('\n')
