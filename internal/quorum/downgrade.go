@@ -32,9 +32,9 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 // it counts or not.
 func (r *resource) judgeDowngrade(t *tally) (answer protocol.Answer, decided bool, err error) {
 	need, spare, pending := r.p.need, r.p.spare(), t.pending()
-	won, none := t.votes("H"), t.answers("BR")
+	won, none := t.votes(letterHeld), t.answers(letterBusy+letterBroken)
 	foreign, foreignErr := t.foreign()
-	agreed, best := most(t, func(a *reply) (int64, bool) { return a.first, a.hasStatus("H") && a.first > 0 })
+	agreed, best := most(t, func(a *reply) (int64, bool) { return a.first, a.hasStatus(letterHeld) && a.first > 0 })
 	switch {
 	case won >= need && best != nil && (agreed >= need || pending == 0):
 		block := best.final - best.first + 1

@@ -33,6 +33,16 @@ type reply struct {
 	brokeBy map[int]string // of a renewal: by, of each hold that was broken
 }
 
+// The letters of answers to an ask, as ask.lua tells them. What takes letters takes several.
+const (
+	letterHeld    = "H" // the name is held for us, and our tokens are accepted
+	letterRefused = "T" // the name is held for us, and a larger token was accepted before
+	letterBusy    = "B" // another hold, or a remainder, keeps us out
+	letterLeft    = "Y" // what we gave back is left to a waiter
+	letterUpgrade = "U" // our owner shares the name, and we want it alone
+	letterBroken  = "R" // our hold was broken
+)
+
 // nobody begins the id of the holder where only remainders are left (state.lua).
 const nobody = "~"
 
@@ -44,7 +54,7 @@ func (a *reply) hasStatus(letters string) bool {
 }
 
 // holds reports whether the node keeps the name for us.
-func (a *reply) holds() bool { return a.hasStatus("HT") }
+func (a *reply) holds() bool { return a.hasStatus(letterHeld + letterRefused) }
 
 // mayApply reports whether the request may take effect yet.
 func (a *reply) mayApply() bool {

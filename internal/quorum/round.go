@@ -85,42 +85,60 @@ func (t *acquisition) sendRound(number, first int64) *fanOut[*reply] {
 
 // judge decides, if the replies so far allow it. What nodes that do not count say is read, and not
 // counted.
-//
-//nolint:gocyclo // one case for each verdict, in their order
 func (t *round) judge() {
-	need, pending, answered := t.p.need, t.pending(), t.counting()
-	uncounted := len(t.replies) - answered // they may hold the name, or not
-	holders, _ := t.mostHeld()
-	won, given, upgrades := t.votes("HT"), t.votes("Y"), t.votes("U")
-	foreign, foreignErr := t.foreign()
-	switch {
-	case t.votes("H") >= need:
+	won := t.votes(letterHeld + letterRefused)
+	switch need := t.p.need; {
+	case t.votes(letterHeld) >= need:
 		t.verdict = held
 	case won >= need:
 		t.verdict = tokenRefused
-	case won+pending >= need: // undecided: we may win yet
-	case t.votes("R") > 0: // the ticket cannot hold any more
-		t.verdict, t.err = failed, t.r.brokenError(&t.tally)
-	case upgrades > 0 && (upgrades >= need || pending == 0):
-		t.verdict, t.err = failed, &protocol.Upgrade{Name: t.r.spec.Name}
-	case foreign > t.p.spare():
-		t.verdict, t.err = failed, foreignErr
-	case answered+pending < need:
-		t.verdict = failed
-	case answered < need: // undecided: too few have answered
-	case holders+given >= need:
-		t.verdict = busy
-		if given > 0 {
-			t.verdict = leftToWaiter
-		}
-	case pending > 0 && holders+pending+uncounted >= need: // undecided: a majority may name one holder yet
-	case given > 0:
-		t.verdict = leftToWaiter
-	case holders+uncounted >= need:
-		t.verdict = busy
+	case won+t.pending() >= need: // undecided: we may win yet
 	default:
-		t.verdict = split
+		if t.err = t.refusal(); t.err != nil {
+			t.verdict = failed
+		} else {
+			t.verdict = t.judgeLost()
+		}
 	}
+}
+
+// refusal returns why the ticket can never hold, or nil.
+func (t *round) refusal() error {
+	upgrades := t.votes(letterUpgrade)
+	foreign, foreignErr := t.foreign()
+	switch {
+	case t.votes(letterBroken) > 0:
+		return t.r.brokenError(&t.tally)
+	case upgrades > 0 && (upgrades >= t.p.need || t.pending() == 0):
+		return &protocol.Upgrade{Name: t.r.spec.Name}
+	case foreign > t.p.spare():
+		return foreignErr
+	}
+	return nil
+}
+
+// judgeLost returns the verdict of a round that we cannot win any more.
+func (t *round) judgeLost() verdict {
+	need, pending, answered, given := t.p.need, t.pending(), t.counting(), t.votes(letterLeft)
+	uncounted := len(t.replies) - answered // they may hold the name, or not
+	holders, _ := t.mostHeld()
+	switch {
+	case answered+pending < need:
+		return failed
+	case answered < need:
+		return undecided // too few have answered
+	case holders+given >= need && given == 0:
+		return busy
+	case holders+given >= need:
+		return leftToWaiter
+	case pending > 0 && holders+pending+uncounted >= need:
+		return undecided // a majority may name one holder yet
+	case given > 0:
+		return leftToWaiter
+	case holders+uncounted >= need:
+		return busy
+	}
+	return split
 }
 
 // largestToken returns the largest token that any node has accepted, also one that does not count.
@@ -133,12 +151,14 @@ func (t *round) largestToken() (largest int64) {
 
 // mostHeld returns how many nodes name the holder that most of them name, and a reply that does.
 func (t *round) mostHeld() (n int, of *reply) {
-	return most(&t.tally, func(a *reply) (protocol.ID, bool) { return a.holder, a.hasStatus("B") })
+	return most(&t.tally, func(a *reply) (protocol.ID, bool) { return a.holder, a.hasStatus(letterBusy) })
 }
 
 // tokenOf returns the token of a hold if a majority names it, and else 0.
 func (t *round) tokenOf(holder protocol.ID) int64 {
-	n, of := most(&t.tally, func(a *reply) (int64, bool) { return a.token, a.hasStatus("B") && a.holder == holder })
+	n, of := most(&t.tally, func(a *reply) (int64, bool) {
+		return a.token, a.hasStatus(letterBusy) && a.holder == holder
+	})
 	if n < t.p.need {
 		return 0
 	}
@@ -150,7 +170,7 @@ func (t *round) contenders() int {
 	var ids []protocol.ID
 	waiters := 0
 	for _, a := range t.replies {
-		if a.hasStatus("B") {
+		if a.hasStatus(letterBusy) {
 			waiters = max(waiters, a.waiters)
 			if !slices.Contains(ids, a.holder) {
 				ids = append(ids, a.holder)
@@ -159,6 +179,15 @@ func (t *round) contenders() int {
 	}
 	return len(ids) + waiters
 }
+
+// When a waiter asks again, it draws from a time that grows with the contenders, so that they do
+// not all ask at once.
+const (
+	drawAfterEnd   = 4 * time.Millisecond // for each contender, up to 256, after the end of the hold
+	drawSoon       = 5 * time.Millisecond // for each contender, up to 64, if no majority names a holder
+	soonest        = 20 * time.Millisecond
+	factorIfHidden = 10 // a holder may hold at nodes that do not answer
+)
 
 // busyAnswer returns the answer that others hold. A waiter for the end of a hold that nobody
 // prolongs asks a little later the more others wait. If nobody is known to hold it asks soon: then
@@ -171,28 +200,28 @@ func (t *round) busyAnswer(join bool) protocol.Answer {
 	}
 	var ends []time.Duration
 	for _, a := range t.replies {
-		if a.hasStatus("B") {
+		if a.hasStatus(letterBusy) {
 			ends = append(ends, a.remaining)
 			answer.Holders = max(answer.Holders, a.holders) // some nodes may not know a hold that shares
 			answer.Waiters = max(answer.Waiters, a.waiters)
 		}
 	}
-	slices.Sort(ends)
-	if at := t.p.need - t.votes("HT") - 1; len(ends) > 0 {
+	slices.Sort(ends) // with so many of them over, a majority could be ours
+	if at := t.p.need - t.votes(letterHeld+letterRefused) - 1; len(ends) > 0 {
 		answer.Remaining = ends[min(max(at, 0), len(ends)-1)]
 	}
 	if !join {
 		return answer
 	}
 	contenders := 1 + t.contenders()
-	answer.Waiters = 0
+	answer.Waiters = 0 // a quorum has no queue: none of them is before this one
 	if holders >= t.p.need {
-		answer.Remaining += rand.N(time.Duration(min(contenders, 256)) * 4 * time.Millisecond)
+		answer.Remaining += rand.N(time.Duration(min(contenders, 256)) * drawAfterEnd)
 		return answer
 	}
-	soon := 20*time.Millisecond + rand.N(time.Duration(min(contenders, 64))*5*time.Millisecond)
-	if t.verdict == busy { // a holder may hold at nodes that do not answer
-		soon *= 10
+	soon := soonest + rand.N(time.Duration(min(contenders, 64))*drawSoon)
+	if t.verdict == busy {
+		soon *= factorIfHidden
 	}
 	if len(ends) == 0 || soon < answer.Remaining {
 		answer.Remaining = soon
