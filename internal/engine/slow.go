@@ -11,6 +11,10 @@ import (
 // A slowReport tells that a call waits for long, and then that its lease lasts long: after a time,
 // at doubling times after that, and in the log once more when that is over. The engine's mutex
 // guards it, but for the stack, which the call takes before it waits.
+//
+// A call begins its report, which is scheduled while the call waits (beginWait, stop). If the call
+// gets a lease, the report may follow the lease, and is scheduled until the lease ends. Then, or if
+// there is no lease, it is recycled.
 type slowReport struct {
 	lock   *Lock
 	call   *call           // that waits
@@ -112,13 +116,13 @@ func (s *slowReport) follow(lease *Lease) *slowReport {
 	return s
 }
 
-// schedule has told what began at a moment, unless it is over within a time.
+// schedule makes the engine tell of what began at a moment, unless it is over within a time.
 func (s *slowReport) schedule(since time.Time, within time.Duration) {
 	s.since, s.after = since, within
 	s.lock.engine.slow.schedule.add(s)
 }
 
-// tell tells once.
+// tell reports that the wait or the lease still lasts, and sets when to tell it again.
 func (s *slowReport) tell(now time.Time) {
 	e, event := s.lock.engine, s.event(now)
 	if s.lease == nil {
@@ -155,7 +159,8 @@ func (s *slowReport) caller() context.Context {
 	return s.call.ctx
 }
 
-// answer is the last one that the waiting caller, or its pool, has.
+// answer returns what is known of who holds: the last answer to the caller's own wait; else what
+// its pool knows, by its leader or by the hold that it passes on; else the last answer to a poll.
 func (s *slowReport) answer() protocol.Answer {
 	e := s.lock.engine
 	for _, w := range e.waits {
