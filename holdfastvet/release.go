@@ -148,8 +148,24 @@ const (
 // heldBranch returns which branch of a condition is taken if there is a lease.
 func (w *wayOut) heldBranch(condition ast.Node) int {
 	switch c := condition.(type) {
+	case *ast.ParenExpr:
+		return w.heldBranch(c.X)
 	case *ast.BinaryExpr:
-		return w.comparedBranch(c)
+		if c.Op != token.LAND && c.Op != token.LOR {
+			return w.comparedBranch(c)
+		}
+		// "And" is true only if both are, and false if one is. Of "or" it is the reverse.
+		ofOne, ofBoth := branchFalse, branchTrue
+		if c.Op == token.LOR {
+			ofOne, ofBoth = branchTrue, branchFalse
+		}
+		x, y := w.heldBranch(c.X), w.heldBranch(c.Y)
+		switch {
+		case x == ofOne || y == ofOne:
+			return ofOne
+		case x == ofBoth && y == ofBoth:
+			return ofBoth
+		}
 	case *ast.CallExpr: // errors.Is(err, ...), errors.As(err, ...)
 		if len(c.Args) == 2 && w.err != nil && variable(w.pass, c.Args[0]) == w.err {
 			return branchFalse
