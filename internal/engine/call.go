@@ -166,6 +166,6 @@ func (c *call) observeLease(lease *Lease) {
 	lease.toldAt, lease.contended = now, c.contended
 	lease.slow = c.slow.follow(lease)
 	if t.lossCause != nil {
-		e.reportEnd(lease, t.lossCause)
+		e.queueEnd(lease, t.lossCause)
 	}
 }

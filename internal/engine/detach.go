@@ -76,7 +76,7 @@ func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
 		all[i] = l.detach()
 	}
 	for _, l := range leases { // last: a slow observer delays its own caller alone
-		if event, told := l.head().tellEnd(Released); told {
+		if event, told := l.head().endReport(Released); told {
 			e.mu.after(func() { e.observe(event) })
 		}
 	}

@@ -63,9 +63,9 @@
 //	subscription  the one subscription of the client, while a goroutine waits
 //	holdListener  keeps the subscription open for goroutines that wait for a hold of this process
 //	cleanup       goroutines that remove what was given up
-//	reporter      what the observer is to be told in the background
+//	eventQueue    what the observer is to be told in the background
 //
-// One mutex guards all of it except the subscription and the reporter, which have a mutex each.
+// One mutex guards all of it except the subscription and the eventQueue, which have a mutex each.
 // None is held while a request is under way or while a caller's code runs. A goroutine that holds
 // the first one queues such an effect, and Unlock runs the effect (guard).
 //
@@ -312,7 +312,7 @@
 // therefore no news. Neither is a reentry: it belongs to the outermost lease under whose context it
 // entered, and the last of these leases that is released ends them all for the observer.
 //
-// Events in the background queue up for one goroutine (reporter), as effects after those that end
+// Events in the background queue up for one goroutine (eventQueue), as effects after those that end
 // contexts. A renewal tells how much trust was left, which shows whether renewals come in time. Of
 // a claim little is left, however well all is: so its renewal is told as Confirmed.
 //

@@ -39,7 +39,7 @@ type Engine struct {
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
-	reporter     reporter
+	events       eventQueue
 
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
@@ -115,7 +115,7 @@ func (e *Engine) Close() error {
 		go func() {
 			_, err := e.free(h, until)
 			e.mu.Lock()
-			e.reportEnds(h.tenure, e.config.Closed)
+			e.queueEnds(h.tenure, e.config.Closed)
 			e.mu.Unlock()
 			if err != nil {
 				err = &PartError{h.lock.spec.Name, err}

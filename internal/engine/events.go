@@ -64,84 +64,84 @@ func (e *Engine) observe(event Event) {
 	e.config.Observe(event)
 }
 
-// A reporter tells the observer what happens in the background: in order, and from one goroutine,
-// which lives while there is something to tell.
-type reporter struct {
+// An eventQueue tells the observer what happens in the background: in order, and from one
+// goroutine, which lives while there is something to tell.
+type eventQueue struct {
 	mu       sync.Mutex
-	queue    []*report
-	renewals map[*hold]*report // of the queue
+	queue    []*queuedEvent
+	renewals map[*hold]*queuedEvent // of the queue
 	running  bool
 }
 
-// A report is an event that the observer was not told yet.
-type report struct {
+// A queuedEvent is an event that the observer was not told yet.
+type queuedEvent struct {
 	event Event
 	hold  *hold // of a renewal; else nil
 }
 
-// report queues an event in the background for the observer; of a renewal with its hold, otherwise
-// nil. It is called with the engine's mutex held, after what must happen before was queued there.
-// While Close waits, no event is lost: the engine is open, or Close holds the mutex, or the caller
-// is counted in busy.
-func (e *Engine) report(event Event, renewed *hold) {
+// queueEvent queues an event in the background for the observer; of a renewal with its hold,
+// otherwise nil. It is called with the engine's mutex held, after what must happen before was
+// queued there. While Close waits, no event is lost: the engine is open, or Close holds the mutex,
+// or the caller is counted in busy.
+func (e *Engine) queueEvent(event Event, renewed *hold) {
 	if e.config.Observe == nil {
 		return
 	}
 	e.busy.Add(1)
-	e.mu.after(func() { e.reporter.push(e, &report{event, renewed}) })
+	e.mu.after(func() { e.events.push(e, &queuedEvent{event, renewed}) })
 }
 
-// push queues a report. Two renewals of one hold become one: the later one, with the smaller head
+// push queues an event. Two renewals of one hold become one: the later one, with the smaller head
 // room.
-func (r *reporter) push(e *Engine, next *report) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if before := r.renewals[next.hold]; next.hold != nil && before != nil {
+func (q *eventQueue) push(e *Engine, next *queuedEvent) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if before := q.renewals[next.hold]; next.hold != nil && before != nil {
 		next.event.Left = min(next.event.Left, before.event.Left)
 		before.event = next.event
 		e.busy.Done()
 		return
 	}
 	if next.hold != nil {
-		if r.renewals == nil {
-			r.renewals = make(map[*hold]*report)
+		if q.renewals == nil {
+			q.renewals = make(map[*hold]*queuedEvent)
 		}
-		r.renewals[next.hold] = next
+		q.renewals[next.hold] = next
 	}
-	r.queue = append(r.queue, next)
-	if !r.running {
-		r.running = true
-		go r.deliver(e)
+	q.queue = append(q.queue, next)
+	if !q.running {
+		q.running = true
+		go q.deliver(e)
 	}
 }
 
 // deliver tells the observer until nothing is queued.
-func (r *reporter) deliver(e *Engine) {
-	for next := r.pop(); next != nil; next = r.pop() {
+func (q *eventQueue) deliver(e *Engine) {
+	for next := q.pop(); next != nil; next = q.pop() {
 		e.observe(next.event)
 		e.busy.Done()
 	}
 }
 
-// pop takes the first report out of the queue. Nil: there is none, and the goroutine ends.
-func (r *reporter) pop() *report {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.queue) == 0 {
-		r.queue, r.running = nil, false
+// pop takes the first event out of the queue. Nil: there is none, and the goroutine ends.
+func (q *eventQueue) pop() *queuedEvent {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) == 0 {
+		q.queue, q.running = nil, false
 		return nil
 	}
-	first := r.queue[0]
-	r.queue[0], r.queue = nil, r.queue[1:]
-	delete(r.renewals, first.hold)
+	first := q.queue[0]
+	q.queue[0], q.queue = nil, q.queue[1:]
+	delete(q.renewals, first.hold)
 	return first
 }
 
-// reportEnd tells the observer in the background that a lease is lost, or was given back by Close.
+// queueEnd tells the observer in the background that a lease is lost, or was given back by Close.
 // It does nothing if the observer was not told that the lease began, or was told of its end. The
 // engine's mutex is held, as in all functions below.
-func (e *Engine) reportEnd(lease *Lease, cause error) {
-	event, told := lease.tellEnd(LostHold)
+func (e *Engine) queueEnd(lease *Lease, cause error) {
+	event, told := lease.endReport(LostHold)
 	if !told {
 		return
 	}
@@ -150,16 +150,16 @@ func (e *Engine) reportEnd(lease *Lease, cause error) {
 	} else {
 		event.Err = cause
 	}
-	e.report(event, nil)
+	e.queueEvent(event, nil)
 }
 
-// reportEnds is reportEnd for all leases of a tenure; nil has none.
-func (e *Engine) reportEnds(t *localTenure, cause error) {
+// queueEnds is queueEnd for all leases of a tenure; nil has none.
+func (e *Engine) queueEnds(t *localTenure, cause error) {
 	if t == nil || !e.observed {
 		return
 	}
 	for _, entry := range t.entries {
-		e.reportEnd(entry.head(), cause)
+		e.queueEnd(entry.head(), cause)
 	}
 }
 
@@ -172,9 +172,9 @@ func (l *Lease) head() *Lease {
 	return l
 }
 
-// tellEnd ends the report of a lease, and makes the event that the lease ended. Told is false if no
-// observer waits for it.
-func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
+// endReport ends the report of a lease, and makes the event that the lease ended. Told is false if
+// no observer waits for it.
+func (l *Lease) endReport(kind EventKind) (event Event, told bool) {
 	l.slow.recycle()
 	l.slow = nil
 	if l.toldAt.IsZero() || l.engine().config.Observe == nil {

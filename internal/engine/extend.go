@@ -189,7 +189,7 @@ func (x *extension) takeAnswer(l *Lease, r protocol.RenewalAnswer, sent time.Tim
 			h.trustEnd = before
 		}
 		e.holds.update(h)
-		e.report(event, h)
+		e.queueEvent(event, h)
 	}
 }
 

@@ -184,7 +184,7 @@ func (l *Lease) Release() error {
 	others := len(l.tenure.entries) > 0
 	event, told := Event{}, false
 	if l.head().members == 0 {
-		event, told = l.head().tellEnd(Released)
+		event, told = l.head().endReport(Released)
 	}
 	passed := !others && e.settleHold(h)
 	e.mu.Unlock()

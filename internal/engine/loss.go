@@ -24,7 +24,7 @@ func (e *Engine) lose(h *hold, why Why) {
 	if h.pool != nil {
 		e.promoteNext(h)
 	}
-	e.reportEnds(h.tenure, h.lossCause)
+	e.queueEnds(h.tenure, h.lossCause)
 }
 
 // expireIfPast ends a hold whose trust is over by the clocks, before the watchdog notices. The

@@ -123,26 +123,33 @@ func (e *Engine) dropPool(p *pool) {
 // acquirePooled takes the lock through the pool of its key: the goroutine joins a hold of readers,
 // leads, or waits for a delivery.
 func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
-	p, atOnce, w := l.enterPool(ctx, c)
+	entry := l.enterPool(ctx, c)
 	switch {
-	case atOnce.lease != nil:
-		return atOnce.lease, nil
-	case atOnce.attempt != nil:
-		return l.lead(ctx, p, atOnce.attempt)
-	case w == nil: // ctx was over when the goroutine came
-		return nil, notSentError(ctx)
+	case entry.lease != nil:
+		return entry.lease, nil
+	case entry.attempt != nil:
+		return l.lead(ctx, entry.pool, entry.attempt)
+	case entry.waiter != nil:
+		c.observeWait(Waiting)
+		return l.awaitDelivery(ctx, entry.pool, entry.waiter)
 	}
-	c.observeWait(Waiting)
-	return l.awaitDelivery(ctx, p, w)
+	return nil, notSentError(ctx) // ctx was over when the goroutine came
 }
 
-// enterPool finds or makes the pool of a lock. It returns what the goroutine gets at once, or else
-// the waiter that it becomes; neither if it would have to wait and ctx is over.
-func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce delivery, w *poolWaiter) {
+// A poolEntry is what a goroutine has when it entered a pool: a delivery at once, or else the
+// waiter that it is now. It has neither if it would have to wait and its context is over.
+type poolEntry struct {
+	pool *pool
+	delivery
+	waiter *poolWaiter
+}
+
+// enterPool finds or makes the pool of a lock, and enters it.
+func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p = e.pools[l.key]
+	p := e.pools[l.key]
 	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
 	// passes to its waiters.
 	leads := p == nil || p.key.shared && p.leader == nil
@@ -150,21 +157,22 @@ func (l *Lock) enterPool(ctx context.Context, c *call) (p *pool, atOnce delivery
 		p = &pool{key: l.key}
 		e.pools[l.key] = p
 	}
+	entry := poolEntry{pool: p}
 	if p.hold != nil {
-		atOnce.lease = p.join(ctx)
+		entry.lease = p.join(ctx)
 	}
 	switch {
-	case atOnce.lease != nil:
+	case entry.lease != nil:
 	case leads: // the attempt looks at ctx itself
 		p.leader = l.newAttempt(c, 1)
-		atOnce.attempt = p.leader
+		entry.attempt = p.leader
 	case ctx.Err() == nil:
 		if p.leader == nil {
 			e.listenSoon()
 		}
-		w = p.push(c)
+		entry.waiter = p.push(c)
 	}
-	return p, atOnce, w
+	return entry
 }
 
 // awaitDelivery waits in a pool for a lease or for the lead.

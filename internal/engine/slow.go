@@ -134,7 +134,7 @@ func (s *slowReport) tell(now time.Time) {
 	for s.after <= event.Took {
 		s.after *= 2
 	}
-	e.report(event, nil)
+	e.queueEvent(event, nil)
 	e.mu.after(func() { e.config.Slow(event, false) })
 }
 

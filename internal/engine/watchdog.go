@@ -124,7 +124,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.RenewalAnswer, sent time.Time)
 		h.prolongTrust(sent, ttl)
 		e.holds.update(h)
 	}
-	e.report(event, renewed)
+	e.queueEvent(event, renewed)
 }
 
 // applyQuery takes the answer to a query, which prolongs nothing.

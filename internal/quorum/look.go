@@ -16,14 +16,14 @@ const lookTimeout = time.Second
 // the last replies decide: they tell of the hold if a majority may have accepted its token, and
 // else of nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	var watch protocol.ID // whom the nodes are to tell of the next change; empty: nobody
+	var told protocol.ID // the nodes tell it of the next change; empty: none is told
 	if watcher != nil && !watcher.NoMessages {
-		watch = watcher.ID
+		told = watcher.ID
 	}
 	deadline := deadlineWithin(ctx, lookTimeout)
 	const tries = 3
 	for try := 1; ; try++ {
-		standing, provisional, err := r.lookOnce(ctx, watch, deadline)
+		standing, provisional, err := r.lookOnce(ctx, told, deadline)
 		if !provisional || try == tries || !protocol.Pause(ctx, pauseOf(try), r.p.closing) {
 			return standing, err
 		}
@@ -40,8 +40,7 @@ func deadlineWithin(ctx context.Context, limit time.Duration) time.Time {
 }
 
 // lookOnce asks all nodes once. It returns as soon as a majority agrees, or when all nodes have
-// replied, or when ctx ends. A provisional
-// standing may be another one at the next try.
+// replied, or when ctx ends. A provisional standing may be another one at the next try.
 func (r *resource) lookOnce(
 	ctx context.Context, watcher protocol.ID, deadline time.Time,
 ) (standing protocol.Standing, provisional bool, err error) {
@@ -87,27 +86,47 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, p
 		return standing, false, t.noMajority("look", r.spec.Name)
 	}
 	none := protocol.Standing{Server: r.p.now()}
-	largest := &reply{}
-	n, of := most(t, func(a *reply) (protocol.ID, bool) {
-		return a.holder, a.counts && a.holder != "" && a.holder != nobody
-	})
-	if n < r.p.need {
-		return none, false, nil // no hold is at a majority
+	holder, ok := t.majorityHolder()
+	if !ok {
+		return none, false, nil
 	}
-	for _, a := range t.replies {
-		if a.counts && a.holder == of.holder && a.token > largest.token {
-			largest = a
-		}
-	}
-	// The nodes that are not counted may have accepted the token, and so a majority may have.
-	uncounted := len(r.p.nodes) - t.counting()
-	accepted := t.count(func(a *reply) bool {
-		return a.counts && a.holder == largest.holder && a.token == largest.token
-	})
-	if largest.token != 0 && accepted+uncounted >= r.p.need {
+	if largest := t.largestToken(holder); t.mayBeAccepted(largest) {
 		return largest.standing(), true, nil
 	}
 	return none, true, nil // the hold is in the middle of its rounds
+}
+
+// majorityHolder returns the hold that a majority of nodes names, with whatever token.
+func (t *tally) majorityHolder() (holder protocol.ID, ok bool) {
+	n, of := most(t, func(a *reply) (protocol.ID, bool) {
+		return a.holder, a.counts && a.holder != "" && a.holder != nobody
+	})
+	if n < t.p.need {
+		return "", false
+	}
+	return of.holder, true
+}
+
+// largestToken returns the reply that names the largest token of a hold that a majority names.
+func (t *tally) largestToken(holder protocol.ID) *reply {
+	largest := &reply{}
+	for _, a := range t.replies {
+		if a.counts && a.holder == holder && a.token >= largest.token {
+			largest = a
+		}
+	}
+	return largest
+}
+
+// mayBeAccepted reports whether a majority may have accepted the token of a reply for its hold. The
+// nodes that do not count may have.
+func (t *tally) mayBeAccepted(a *reply) bool {
+	if a.token == 0 {
+		return false
+	}
+	accepted := t.count(func(b *reply) bool { return b.counts && b.holder == a.holder && b.token == a.token })
+	uncounted := len(t.p.nodes) - t.counting()
+	return accepted+uncounted >= t.p.need
 }
 
 // standing returns what Look tells, by a reply on which a majority agrees. Since is the same for
@@ -173,7 +192,7 @@ const (
 
 // lookArgs returns the command of look.lua. Node.execScript fills in its name and the digest.
 func (r *resource) lookArgs(watcher protocol.ID, how string) []any {
-	address := "" // where the node sends a message: the watcher's id, and this process's channel
+	address := "" // of the message that the node sends: the watcher's id, and this process's channel
 	if watcher != "" {
 		address = string(watcher) + r.p.channel
 	}
