@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -23,6 +24,7 @@ import (
 //	WithLabel         yes    yes      yes        -      yes       yes
 //	WithWait          yes    yes      yes        yes    yes       yes
 //	WithDeadlockCheck yes    yes      -          -      yes       yes
+//	WithUnder         yes    yes      -          -      yes       yes
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -49,15 +51,16 @@ const (
 	optLabel
 	optWait
 	optDeadlockCheck
+	optUnder
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table at Option
 // says the same, and a test compares them. The key is the kind that Client.newSettings is called
 // with.
 var meaningless = map[string]optionSet{
-	"Semaphore": optOwner | optDeadlockCheck, // no single hold of it excludes others
+	"Semaphore": optOwner | optDeadlockCheck | optUnder, // no single hold of it excludes others
 	"Latch": optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel |
-		optDeadlockCheck, // nobody holds it
+		optDeadlockCheck | optUnder, // nobody holds it
 	"Election": optOwner, // two of one owner would both lead
 }
 
@@ -155,6 +158,16 @@ func WithDeadlockCheck() Option {
 	return func(s *settings) { s.DeadlockCheck, s.given = true, s.given|optDeadlockCheck }
 }
 
+// WithUnder says that the caller waits for a program that holds names by leases of other clients,
+// such as the one that started this process. It has the token of each lease, by name. The place of
+// the caller in a queue names those holds, as it names the leases of WithDeadlockCheck, up to eight
+// in all. So [Client.Deadlocks] and [Client.Why] know for certain what waits for what. It ends no
+// wait by itself. It has no effect for a name that is held with another token by now, with
+// WithPolling, and at a quorum. The call sends a request more for each name.
+func WithUnder(tokens map[string]int64) Option {
+	return func(s *settings) { s.Under, s.given = maps.Clone(tokens), s.given|optUnder }
+}
+
 // newSettings applies options for a kind of lock, and checks them and the name.
 func (c *Client) newSettings(kind, name string, options []Option) (settings, error) {
 	s := c.applyOptions(kind, options)
@@ -218,6 +231,9 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 			"not with WithPolling, which has no place in the queue")
 		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
+	if s.isGiven(optUnder) && len(s.Under) > limits.MaxUnder {
+		bad.add("WithUnder", fmt.Sprintf("%d names", len(s.Under)), fmt.Sprintf("at most %d", limits.MaxUnder))
+	}
 	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
 		bad.add("WithOwner", shorten(s.owner), "from 1 to 1024 bytes")
 	}
@@ -243,7 +259,7 @@ func (s *settings) meaninglessOptions(kind string) (bad problems) {
 		{"WithPolling", s.Interval},
 		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)},
 		{"WithWait", s.Wait},
-		{"WithDeadlockCheck", "given"}} {
+		{"WithDeadlockCheck", "given"}, {"WithUnder", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
 		}

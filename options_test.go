@@ -69,6 +69,7 @@ func TestOptions(t *testing.T) {
 		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"),
 		"WithWait":          holdfast.WithWait(time.Minute),
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
+		"WithUnder":         holdfast.WithUnder(map[string]int64{"n": 1}),
 	}
 	text, err := os.ReadFile("options.go")
 	must(t, err)

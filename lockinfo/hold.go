@@ -76,5 +76,5 @@ type Waiter struct {
 	Since   time.Time `json:"since,omitzero"` // when it joined the queue
 	Alive   Liveness  `json:"alive"`
 	Kept    bool      `json:"kept"`            // a place that stays while no process waits there
-	Under   []string  `json:"under,omitempty"` // names that it holds while it waits, of WithDeadlockCheck
+	Under   []string  `json:"under,omitempty"` // names that it holds while it waits, of WithDeadlockCheck and WithUnder
 }

@@ -90,9 +90,13 @@ func deadlockEvidence(e *env) {
 	inner := e.takeUnder(group, a.Mutex("inner").Lock)
 	plain := e.startWaitingUnder(inner, a, a.Mutex(name).Lock)
 	w := e.startWaitingUnder(inner, a, checkedMutex(a, name).Lock)
+	child := e.client() // of the process that has the leases, which tells it their tokens
+	tokens := map[string]int64{"inner": inner.Token(), "g:1+": inner.Token() + 1, "free": 1}
+	ofChild := e.startWaiting(e.ctx(), child, child.Mutex(name, holdfast.WithUnder(tokens)).Lock)
 	info := e.inspect(b, name)
-	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 ||
-		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
+	if len(info.Queue) != 3 || len(info.Queue[0].Under) != 0 ||
+		fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` ||
+		fmt.Sprintf("%q", info.Queue[2].Under) != `["inner"]` {
 		e.Errorf("the queue is told as %+v", info.Queue)
 	}
 	chain, err := b.Why(e.ctx(), "inner")
@@ -114,6 +118,7 @@ func deadlockEvidence(e *env) {
 	e.must(err)
 	again := e.attach(b, ticket)
 	e.release(again)
+	e.release(ofChild.await())
 	e.checkFree(b.Mutex(name))
 	e.release(inner)
 	e.release(group)

@@ -298,6 +298,11 @@
 //   - if the lease ends while others keep the hold (entries, readers, the process that attaches
 //     it), the attempt goes on with a new ticket, which does not name it. It joins the queue anew.
 //
+// Options.Under adds holds of other clients, which are looked up by their tokens before the first
+// request. They are evidence too: of a program that holds names and waits for its child. They are
+// told as long as the ticket lives, and a hold that ended is not found. Without DeadlockCheck the
+// waiter tells them and looks for nothing.
+//
 // The waiter looks for a cycle after a TTL, and then ever less often, down to once a minute. Where
 // one is suspected, it looks again after the time in which all members ask. The wait of the victim
 // ends with a *WaitFailure and the *deadlock.Cycle, and its attempt is abandoned as any other.

@@ -2,20 +2,23 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// maxEvidence is how many leases the place of a waiter names.
-const maxEvidence = 8
+// maxHoldsToFind is among how many holds of a name one of Options.Under is looked for.
+const maxHoldsToFind = 100
 
 // An evidence is the leases under which an attempt waits, and which its ticket names. The engine's
 // mutex guards it. See the package document.
 type evidence struct {
 	leases []*Lease
-	stale  bool // one of them ended, and its hold did not
+	stale  bool                // one of them ended, and its hold did not
+	others []protocol.Evidence // the holds of other clients
 }
 
 // waitsUnder returns the leases under which a caller waits: those of ctx and those that its group
@@ -48,24 +51,49 @@ func (l *Lease) keepsOthersOut(e *Engine) bool {
 		l.tenure.lossCause == nil && !isPast(h.end(), time.Now())
 }
 
-// setEvidence makes the ticket of an attempt name leases, before its first request. The engine's
-// mutex is held.
-func (a *attempt) setEvidence(under []*Lease) {
-	a.ticket.Under, a.ticket.More = nil, len(under) > maxEvidence
-	for _, lease := range under[:min(len(under), maxEvidence)] {
-		a.ticket.Under = append(a.ticket.Under, protocol.Evidence{Name: lease.Name(), ID: lease.tenure.hold.ticket.ID})
+// findHolds returns the holds of Options.Under, as the servers know them. A name is left out if its
+// hold has another token by now, or keeps nobody out.
+func (l *Lock) findHolds(ctx context.Context) (found []protocol.Evidence) {
+	for _, name := range slices.Sorted(maps.Keys(l.options.Under)) {
+		known, err := l.engine.protocol.Inspect(ctx, name, protocol.Page{Holds: maxHoldsToFind})
+		if err != nil {
+			l.engine.config.Logger.Warn("holdfast: looking for a hold to wait under", "name", name, "error", err)
+			continue
+		}
+		for _, h := range known.Holds {
+			if h.Token == l.options.Under[name] && known.Kind != protocol.Semaphore {
+				found = append(found, protocol.Evidence{Name: name, ID: h.ID})
+			}
+		}
 	}
-	a.evidence = &evidence{leases: under}
+	return found
 }
 
-// acquireChecked waits under leases with a ticket of its own, and looks for deadlocks meanwhile.
-func (l *Lock) acquireChecked(ctx context.Context, c *call, under []*Lease) (*Lease, error) {
+// setEvidence makes the ticket of an attempt name leases, and holds of other clients, before its
+// first request. The engine's mutex is held.
+func (a *attempt) setEvidence(under []*Lease, others []protocol.Evidence) {
+	var holds []protocol.Evidence
+	for _, lease := range under {
+		holds = append(holds, protocol.Evidence{Name: lease.Name(), ID: lease.tenure.hold.ticket.ID})
+	}
+	holds = append(holds, others...)
+	a.ticket.Under, a.ticket.More = holds[:min(len(holds), limits.MaxUnder)], len(holds) > limits.MaxUnder
+	a.evidence = &evidence{leases: under, others: others}
+}
+
+// acquireUnder waits under leases and other holds with a ticket of its own, which names them. It
+// looks for deadlocks meanwhile, if that is wanted.
+func (l *Lock) acquireUnder(ctx context.Context, c *call, under []*Lease) (*Lease, error) {
 	e, a := l.engine, l.newAttempt(c, 1)
+	others := l.findHolds(ctx)
 	e.mu.Lock()
-	a.setEvidence(slices.DeleteFunc(under, func(lease *Lease) bool { return !lease.keepsOthersOut(e) }))
+	a.setEvidence(slices.DeleteFunc(under, func(lease *Lease) bool { return !lease.keepsOthersOut(e) }), others)
 	e.witnesses[a] = true
 	e.mu.Unlock()
-	waiting, end := a.watchDeadlocks(ctx)
+	waiting, end := ctx, func() {}
+	if l.options.DeadlockCheck {
+		waiting, end = a.watchDeadlocks(ctx)
+	}
 	h, err := a.run(waiting)
 	end()
 	e.mu.Lock()
@@ -96,9 +124,10 @@ func (a *attempt) renewEvidence() {
 		return
 	}
 	left := slices.DeleteFunc(a.evidence.leases, func(lease *Lease) bool { return !lease.keepsOthersOut(e) })
+	others := a.evidence.others
 	e.mu.Unlock()
 	a.replace(a.lock, a.ticket.NoMessages)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	a.setEvidence(left)
+	a.setEvidence(left, others)
 }

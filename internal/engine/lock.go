@@ -23,6 +23,10 @@ type Options struct {
 	// DeadlockCheck: the place of a caller that waits under leases names them, and the caller looks
 	// for deadlocks. Only with a protocol that has a queue, and not with Interval.
 	DeadlockCheck bool
+
+	// Under has tokens, by name: the caller waits for a program that holds these names by leases of
+	// other clients. Its place names those holds too. It counts only where there is a queue.
+	Under map[string]int64
 }
 
 // A Lock is a name and how it is held. It has no state and is safe to share.
@@ -110,8 +114,8 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 	switch {
 	case l.options.Interval > 0:
 		return l.poll(ctx, c)
-	case len(under) > 0:
-		return l.acquireChecked(ctx, c, under)
+	case len(under) > 0 || len(l.options.Under) > 0 && l.engine.features.Queue:
+		return l.acquireUnder(ctx, c, under)
 	case l.pooled:
 		return l.acquirePooled(ctx, c)
 	}

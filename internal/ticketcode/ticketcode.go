@@ -83,7 +83,11 @@ func Decode(ticket string) (kind Kind, holds []engine.Detached, err error) {
 
 // isOnePlace reports whether a ticket is of one place. A place has no times of its own.
 func isOnePlace(holds []engine.Detached) bool {
-	return len(holds) == 1 && holds[0].Ticket.Keep > 0 && holds[0].Options == engine.Options{TTL: holds[0].Options.TTL}
+	if len(holds) != 1 || holds[0].Ticket.Keep == 0 {
+		return false
+	}
+	o := holds[0].Options
+	return !o.Fixed && o.MinHold == 0 && o.MaxHold == 0
 }
 
 // decodeBody reads the text of a ticket, without what is only there to recognise it. The errors are

@@ -3,7 +3,9 @@ package hold
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -66,9 +68,7 @@ func keptBy(held *holdfast.HeldError) string {
 
 // aroundText says that the holder is the run whose command this process belongs to, if so.
 func aroundText(held *holdfast.HeldError) string {
-	var tokens map[string]int64
-	_ = json.Unmarshal([]byte(os.Getenv("HOLDFAST_TOKENS")), &tokens)
-	if held == nil || held.Token == 0 || tokens[held.Name] != held.Token {
+	if held == nil || held.Token == 0 || tokensAround()[held.Name] != held.Token {
 		return ""
 	}
 	text := fmt.Sprintf("%q is held by the run around this one", held.Name)
@@ -76,4 +76,31 @@ func aroundText(held *holdfast.HeldError) string {
 		text += "; holdfast run --owner \"$HOLDFAST_OWNER\" enters it"
 	}
 	return text
+}
+
+// maxAround is how many names of the runs around it a run says that it waits under: as many as
+// holdfast.WithUnder takes.
+const maxAround = 8
+
+// tokensAround returns the tokens of the runs around this process, by name. A text that no run
+// wrote says nothing.
+func tokensAround() (tokens map[string]int64) {
+	if err := json.Unmarshal([]byte(os.Getenv("HOLDFAST_UNDER")), &tokens); err != nil || len(tokens) > maxAround {
+		return nil
+	}
+	return tokens
+}
+
+// tokensWithin returns the tokens for the runs inside of this one: those of its lease, and those of
+// the runs around it as far as there is room.
+func tokensWithin(lease *holdfast.Lease) map[string]int64 {
+	within := make(map[string]int64)
+	for _, tokens := range []map[string]int64{lease.Tokens(), tokensAround()} {
+		for _, name := range slices.Sorted(maps.Keys(tokens)) {
+			if _, inner := within[name]; !inner && len(within) < maxAround {
+				within[name] = tokens[name]
+			}
+		}
+	}
+	return within
 }

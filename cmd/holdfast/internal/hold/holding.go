@@ -26,6 +26,9 @@ func (r *Run) acquire(
 	options := []holdfast.Option{holdfast.WithTTL(r.TTL), atLeast}
 	if r.Slots == 0 {
 		options = append(options, holdfast.WithOwner(owner))
+		if around := tokensAround(); len(around) > 0 {
+			options = append(options, holdfast.WithUnder(around))
+		}
 	}
 	if r.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))

@@ -146,18 +146,21 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
-		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS":
+		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS",
+			"HOLDFAST_UNDER":
 		default:
 			env = append(env, v)
 		}
 	}
 	tokens, _ := json.Marshal(lease.Tokens())
+	under, _ := json.Marshal(tokensWithin(lease))
 	return append(env,
 		"HOLDFAST_NAME="+lease.Name(),
 		fmt.Sprintf("HOLDFAST_TOKEN=%d", lease.Token()),
 		"HOLDFAST_TOKENS="+string(tokens),
 		"HOLDFAST_OWNER="+lease.Owner(),
 		"HOLDFAST_TTL="+r.ttl().String(),
+		"HOLDFAST_UNDER="+string(under),
 		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
 }
 

@@ -29,7 +29,8 @@ them at a time.
 
 The command sees HOLDFAST_NAME, HOLDFAST_TOKEN (grows with every holder: let storage refuse
 smaller tokens), HOLDFAST_TOKENS (of each name, as JSON), HOLDFAST_OWNER, HOLDFAST_TTL and
-HOLDFAST_REDIS (without the password).
+HOLDFAST_REDIS (without the password). A run inside of another one tells what the runs around it
+hold while it waits, by HOLDFAST_UNDER: so why and deadlocks know.
 
 Exit codes: that of the command; 128+n if signal n ended it; 64 usage; 69 no server, or it cannot
 serve now; 75 another holds the lock, or the wait was too long; 76 the lock was lost while the
