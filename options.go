@@ -231,8 +231,8 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 			"not with WithPolling, which has no place in the queue")
 		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
-	if s.isGiven(optUnder) && len(s.Under) > limits.MaxUnder {
-		bad.add("WithUnder", fmt.Sprintf("%d names", len(s.Under)), fmt.Sprintf("at most %d", limits.MaxUnder))
+	if s.isGiven(optUnder) && len(s.Under) > engine.MaxUnder {
+		bad.add("WithUnder", fmt.Sprintf("%d names", len(s.Under)), fmt.Sprintf("at most %d", engine.MaxUnder))
 	}
 	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
 		bad.add("WithOwner", shorten(s.owner), "from 1 to 1024 bytes")

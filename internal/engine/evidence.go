@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/limits"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
+
+// MaxUnder is how many holds the place of a waiter says that it waits under.
+const MaxUnder = 8
 
 // maxHoldsToFind is among how many holds of a name one of Options.Under is looked for.
 const maxHoldsToFind = 100
@@ -77,7 +79,7 @@ func (a *attempt) setEvidence(under []*Lease, others []protocol.Evidence) {
 		holds = append(holds, protocol.Evidence{Name: lease.Name(), ID: lease.tenure.hold.ticket.ID})
 	}
 	holds = append(holds, others...)
-	a.ticket.Under, a.ticket.More = holds[:min(len(holds), limits.MaxUnder)], len(holds) > limits.MaxUnder
+	a.ticket.Under, a.ticket.More = holds[:min(len(holds), MaxUnder)], len(holds) > MaxUnder
 	a.evidence = &evidence{leases: under, others: others}
 }
 

@@ -13,7 +13,6 @@ const (
 
 	MaxText  = 1 << 10 // bytes of a name, owner, label or prefix
 	MaxGroup = 1000    // names of a group
-	MaxUnder = 8       // holds under which the place of a waiter says that it waits
 )
 
 // IsKeep reports whether a place may be kept for so long without a process that waits there.

@@ -20,7 +20,7 @@ func clientMutants() []Mutant {
 		patched("every member of a cycle a victim", inEngine("TestDeadlocksTellsWhatIsThere"),
 			"internal/deadlock/walk.go", "!joinedBefore(&q.place, &w.place)", "q.place.ID == w.place.ID"),
 		{"an attempt passed on with its evidence", inEngine("TestDeadlockAttemptIsNotPassedOn"), []Patch{
-			{engine + "lock.go", "\t\treturn l.acquireChecked(ctx, c, under)\n",
+			{engine + "lock.go", "\t\treturn l.acquireUnder(ctx, c, under)\n",
 				"\t\treturn l.acquirePooled(context.WithValue(ctx, maxEvidence, under), c)\n"},
 			{engine + "pool.go", "\t\tp.leader = l.newAttempt(c, 1)\n",
 				"\t\tp.leader = l.newAttempt(c, 1)\n\t\tunder, _ := ctx.Value(maxEvidence).([]*Lease)\n\t\tp.leader.setEvidence(under)\n"},
