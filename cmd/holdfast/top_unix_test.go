@@ -116,8 +116,9 @@ func TestTopOnATerminal(t *testing.T) {
 	x := startTmux(t, s, 100, 16)
 	capture := filepath.Join(t.TempDir(), "capture")
 	x.enter("clear; holdfast top --capture " + capture + "; echo co''de=$?")
-	x.has("TIME  3 names, 1 contended, 0 late\nlooking every second (it took ")
-	x.has("WAIT\n>  order:1  mutex  held  web@a  TOKEN  T  T  0\n  order:2  mutex  held  web@a  TOKEN  T  T  2\n")
+	x.has("TIME  3 names, 1 contended, 0 late, longest wait ")
+	x.has("looking every second (it took ")
+	x.has("WAIT  LONGEST\n>  order:1  mutex  held  web@a  TOKEN  T  T  0\n  order:2  mutex  held  web@a  TOKEN  T  T  2  ")
 	x.do("resize-window", "-x", "100", "-y", "16")
 	s.Stop()
 	x.has("away since TIME: no answer")
@@ -236,7 +237,7 @@ func TestTablesOnATerminal(t *testing.T) {
 	x := startTmux(t, s, 100, 40)
 	colored := func() bool { return strings.Contains(x.do("capture-pane", "-p", "-e"), "\x1b[") }
 	x.enter("clear; holdfast ls; echo co''de=$?")
-	x.has("NAME  KIND  STATE  HOLDER  TOKEN  HELD  LEFT  WAIT\n\"evil\\x1b[2J\"  mutex  held  web@a")
+	x.has("NAME  KIND  STATE  HOLDER  TOKEN  HELD  LEFT  WAIT  LONGEST  HOST/PID\n\"evil\\x1b[2J\"  mutex  held  web@a")
 	x.has("code=0")
 	if !colored() {
 		t.Error("no colors")
