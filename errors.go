@@ -49,8 +49,7 @@ type HeldError struct {
 	Remaining time.Duration // until the first hold is over, unless it is renewed, as most holds are
 
 	// Remainder is what keeps others out if nobody holds: lockinfo.StateBroken or StateMinHold. It
-	// is empty if somebody holds, and at a quorum. BrokenBy is the label of the client that broke
-	// the hold.
+	// is empty if somebody holds. BrokenBy is the label of the client that broke the hold.
 	Remainder lockinfo.State
 	BrokenBy  string
 

@@ -81,11 +81,21 @@ func breakReleased(e *env) {
 	e.release(second)
 }
 
+// checkKept checks that a remainder keeps others out of a mutex, and that it is named.
+func (e *env) checkKept(m *holdfast.Mutex, why lockinfo.State, by string) {
+	e.Helper()
+	var held *holdfast.HeldError
+	if err := e.lockError(m.TryLock); !errors.As(err, &held) || held.Remainder != why || held.BrokenBy != by {
+		e.Errorf("refused with %v, want that it is %s by %q", err, why, by)
+	}
+}
+
 func breakKept(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()))
 	trusted := lease.Until()
 	e.breakHold(op, name, lease.Token())
+	e.checkKept(b.Mutex(name), lockinfo.StateBroken, "OP")
 	e.checkBroken(e.askUntilAnswered(func() error { return lease.Extend(e.ctx()) }))
 	second := e.lock(b.Mutex(name))
 	if time.Now().Before(trusted) || lease.Err() == nil {
@@ -196,6 +206,7 @@ func breakMinHold(e *env) {
 	if took := time.Since(began); took < least {
 		e.Errorf("the next got in after %v", took)
 	}
+	e.checkKept(a.Mutex(name), lockinfo.StateMinHold, "")
 	e.checkIs(e.breakError(op, name, lease.Token()), holdfast.ErrNotHeld)
 }
 

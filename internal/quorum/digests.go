@@ -4,7 +4,7 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "9e0258e280d79700a4439dafc4cc8e4ea8f60516",
+	"ask":       "ce5a9d8bcc8eaf30a0d47dbf3f183d8abcb163f5",
 	"break":     "8ed2ecfed24bdb7f02e2075491f38869d6cf7b79",
 	"downgrade": "ba0a79ad17594a4580015e793d75ef12509a7b7e",
 	"free":      "8e90382907e746b59634b00b8105a266f2406c41",

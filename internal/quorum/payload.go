@@ -86,13 +86,28 @@ func partyOf(id protocol.ID, payload string) protocol.Party {
 	return who
 }
 
+// remainderOf returns why there is a remainder with this payload, and by whom. The extras of a
+// broken hold begin with that.
+func remainderOf(payload string) (protocol.HoldState, string) {
+	p, ok := payloadOf(payload)
+	switch {
+	case !ok:
+		return 0, ""
+	case strings.HasPrefix(p.extras, "by:"):
+		return protocol.HoldBroken, extra(p.extras, "by")
+	}
+	return protocol.HoldMinHold, ""
+}
+
+// holderHead is how long an id and a token are together.
+const holderHead = idSize + 16
+
 // holderOf reads an id, a token and a payload; false when they are none.
 func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok bool) {
-	const head = idSize + 16
-	if len(text) < head {
+	if len(text) < holderHead {
 		return "", 0, who, false
 	}
 	id = protocol.ID(text[:idSize])
-	token, ok = wire.Number(text[idSize:head])
-	return id, token, partyOf(id, text[head:]), ok && token >= 0
+	token, ok = wire.Number(text[idSize:holderHead])
+	return id, token, partyOf(id, text[holderHead:]), ok && token >= 0
 }

@@ -26,6 +26,8 @@ type reply struct {
 	holder           protocol.ID // of a hold; see nobody
 	token            int64       // of the holder; 0: the node accepted none
 	party            protocol.Party
+	left             protocol.HoldState // where only remainders are left: what kept us out
+	leftBy           string             // of a broken hold: the label of the caller that broke it
 
 	by string // if the hold was broken: the label of the caller that did it
 
@@ -142,6 +144,9 @@ func (a *reply) readHolder(text string) bool {
 	}
 	var ok bool
 	a.holder, a.token, a.party, ok = holderOf(fields[2])
+	if ok && onlyRemainders(a.holder) {
+		a.left, a.leftBy = remainderOf(fields[2][holderHead:])
+	}
 	return ok
 }
 

@@ -197,6 +197,7 @@ func (t *round) busyAnswer(join bool) protocol.Answer {
 	holders, of := t.mostHeld()
 	if of != nil {
 		answer.Holder, answer.Token = of.party, t.tokenOf(of.holder)
+		answer.Left, answer.By = of.left, of.leftBy
 	}
 	var ends []time.Duration
 	for _, a := range t.replies {

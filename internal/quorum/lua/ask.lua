@@ -71,7 +71,8 @@ end
 
 -- A remainder excludes as the hold did. Beside a remainder of its owner a caller enters only where
 -- a hold of that owner excludes others, too.
-local kept, remainders = false, 0
+-- One of those that keep it out is told, and that is a broken one if there is any.
+local kept, remainders, told = false, 0, nil
 for _, value in pairs(left) do
   local _, theirs = parts(value, PAYLOAD)
   local excludes = string.sub(value, 3, 3) ~= 's'
@@ -80,6 +81,9 @@ for _, value in pairs(left) do
   if not beside and not excludes and shares then
     shared = true
   elseif not beside then
+    if not told or broken_by(value) then
+      told = string.sub(value, PAYLOAD)
+    end
     kept, soft, barred = true, math.min(soft or ends_at(value), ends_at(value)), barred or not excludes
   end
 end
@@ -122,7 +126,7 @@ if other or kept or held_off then
   if which then
     who = which .. string.sub(holds[which], 17, 32) .. string.sub(holds[which], PAYLOAD)
   elseif remainders > 0 then
-    who = NOBODY
+    who = told and string.sub(NOBODY, 1, 38) .. told or NOBODY
   end
   local over = hard or soft or which and ends_at(holds[which]) or ms
   return 'B' .. head .. last .. string.format('%.0f', over - ms) .. '|' .. (count > 0 and count or remainders) .. '|' .. waiters .. '|' .. who
