@@ -97,7 +97,8 @@
 // that was away for longer ends there with its time.
 //
 // A caller that is kept out is told who holds, with the token that a majority of the answers names,
-// or 0 if there is none. If only remainders keep it out, it is told nobody, and why one of them is there.
+// or 0 if there is none. If only remainders keep it out, it is told nobody, and why one of them is
+// there.
 //
 // A Look tells who holds at a majority, with the token that a majority accepted. It gives that
 // token as the time since when, so all callers that look see the same. While no token is agreed on
