@@ -13,23 +13,24 @@ import (
 // maxLines is how many lines wait for a user's logger at most.
 const maxLines = 1000
 
-// A handler is the handler of a user's logger. It must not hold up the goroutine that logs, and its
-// panic must not end that goroutine. So another one calls it. The first panic goes to standard
-// error, as the logger cannot be told.
-type handler struct {
+// A queueHandler queues lines for the handler of a user's logger, which another goroutine calls: a
+// handler that blocks delays no caller. Enabled, WithAttrs and WithGroup still run in the caller's
+// goroutine. A panic of any of them is caught. The first one goes to standard error, as the logger
+// cannot be told.
+type queueHandler struct {
 	slog.Handler
 	lines *lineQueue
 }
 
-// Background returns a logger that neither blocks nor panics, whatever the handler of logger does.
-// While 1,000 lines wait for that, later ones are dropped and counted.
+// Background returns a logger that never panics, and whose lines delay no caller, however long the
+// handler of logger takes for them. While 1,000 lines wait, later ones are dropped and counted.
 func Background(logger *slog.Logger) *slog.Logger {
-	return slog.New(handler{logger.Handler(), &lineQueue{handler: logger.Handler()}})
+	return slog.New(queueHandler{logger.Handler(), &lineQueue{handler: logger.Handler()}})
 }
 
 // Flush waits until all lines of a Background logger are written, but not past a moment.
 func Flush(logger *slog.Logger, until time.Time) {
-	background, ok := logger.Handler().(handler)
+	background, ok := logger.Handler().(queueHandler)
 	if !ok {
 		return
 	}
@@ -48,27 +49,29 @@ func Flush(logger *slog.Logger, until time.Time) {
 }
 
 // Enabled implements slog.Handler.
-func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+func (h queueHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	defer h.lines.catchPanic()
 	return h.Handler.Enabled(ctx, level)
 }
 
 // Handle implements slog.Handler.
-func (h handler) Handle(_ context.Context, record slog.Record) error {
+func (h queueHandler) Handle(_ context.Context, record slog.Record) error {
 	h.lines.push(line{h.Handler, record.Clone()})
 	return nil
 }
 
-// WithAttrs implements slog.Handler.
-func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+// WithAttrs implements slog.Handler. After a panic the lines have no attributes.
+func (h queueHandler) WithAttrs(attrs []slog.Attr) (next slog.Handler) {
+	next = h
 	defer h.lines.catchPanic()
-	return handler{h.Handler.WithAttrs(attrs), h.lines}
+	return queueHandler{h.Handler.WithAttrs(attrs), h.lines}
 }
 
-// WithGroup implements slog.Handler.
-func (h handler) WithGroup(name string) slog.Handler {
+// WithGroup implements slog.Handler. After a panic the lines have no group.
+func (h queueHandler) WithGroup(name string) (next slog.Handler) {
+	next = h
 	defer h.lines.catchPanic()
-	return handler{h.Handler.WithGroup(name), h.lines}
+	return queueHandler{h.Handler.WithGroup(name), h.lines}
 }
 
 // A line waits for its handler.
@@ -111,8 +114,8 @@ func (l *lineQueue) writeAll() {
 	}
 }
 
-// pop takes the first line out of the queue. The last one says how many were dropped. It returns
-// false if there is none: then the goroutine ends.
+// pop takes the first line out of the queue. When it is empty and lines were dropped, the next line
+// counts them. It returns false if there is none: then the goroutine ends.
 func (l *lineQueue) pop() (next line, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +139,7 @@ func (l *lineQueue) write(next line) {
 	_ = next.handler.Handle(context.Background(), next.record) // nobody could be told
 }
 
-// catchPanic ends a panic. It must be deferred itself.
+// catchPanic ends a panic. Defer it directly: recover works only in the deferred function.
 func (l *lineQueue) catchPanic() {
 	if panicked := recover(); panicked != nil {
 		l.panicked.Do(func() { fmt.Fprintln(os.Stderr, "holdfast: Config.Logger panicked:", panicked) })

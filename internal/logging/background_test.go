@@ -80,8 +80,8 @@ func TestBackgroundLoggerThatPanicsIsCaught(t *testing.T) {
 	if handler.Enabled(t.Context(), slog.LevelError) {
 		t.Error("it is enabled")
 	}
-	_ = handler.Handle(t.Context(), slog.Record{})
-	handler.WithAttrs(nil)
-	handler.WithGroup("g")
+	for _, h := range []slog.Handler{handler, handler.WithAttrs(nil), handler.WithGroup("g")} {
+		_ = h.Handle(t.Context(), slog.Record{})
+	}
 	Flush(slog.New(handler), time.Now().Add(time.Minute))
 }

@@ -2,6 +2,7 @@ package top
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,15 +13,22 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// key does what a key says.
-func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
-	name := key.String()
+const (
+	linesAround = 6   // of the screen: they do not scroll
+	jump        = 60  // snapshots of a recording
+	maxFilter   = 200 // bytes
+)
+
+// handleKey acts on a key. Ctrl-C comes first. A filter that is typed, and an open question, take
+// all other keys.
+func (m *Model) handleKey(press tea.KeyPressMsg) tea.Cmd {
+	name := press.String()
 	if name == "ctrl+c" {
 		return tea.Quit
 	}
 	switch m.mode {
 	case filtering:
-		m.editFilter(name, key.Text)
+		m.editFilter(name, press.Text)
 		return nil
 	case asking:
 		return m.answer(name)
@@ -50,7 +58,7 @@ var orderOf = map[string]snapshot.Order{"o": snapshot.ByAge, "c": snapshot.ByWai
 func (m *Model) listKey(name string) tea.Cmd {
 	if order, ok := orderOf[name]; ok {
 		m.order = order
-		m.sortLocks()
+		m.refreshRows()
 		return nil
 	}
 	switch name {
@@ -58,7 +66,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 		m.mode = filtering
 	case "esc":
 		m.filter = ""
-		m.sortLocks()
+		m.refreshRows()
 	case "enter":
 		if m.row < len(m.locks) {
 			m.mode, m.detail, m.scroll, m.gone = detailing, lockinfo.Info{}, 0, ""
@@ -66,7 +74,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 			return m.inspect()
 		}
 	default:
-		m.move(name, &m.row, len(m.locks)-1)
+		m.row = m.moved(name, m.row, len(m.locks)-1)
 		if m.row < len(m.locks) {
 			m.cursor = m.locks[m.row].Name
 		}
@@ -74,24 +82,24 @@ func (m *Model) listKey(name string) tea.Cmd {
 	return nil
 }
 
-// move changes a place by a key, from 0 to last.
-func (m *Model) move(name string, place *int, last int) {
-	page := max(m.height-6, 1)
-	switch name {
+// moved returns the place to which a key moves, from 0 to last.
+func (m *Model) moved(key string, place, last int) int {
+	page := max(m.height-linesAround, 1)
+	switch key {
 	case "up", "k":
-		*place--
+		place--
 	case "down", "j":
-		*place++
+		place++
 	case "pgup":
-		*place -= page
+		place -= page
 	case "pgdown", "space":
-		*place += page
+		place += page
 	case "home", "g":
-		*place = 0
+		place = 0
 	case "end", "G":
-		*place = last
+		place = last
 	}
-	*place = max(min(*place, last), 0)
+	return max(min(place, last), 0)
 }
 
 func (m *Model) detailKey(name string) {
@@ -103,7 +111,7 @@ func (m *Model) detailKey(name string) {
 			m.hold = (m.hold + 1) % len(m.detail.Holds)
 		}
 	default:
-		m.move(name, &m.scroll, max(len(m.detailLines())-1, 0))
+		m.scroll = m.moved(name, m.scroll, max(len(m.detailLines())-1, 0))
 	}
 }
 
@@ -116,23 +124,21 @@ func (m *Model) stepRecording(name string) bool {
 	case "right", "l":
 		at++
 	case "[":
-		at -= 60
+		at -= jump
 	case "]":
-		at += 60
+		at += jump
 	default:
 		return false
 	}
 	at = max(min(at, m.recording.Len()-1), 0)
-	if at != m.at {
-		if at != m.at+1 {
-			m.before = nil // changes are those since the snapshot before
-			if at > 0 {
-				m.show(m.recording.At(at - 1))
-			}
-		}
-		m.at = at
-		m.show(m.recording.At(at))
+	if at == m.at {
+		return true
 	}
+	m.at, m.before = at, nil
+	if at > 0 { // changes are those since the snapshot before
+		m.before = append([]lockinfo.Info{}, m.recording.At(at-1).Locks...)
+	}
+	m.show(m.recording.At(at))
 	return true
 }
 
@@ -148,15 +154,16 @@ func (m *Model) editFilter(name, text string) {
 			m.filter = string(runes[:len(runes)-1])
 		}
 	default:
-		if len(m.filter)+len(text) < 200 {
+		if len(m.filter)+len(text) < maxFilter {
 			m.filter += text
 		}
 	}
-	m.sortLocks()
+	m.refreshRows()
 }
 
-// sortLocks chooses and sorts the names of the last look. The cursor stays on its name.
-func (m *Model) sortLocks() {
+// refreshRows chooses and sorts the names of the last look. The cursor stays on its name, if that is
+// there.
+func (m *Model) refreshRows() {
 	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks),
 		func(info lockinfo.Info) bool { return !filterMatches(info, m.filter) })
 	slices.SortFunc(m.locks, m.order.Compare)
@@ -202,7 +209,7 @@ func (m *Model) answer(name string) tea.Cmd {
 		m.message = "nothing was broken"
 		return nil
 	}
-	m.message = "breaking token " + show.Text(asked.name) + " ..."
+	m.message = fmt.Sprintf("breaking token %d of %s ...", asked.hold.Token, show.Text(asked.name))
 	ctx, server := m.ctx, m.server
 	return func() tea.Msg {
 		err := server.Break(ctx, asked.name, asked.hold.Token)

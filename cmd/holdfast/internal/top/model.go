@@ -181,7 +181,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		return m, m.handleKey(msg)
 	case pollMessage:
 		return m, tea.Batch(m.poll(), m.inspect())
 	case snapshotMessage:
@@ -240,7 +240,7 @@ func (m *Model) show(s snapshot.Snapshot) {
 		}
 	}
 	m.now, m.before = s, append([]lockinfo.Info{}, s.Locks...)
-	m.sortLocks()
+	m.refreshRows()
 	if m.server == nil {
 		for _, info := range s.Locks {
 			if info.Name == m.detail.Name {

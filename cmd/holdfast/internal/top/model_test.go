@@ -365,8 +365,12 @@ func TestCapture(t *testing.T) {
 	live := newRig(t, threeLocks()...)
 	looks := &recorded{}
 	live.recorder = looks
+	all := live.fake.locks
 	for i := range 100 {
-		live.fake.locks[0] = lock("b", int64(100+i), 0, i)
+		all[0] = lock("b", int64(100+i), 0, i)
+		if live.fake.locks = all; i == 2 {
+			live.fake.locks = all[:2]
+		}
 		live.look()
 	}
 	live.fake.err = errors.New("away")
@@ -385,7 +389,12 @@ func TestCapture(t *testing.T) {
 	r.has("capture, snapshot 1 of 101", "the last snapshot is not complete", "l-b                100")
 	r.press("left", "right")
 	r.has("snapshot 2 of 101", "*  b ", "l-b                101")
-	r.press("c", "]", "home", "enter")
+	r.press("right", "right", "right", "end", "up")
+	chosen := r.cursor
+	if r.press("left"); chosen != "c" || r.cursor != chosen { // it is not in the snapshot before
+		t.Errorf("the cursor went from %q to %q", chosen, r.cursor)
+	}
+	r.press("left", "left", "c", "]", "home", "enter")
 	r.has("snapshot 62 of 101", "name     b", "waiting  61")
 	r.press("right")
 	r.has("waiting  62")
