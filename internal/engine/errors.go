@@ -46,6 +46,9 @@ func (w *WaitFailure) Error() string { return fmt.Sprintf("waited %v: %v", w.Wai
 
 func (w *WaitFailure) Unwrap() error { return w.Err }
 
+// endedWait reports whether an error is a *WaitFailure.
+func endedWait(err error) bool { return errors.As(err, new(*WaitFailure)) }
+
 // Held reports whether the last answer said that others hold.
 func (w *WaitFailure) Held() bool {
 	return w.Answered && (w.Answer.Status == protocol.Queued || w.Answer.Status == protocol.Busy)

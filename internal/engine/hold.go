@@ -204,3 +204,13 @@ func (h *hold) entry() *dueTime { return &h.due }
 
 // dueAt implements scheduleEntry.
 func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }
+
+// asAnswer is what an answer of the server would tell of a hold of this process.
+func (h *hold) asAnswer() protocol.Answer {
+	answer := protocol.Answer{Status: protocol.Busy, Holders: 1}
+	answer.Holder.Label, answer.Holder.Trace, answer.Token = h.lock.spec.Label, h.ticket.Trace, h.grantToken
+	if h.lock.engine.features.Queue { // several masters have no common clock
+		answer.Since = h.grantedAt
+	}
+	return answer
+}

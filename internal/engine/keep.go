@@ -113,9 +113,8 @@ func (k keptAttempt) beginLease(ctx context.Context) (*Lease, error) {
 func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	e := k.engine
 	err := k.wait(ctx, k, k.ticket.ID)
-	var ended *WaitFailure
-	var evicted *protocol.Evicted
-	if !errors.As(err, &evicted) && (errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed)) {
+	evicted := errors.As(err, new(*protocol.Evicted))
+	if !evicted && (endedWait(err) || err != nil && errors.Is(err, e.config.Closed)) {
 		if left := k.sendLast(); left != nil {
 			err = left
 		}

@@ -300,7 +300,7 @@ func (l *Lock) beginHold(c *call, h *hold, p *pool) (*Lease, error) {
 	case l.joinable && live:
 		e.openToReaders(h, l.key)
 	case p != nil && p.waiters.Len() > 0:
-		e.listenSoon()
+		e.scheduleCheck()
 	}
 	return lease, nil
 }

@@ -31,8 +31,8 @@ func (l *Lock) setKey() {
 //
 //   - A mutex passes from goroutine to goroutine (Engine.settleHold in release.go). The pool has
 //     no leader until the hold is yielded, lost or downgraded; then the first waiter leads.
-//   - Readers join the hold (Engine.openToReaders in readers.go). A reader that comes when the hold
-//     is no longer young leads, beside it, and goroutines wait only for such a leader.
+//   - Readers join the hold (Engine.openToReaders in readers.go), for a slice of time. A reader that
+//     comes later leads, beside the hold, and goroutines wait only for such a leader.
 //   - Permits do not pass: the first waiter leads at once.
 //
 // A leader that gives up makes the first waiter lead. So while goroutines wait, one of them leads
@@ -103,7 +103,7 @@ func (p *pool) tokenBlock() int64 {
 
 // deliver gives a waiter that was popped what it waits for. The engine's mutex is held. The effect
 // runs right after the next Unlock, so that the waiter does not wake up into a locked mutex.
-func (e *Engine) deliver(w *poolWaiter, h delivery) { e.mu.after(func() { w.delivery <- h }) }
+func (e *Engine) deliver(w *poolWaiter, d delivery) { e.mu.after(func() { w.delivery <- d }) }
 
 // deliverLead makes a waiter that was popped the leader of its pool, with an attempt that becomes
 // its own. The engine's mutex is held.
@@ -124,24 +124,35 @@ func (e *Engine) dropPool(p *pool) {
 // leads, or waits for a delivery.
 func (l *Lock) acquirePooled(ctx context.Context, c *call) (*Lease, error) {
 	entry := l.enterPool(ctx, c)
-	switch {
-	case entry.lease != nil:
+	switch entry.kind {
+	case entryJoined:
 		return entry.lease, nil
-	case entry.attempt != nil:
+	case entryLeads:
 		return l.lead(ctx, entry.pool, entry.attempt)
-	case entry.waiter != nil:
+	case entryWaits:
 		c.observeWait(Waiting)
 		return l.awaitDelivery(ctx, entry.pool, entry.waiter)
 	}
-	return nil, notSentError(ctx) // ctx was over when the goroutine came
+	return nil, notSentError(ctx)
 }
 
-// A poolEntry is what a goroutine has when it entered a pool: a delivery at once, or else the
-// waiter that it is now. It has neither if it would have to wait and its context is over.
+// An entryKind is what became of a goroutine that came to a pool.
+type entryKind int
+
+const (
+	entryRefused entryKind = iota // it would have had to wait, and its context was over
+	entryJoined                   // it has a lease on the hold of the pool's readers
+	entryLeads                    // it asks the server, by an attempt
+	entryWaits                    // it waits for a delivery, as a waiter
+)
+
+// A poolEntry is a goroutine that came to a pool. It has what its kind says, and else nil.
 type poolEntry struct {
-	pool *pool
-	delivery
-	waiter *poolWaiter
+	kind    entryKind
+	pool    *pool
+	lease   *Lease
+	attempt *attempt
+	waiter  *poolWaiter
 }
 
 // enterPool finds or makes the pool of a lock, and enters it.
@@ -152,38 +163,38 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	p := e.pools[l.key]
 	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
 	// passes to its waiters.
-	leads := p == nil || p.key.shared && p.leader == nil
+	leads := p == nil || (p.key.shared && p.leader == nil)
 	if p == nil {
 		p = &pool{key: l.key}
 		e.pools[l.key] = p
 	}
-	entry := poolEntry{pool: p}
 	if p.hold != nil {
-		entry.lease = p.join(ctx)
+		if lease := p.join(ctx); lease != nil {
+			return poolEntry{kind: entryJoined, pool: p, lease: lease}
+		}
 	}
 	switch {
-	case entry.lease != nil:
 	case leads: // the attempt looks at ctx itself
 		p.leader = l.newAttempt(c, 1)
-		entry.attempt = p.leader
-	case ctx.Err() == nil:
-		if p.leader == nil {
-			e.listenSoon()
-		}
-		entry.waiter = p.push(c)
+		return poolEntry{kind: entryLeads, pool: p, attempt: p.leader}
+	case ctx.Err() != nil:
+		return poolEntry{kind: entryRefused, pool: p}
 	}
-	return entry
+	if p.leader == nil {
+		e.scheduleCheck()
+	}
+	return poolEntry{kind: entryWaits, pool: p, waiter: p.push(c)}
 }
 
 // awaitDelivery waits in a pool for a lease or for the lead.
 func (l *Lock) awaitDelivery(ctx context.Context, p *pool, w *poolWaiter) (*Lease, error) {
 	e := l.engine
 	select {
-	case h := <-w.delivery:
-		if h.attempt != nil {
-			return l.lead(ctx, p, h.attempt)
+	case d := <-w.delivery:
+		if d.attempt != nil {
+			return l.lead(ctx, p, d.attempt)
 		}
-		return h.lease, nil
+		return d.lease, nil
 	case <-e.closing:
 		// A delivery that comes now is dropped: Close has ended its lease, or it is a lead, and
 		// what the server keeps of that ends by itself.
@@ -204,19 +215,18 @@ func (l *Lock) awaitDelivery(ctx context.Context, p *pool, w *poolWaiter) (*Leas
 // lead or hold, and all waiters of the pool would hang. So it leads, which passes the lead on at
 // once as ctx is over, or releases the lease, which passes the hold on. The error is that of the
 // lead, if another than the end of ctx, or ended.
-func (l *Lock) passDeliveryOn(ctx context.Context, p *pool, h delivery, ended error) error {
-	if h.attempt != nil {
+func (l *Lock) passDeliveryOn(ctx context.Context, p *pool, d delivery, ended error) error {
+	if d.attempt != nil {
 		var err error
-		h.lease, err = l.lead(ctx, p, h.attempt)
-		var leadersEnd *WaitFailure
-		if errors.As(err, &leadersEnd) {
+		d.lease, err = l.lead(ctx, p, d.attempt)
+		if endedWait(err) {
 			return ended // it tells how long this goroutine waited, and not an earlier leader
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := h.lease.Release(); err != nil {
+	if err := d.lease.Release(); err != nil {
 		l.engine.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
 	}
 	return ended
@@ -237,35 +247,33 @@ func (l *Lock) poolEndErrorLocked(ctx context.Context, p *pool, w *poolWaiter) *
 	return ended
 }
 
-// asAnswer is what an answer of the server would tell of a hold of this process.
-func (h *hold) asAnswer() protocol.Answer {
-	answer := protocol.Answer{Status: protocol.Busy, Holders: 1}
-	answer.Holder.Label, answer.Holder.Trace, answer.Token = h.lock.spec.Label, h.ticket.Trace, h.grantToken
-	if h.lock.engine.features.Queue { // several masters have no common clock
-		answer.Since = h.grantedAt
+// lead asks the server on behalf of the pool, until the leader holds or gives up.
+func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
+	for {
+		h, err := a.run(ctx)
+		lease, err := l.finishLead(ctx, p, a, h, err)
+		if lease != nil || err != nil {
+			return lease, err
+		}
 	}
-	return answer
 }
 
-// lead asks the server on behalf of the pool, until the leader holds or gives up.
-func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, err error) {
-	e, c := l.engine, a.call
-	for lease == nil && err == nil { // neither: the hold to join ended meanwhile, or ctx did
-		var h *hold
-		h, err = a.run(ctx)
-		e.mu.Lock()
-		switch {
-		case err == nil:
-			p.leader = nil // from here on the hold passes on in the pool, or beginHold has the next one lead
-			lease, err = l.beginHold(c, h, p)
-		case errors.Is(err, errJoin):
-			lease, err = p.leaderJoins(ctx, a), nil
-		default:
-			e.passLead(p, a, err)
-		}
-		e.mu.Unlock()
+// finishLead ends the lead of an attempt that has run. It returns neither a lease nor an error if
+// the leader should have joined a hold, and that ended meanwhile or ctx did. Then the attempt runs
+// again.
+func (l *Lock) finishLead(ctx context.Context, p *pool, a *attempt, h *hold, err error) (*Lease, error) {
+	e := l.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err == nil:
+		p.leader = nil // from here on the hold passes on in the pool, or beginHold has the next one lead
+		return l.beginHold(a.call, h, p)
+	case errors.Is(err, errJoin):
+		return p.leaderJoins(ctx, a), nil
 	}
-	return lease, err
+	e.passLead(p, a, err)
+	return nil, err
 }
 
 // leaderJoins ends the lead of a reader that enters a hold of this process instead. It returns nil,
@@ -303,10 +311,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		return
 	}
 	next := a
-	var ended *WaitFailure
-	var evicted *protocol.Evicted
-	callerGaveUp := errors.As(err, &ended) && !errors.As(err, &evicted)
-	if !callerGaveUp {
+	if evicted := errors.As(err, new(*protocol.Evicted)); evicted || !endedWait(err) {
 		next = a.lock.newAttempt(w.call, p.tokenBlock()) // not of the pool's lock: a.lock knows the number of permits
 		next.permitsAccepted = a.permitsAccepted
 		a.abandon()

@@ -13,7 +13,7 @@ const (
 	askEvery         = 5 * time.Second        // while waiting, +-20 %; see protocol.PlaceLife
 	askPace          = 100 * time.Millisecond // from one ask to the next at least, after the first few
 	askApart         = 20 * time.Millisecond  // how much later each waiter behind the first asks
-	listenEvery      = 250 * time.Millisecond // while goroutines wait for a hold of this process
+	checkEvery       = 250 * time.Millisecond // while goroutines wait for a hold of this process
 	lookUnsubscribed = 500 * time.Millisecond // while watching without messages, +-20 %
 	linger           = 10 * time.Second       // of the subscription after the last waiter left
 	passBlock        = 1000                   // tokens reserved for passing

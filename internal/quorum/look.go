@@ -45,25 +45,36 @@ func (r *resource) lookOnce(
 	ctx context.Context, watcher protocol.ID, deadline time.Time,
 ) (standing protocol.Standing, provisional bool, err error) {
 	t := &tally{p: r.p}
-	var agreed *reply
-	var foreign error
 	ended := t.collect(ctx, r.sendLook(watcher, deadline), func() bool {
-		if n, err := t.foreign(); n > r.p.spare() {
-			foreign = err
-		} else if n, of := most(t, heldTokenOf); n >= r.p.need {
-			agreed = of
-		}
-		return foreign != nil || agreed != nil
+		return t.tooManyForeign() != nil || t.agreedReply() != nil
 	})
-	switch {
-	case ended != nil:
+	if ended != nil {
 		return standing, false, noAnswer("look", r.spec.Name, ended)
-	case foreign != nil:
+	}
+	if foreign := t.tooManyForeign(); foreign != nil {
 		return standing, false, foreign
-	case agreed != nil:
+	}
+	if agreed := t.agreedReply(); agreed != nil {
 		return agreed.standing(), false, nil
 	}
 	return r.lookWithoutAgreement(t)
+}
+
+// tooManyForeign returns the error of the nodes that have a key of another kind, if they leave no
+// majority.
+func (t *tally) tooManyForeign() error {
+	if n, err := t.foreign(); n > t.p.spare() {
+		return err
+	}
+	return nil
+}
+
+// agreedReply returns a reply of a majority that names the same hold with the same token, or nil.
+func (t *tally) agreedReply() *reply {
+	if n, of := most(t, heldTokenOf); n >= t.p.need {
+		return of
+	}
+	return nil
 }
 
 // A heldToken is what nodes must agree on: a hold, with the token that was accepted for it. No
@@ -76,9 +87,11 @@ type heldToken struct {
 // heldTokenOf returns what a node says of a name. It returns false for a node that does not count,
 // and for one that names a hold but refused its token: no majority can agree on that.
 func heldTokenOf(a *reply) (heldToken, bool) {
-	named := a.holder != "" && a.holder != nobody
-	return heldToken{a.holder, a.token}, a.counts && (!named || a.token != 0)
+	return heldToken{a.holder, a.token}, a.counts && (!a.namesHold() || a.token != 0)
 }
+
+// namesHold reports whether a node names a hold, and not only remainders or nothing.
+func (a *reply) namesHold() bool { return a.holder != "" && a.holder != nobody }
 
 // lookWithoutAgreement decides when all nodes have answered or failed, and no majority agreed.
 func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, provisional bool, err error) {
@@ -99,7 +112,7 @@ func (r *resource) lookWithoutAgreement(t *tally) (standing protocol.Standing, p
 // majorityHolder returns the hold that a majority of nodes names, with whatever token.
 func (t *tally) majorityHolder() (holder protocol.ID, ok bool) {
 	n, of := most(t, func(a *reply) (protocol.ID, bool) {
-		return a.holder, a.counts && a.holder != "" && a.holder != nobody
+		return a.holder, a.counts && a.namesHold()
 	})
 	if n < t.p.need {
 		return "", false
@@ -129,8 +142,9 @@ func (t *tally) mayBeAccepted(a *reply) bool {
 	return accepted+uncounted >= t.p.need
 }
 
-// standing returns what Look tells, by a reply on which a majority agrees. Since is the same for
-// all that look, and mostly near the time of the grant.
+// standing returns what Look tells, by a reply on which a majority agrees. A token is a time in
+// microseconds of the servers, near that of the grant. So it serves as Since, which is then the same
+// for all that look.
 func (a *reply) standing() protocol.Standing {
 	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token,
 		Holders: a.holders, Waiters: a.waiters}
