@@ -20,15 +20,17 @@ func lease() []test {
 
 type contextKey struct{}
 
+// A lease reports its name, an owner of its own, its token, and a trust that ends within its TTL.
+// The name and the owner stay after the release.
 func leaseSays(e *env) {
 	c := e.client()
 	before := time.Now()
 	one, other := e.lock(c.Mutex("one", holdfast.WithTTL(20*time.Second))), e.lock(c.Mutex("other"))
 	if one.Name() != "one" || one.Owner() == "" || one.Owner() == other.Owner() {
-		e.Errorf("%q of %q; %q of %q", one.Name(), one.Owner(), other.Name(), other.Owner())
+		e.Errorf("name %q and owner %q, want \"one\" and an owner other than %q", one.Name(), one.Owner(), other.Owner())
 	}
 	if until := one.Until(); until.Before(before) || until.After(time.Now().Add(20*time.Second)) {
-		e.Errorf("trusted for %v", time.Until(until))
+		e.Errorf("trusted for %v, want at most 20s", time.Until(until))
 	}
 	if tokens := one.Tokens(); len(tokens) != 1 || tokens["one"] != one.Token() {
 		e.Errorf("tokens %v, token %d", tokens, one.Token())
@@ -36,10 +38,11 @@ func leaseSays(e *env) {
 	e.release(one)
 	e.release(other)
 	if one.Name() != "one" || one.Owner() == "" {
-		e.Error("it forgets its name when it is released")
+		e.Errorf("a released lease has name %q and owner %q", one.Name(), one.Owner())
 	}
 }
 
+// A Check changes nothing. With a context that is over it fails, and the lease stays.
 func leaseCheck(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	e.checkHolds(lease, lease)
@@ -66,13 +69,14 @@ func leaseLost(e *env) {
 		e.Errorf("%v looks like a cancel", cause)
 	}
 	if late := leased.Context(lease); late.Err() == nil || lease.Until().After(time.Now()) {
-		e.Errorf("it comes back: %v, %v", late.Err(), lease.Until())
+		e.Errorf("a lost lease is valid again: %v, until %v", late.Err(), lease.Until())
 	}
 	if events := c.await(holdfast.EventLost, 1); !errors.Is(events[0].Err, cause) {
 		e.Errorf("the observer was told %v", events)
 	}
 }
 
+// A nil and a zero Lease hold nothing: each method says so, and none panics or blocks.
 func leaseZero(e *env) {
 	var none *holdfast.Lease
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
@@ -85,7 +89,7 @@ func leaseZero(e *env) {
 		<-lease.Done()
 		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil ||
 			!lease.Until().IsZero() {
-			e.Error("it holds something")
+			e.Errorf("%#v has a name, an owner, a token or an end", lease)
 		}
 	}
 }

@@ -31,8 +31,8 @@ func (l *Lock) setKey() {
 //
 //   - A mutex passes from goroutine to goroutine (Engine.settleHold in release.go). The pool has
 //     no leader until the hold is yielded, lost or downgraded; then the first waiter leads.
-//   - Readers join the hold (Engine.openToReaders in readers.go), for a slice of time. A reader that
-//     comes later leads, beside the hold, and goroutines wait only for such a leader.
+//   - Readers join the hold (Engine.openToReaders in readers.go), for a slice of time. A reader
+//     that comes later leads, beside the hold, and goroutines wait only for such a leader.
 //   - Permits do not pass: the first waiter leads at once.
 //
 // A leader that gives up makes the first waiter lead. So while goroutines wait, one of them leads

@@ -78,6 +78,11 @@ func TestDocsVersionsAreThoseOfTheModules(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("docs/compatibility.md has no row of %v", missing)
 	}
+}
+
+// docs/compatibility.md names the oldest Go and the number of the format.
+func TestDocsNameGoAndTheFormat(t *testing.T) {
+	page := readText(t, "docs/compatibility.md")
 	oldest := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(readText(t, "go.mod"))
 	if oldest == nil || !strings.Contains(page, "with Go "+oldest[1]+";") {
 		t.Errorf("docs/compatibility.md does not name Go %v", oldest)
@@ -106,10 +111,10 @@ func versionIn(t *testing.T, library string, files ...string) string {
 }
 
 var (
-	codeBlock  = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
-	inlineLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	inlineText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	aHeading   = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
+	codeBlock   = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	inlineLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	inlineText  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	headingLine = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
 )
 
 // linksOf returns the targets of a page's links, except those in blocks of code.
@@ -122,12 +127,12 @@ func linksOf(t *testing.T, page string) (links []string) {
 }
 
 // anchorsOf returns the names by which links reach a page's headings, with the place of each, from
-// 1: in small letters, a hyphen for each space, and without punctuation. A second heading of the
-// same name gets -1.
+// 1: in small letters, a hyphen for each space, and without punctuation. The name of a second
+// heading with the same text ends in "-1".
 func anchorsOf(t *testing.T, page string) map[string]int {
 	t.Helper()
 	anchors := map[string]int{}
-	for _, heading := range aHeading.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
+	for _, heading := range headingLine.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
 		anchor := strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':
@@ -146,8 +151,8 @@ func anchorsOf(t *testing.T, page string) map[string]int {
 	return anchors
 }
 
-// The cases and rules that docs/promises.md names are there.
-func TestDocsPromisesNameTests(t *testing.T) {
+// suiteFolders are the folders of the suites that docs/promises.md names.
+func suiteFolders() map[string]string {
 	folders := map[string]string{
 		"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast",
 		"redisstore": "redisstore", "lockinfo": "lockinfo"}
@@ -157,8 +162,14 @@ func TestDocsPromisesNameTests(t *testing.T) {
 	for _, name := range []string{"clock", "faults", "fence", "security", "topology", "traps"} {
 		folders[name] = "proof/" + name
 	}
+	return folders
+}
+
+// The tests that docs/promises.md names are in the sources of their suites. A test is written
+// "suite: name". The name is a function, "section/case" of a table, or "...Scripts/file".
+func TestDocsPromisesNameTests(t *testing.T) {
 	sources := make(map[string]string)
-	for suite, folder := range folders {
+	for suite, folder := range suiteFolders() {
 		files, err := filepath.Glob(filepath.FromSlash(folder) + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", folder, len(files), err)
@@ -167,39 +178,51 @@ func TestDocsPromisesNameTests(t *testing.T) {
 			sources[suite] += readText(t, file)
 		}
 	}
-	page, named := readText(t, "docs/promises.md"), 0
-	for _, span := range regexp.MustCompile("`([a-z]+): ([^`]+)`").FindAllStringSubmatch(page, -1) {
+	named := regexp.MustCompile("`([a-z]+): ([^`]+)`").FindAllStringSubmatch(readText(t, "docs/promises.md"), -1)
+	for _, span := range named {
 		suite, name := span[1], span[2]
-		want := []string{"func " + name + "("}
-		_, script, isScript := strings.Cut(name, "Scripts/")
-		section, one, isCase := strings.Cut(name, "/")
-		switch {
-		case isScript:
-			folder := map[bool]string{false: "script/", true: "proof/"}[strings.HasPrefix(name, "TestLong")]
-			readText(t, "cmd/holdfast/testdata/"+folder+script+".txtar")
-			want = nil
-		case isCase:
-			want = []string{`{"` + section + `", `, `{"` + one + `", `}
-		case suite == "seam":
-			want = []string{`{"` + name + `", `}
+		if group, script, ok := strings.Cut(name, "Scripts/"); ok {
+			folder := "script/"
+			if group == "TestLong" {
+				folder = "proof/"
+			}
+			if _, err := os.Stat("cmd/holdfast/testdata/" + folder + script + ".txtar"); err != nil {
+				t.Errorf("docs/promises.md: %s: %v", name, err)
+			}
+			continue
 		}
-		for _, text := range want {
+		for _, text := range tracesOf(suite, name) {
 			if !strings.Contains(sources[suite], text) {
 				t.Errorf("docs/promises.md: %s has no %s", suite, name)
 			}
 		}
-		named++
 	}
+	if len(named) < 100 { // else the page is written in another way
+		t.Errorf("docs/promises.md names %d tests", len(named))
+	}
+}
+
+// tracesOf returns what the source of a suite has if there is such a test.
+func tracesOf(suite, name string) []string {
+	if section, one, ok := strings.Cut(name, "/"); ok {
+		return []string{`{"` + section + `", `, `{"` + one + `", `}
+	}
+	if suite == "seam" {
+		return []string{`{"` + name + `", `}
+	}
+	return []string{"func " + name + "("}
+}
+
+// The rules that docs/promises.md names are those of the judge.
+func TestDocsPromisesNameRules(t *testing.T) {
 	rules := readText(t, "proof/judge/rule.go")
-	for _, row := range regexp.MustCompile(`(?m)^\| .* \| (.*) \|$`).FindAllStringSubmatch(page, -1) {
+	rows := regexp.MustCompile(`(?m)^\| .* \| (.*) \|$`).FindAllStringSubmatch(readText(t, "docs/promises.md"), -1)
+	for _, row := range rows {
 		for _, rule := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(row[1], -1) {
 			if !strings.Contains(rules, `= "`+rule[1]+`"`) {
 				t.Errorf("docs/promises.md: proof/judge has no rule %s", rule[1])
 			}
 		}
-	}
-	if named < 100 {
-		t.Errorf("docs/promises.md names %d tests", named)
 	}
 }
 

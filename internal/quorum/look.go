@@ -143,8 +143,8 @@ func (t *tally) mayBeAccepted(a *reply) bool {
 }
 
 // standing returns what Look tells, by a reply on which a majority agrees. A token is a time in
-// microseconds of the servers, near that of the grant. So it serves as Since, which is then the same
-// for all that look.
+// microseconds of the servers, near that of the grant. So it serves as Since, which is then the
+// same for all that look.
 func (a *reply) standing() protocol.Standing {
 	return protocol.Standing{Server: a.facts.now, Holder: a.party, Token: a.token, Since: a.token,
 		Holders: a.holders, Waiters: a.waiters}

@@ -2,5 +2,8 @@ package redisserver
 
 import "syscall"
 
-// attributes makes the kernel kill the server when its starter is gone.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// killWithStarter has the kernel kill the child when the thread that started it ends, so that no
+// server outlives a test that was killed. The starter must keep that thread: spawn does.
+func killWithStarter() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -17,7 +17,7 @@ type process struct {
 func spawn(program string, args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.SysProcAttr = attributes()
+	p.cmd.SysProcAttr = killWithStarter()
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal returns the file behind a stream if it is a terminal, and else nil.
+// Terminal returns the file behind a reader or a writer if it is a terminal, and else nil.
 func Terminal(stream any) *os.File {
 	if f, ok := stream.(*os.File); ok && f != nil && term.IsTerminal(int(f.Fd())) {
 		return f
@@ -17,21 +17,24 @@ func Terminal(stream any) *os.File {
 	return nil
 }
 
-// PlainWidth is the width of help that does not go to a terminal.
-const PlainWidth = 80
+const (
+	PlainWidth = 80 // of help that does not go to a terminal
+	minWidth   = 40 // in less, each word of a help text would have a line of its own
+)
 
-// Width is the width of the terminal that a stream goes to.
+// Width returns the width of the terminal behind a writer, but at least 40 columns. It returns
+// PlainWidth if there is no terminal.
 func Width(out io.Writer) int {
 	if f := Terminal(out); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return max(width, 40)
+			return max(width, minWidth)
 		}
 	}
 	return PlainWidth
 }
 
-// Wrap breaks the lines of a text anew. Paragraphs with a line that begins with a space stay as
-// they are.
+// Wrap fills each paragraph of a text to a width. A paragraph with a line that begins with a space,
+// such as a list or code, stays as it is. A word that is longer than the width is not split.
 func Wrap(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -43,7 +46,7 @@ func Wrap(text string, width int) string {
 		for _, word := range strings.Fields(p) {
 			n := utf8.RuneCountInString(word)
 			switch {
-			case column == 0:
+			case column == 0: // the first word of a line
 			case column+1+n > width:
 				out.WriteByte('\n')
 				column = 0

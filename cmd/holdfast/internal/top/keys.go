@@ -161,8 +161,8 @@ func (m *Model) editFilter(name, text string) {
 	m.refreshRows()
 }
 
-// refreshRows chooses and sorts the names of the last look. The cursor stays on its name, if that is
-// there.
+// refreshRows chooses and sorts the names of the last look. The cursor stays on its name, if that
+// is there.
 func (m *Model) refreshRows() {
 	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks),
 		func(info lockinfo.Info) bool { return !filterMatches(info, m.filter) })
