@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/classes"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/history"
 	"github.com/holdfast-go/holdfast/internal/logging"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -29,6 +30,7 @@ type Client struct {
 	quorum *quorum.Protocol // nil: one server
 
 	classes *classes.Classes // nil: none
+	history *history.Recorder
 	noCopy  noCopy
 }
 
@@ -44,19 +46,20 @@ func New(s store.Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(native.New(filled.countRequests(wire.Route(s)), native.Config{
+	process, routed := processID(), filled.countRequests(wire.Route(s))
+	return newClient(native.New(routed, native.Config{
 		Prefix:          filled.Prefix,
-		Process:         processID(),
+		Process:         process,
 		Node:            storeAddress(s),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,
 		ReplicasTimeout: filled.Replicas.Timeout,
-	}), filled), nil
+	}), filled, process, routed), nil
 }
 
-// newClient makes a client on any protocol.
-func newClient(p protocol.Protocol, config Config) *Client {
+// newClient makes a client on any protocol, with the history of its process at the stores.
+func newClient(p protocol.Protocol, config Config, process string, stores ...wire.Store) *Client {
 	e := engine.Config{
 		ReleaseTimeout: config.ReleaseTimeout,
 		Prefix:         config.Prefix,
@@ -68,7 +71,9 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
 	c := &Client{config: config, classes: classes.New(config.Class, config.Logger)}
-	if config.Observer != nil {
+	c.history = history.New(stores, history.Config{Prefix: config.Prefix, Process: process, Limit: config.History,
+		Logger: config.Logger})
+	if config.Observer != nil || config.History > 0 {
 		e.Observe = c.observe
 	}
 	if tracer, ok := config.Observer.(telemetry.Tracer); ok {
@@ -91,6 +96,7 @@ func (c *Client) Close() error {
 	if c.quorum != nil {
 		c.quorum.Close(until)
 	}
+	c.history.Close(until)
 	logging.Flush(c.config.Logger, until)
 	return publicError("close", "", err)
 }

@@ -23,6 +23,12 @@ type Config struct {
 	// 1,000 classes are told apart; later ones are "other". Defaults to none.
 	Class func(name string) string
 
+	// History is about how many entries the servers keep of what happens to the names of each
+	// class, for Client.History: grants, ends, and waits in vain that were longer than SlowWait, or
+	// than 1 s without it. No lock depends on it: entries are written in the background, and
+	// dropped if the server does not take them. At most 1,000,000; defaults to 0, which is none.
+	History int
+
 	Label string // names this client to other clients; at most 1 KiB, any bytes; defaults to "program@host/pid"
 
 	// Logger receives failures in the background, of renewals and cleanups. A panic of its handler
@@ -93,6 +99,8 @@ func (c *Config) withDefaults() (Config, error) {
 		"from 0 to 16")
 	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout",
 		f.Replicas.Timeout, "from 1ms to 1s")
+	bad.check(f.History >= 0 && f.History <= 1_000_000, "Config.History", f.History,
+		"from 0, which means none, to 1000000")
 	bad.check(isSlowTime(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
 	bad.check(isSlowTime(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")

@@ -63,7 +63,7 @@ func on(features protocol.Features, through func(*memory.Client) protocol.Protoc
 		},
 		Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
 		NoQueue:  !features.Queue,
-		NoTokens: !features.Tokens,
+		NoTokens: !features.Tokens, NoHistory: true,
 	}, func() { server = memory.New(features) }}
 }
 

@@ -8,5 +8,5 @@ func NewOn(p protocol.Protocol, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(p, filled), nil
+	return newClient(p, filled, processID()), nil
 }

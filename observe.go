@@ -142,9 +142,13 @@ type Event struct {
 	HolderTrace string // the text of its telemetry.Tracer, or any of another client; empty if not known
 }
 
-// observe tells the observer of an event, in the goroutine that the engine chose.
+// observe tells the history and the observer of an event, in the goroutine that the engine chose.
 func (c *Client) observe(inner engine.Event) {
-	c.config.Observer.Observe(newEvent(inner, c.classes.Of(inner.Name)))
+	class := c.classes.Of(inner.Name)
+	c.recordEvent(inner, class)
+	if c.config.Observer != nil {
+		c.config.Observer.Observe(newEvent(inner, class))
+	}
 }
 
 // Outcome returns how the call ended that this event is the last of. It is empty for events that

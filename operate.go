@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
@@ -60,6 +61,7 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if !done {
 		return ErrNotHeld
 	}
+	c.recordNow(lockinfo.Entry{Kind: lockinfo.EntryBroken, Name: name, Label: c.config.Label, Token: token}, kind)
 	return nil
 }
 

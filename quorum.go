@@ -66,14 +66,15 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	for i, s := range stores {
 		routed[i] = filled.countRequests(wire.Route(s))
 	}
+	process := processID()
 	p := quorum.New(routed, quorum.Config{
 		Prefix:  filled.Prefix,
-		Process: processID(),
+		Process: process,
 		MaxTTL:  filled.MaxTTL,
 		Trust:   filled.TrustNewNodes,
 		Logger:  filled.Logger,
 	})
-	client := newClient(p, filled)
+	client := newClient(p, filled, process, routed...)
 	client.quorum = p
 	return client, nil
 }

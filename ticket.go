@@ -224,6 +224,7 @@ func (c *Client) DiscardTicket(ctx context.Context, ticket Ticket) error {
 		err = c.engine.DropPlace(ctx, holds[0])
 	} else {
 		err = c.engine.DropDetached(ctx, holds)
+		c.recordDiscarded(holds, err)
 	}
 	return attachError("discard", holds[0].Spec.Name, err)
 }

@@ -80,6 +80,9 @@ func values() []any {
 		Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"},
 			{Holds: "y", Waits: "z", Perhaps: true}}},
 		wait, link, Chain{Lock: bytesName, Links: []Link{link}},
+		Entry{At: at, Kind: EntryGranted, Name: "\xff", LockKind: KindMutex, Owner: "o", Label: "<l>",
+			Host: "h", PID: 2, Token: 3, Waited: time.Second, Held: 1500 * time.Microsecond, Holder: "x",
+			By: "y", Reason: "expired"},
 		Change{Event: EventFreed, Before: bytesName, After: Info{Name: bytesName.Name, At: at}},
 		Change{Event: EventHeld, After: full}, Change{Event: EventWaiting, Before: full, After: bytesName}}
 	for _, all := range infos() {
@@ -194,7 +197,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	found := map[string]map[string]bool{}
 	for _, value := range values() {
 		part := map[string]string{
-			"Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain",
+			"Entry": "entry", "Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain",
 			"Link": "link", "Wait": "wait"}[reflect.TypeOf(value).Name()]
 		var fields any
 		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
@@ -206,7 +209,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	for part, heading := range map[string]string{
 		"lock": "## A lock\n", "hold": "\nA hold, in `holds`:\n", "waiter": "\nA waiter, in `queue`:\n",
 		"master": "\nA master, in `masters`:\n",
-		"change": "## A change\n", "member": "## A deadlock\n", "chain": "## A chain\n",
+		"change": "## A change\n", "entry": "## An entry of the history\n", "member": "## A deadlock\n", "chain": "## A chain\n",
 		"link": "\nA link, in `links`:\n", "wait": "\nA wait, in `waits`:\n",
 	} {
 		_, section, ok := strings.Cut(string(page), heading)

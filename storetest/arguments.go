@@ -380,6 +380,7 @@ func badConfig(e *env) {
 		{holdfast.Config{Prefix: long}, "Config.Prefix"},
 		{holdfast.Config{Label: long}, "Config.Label"},
 		{holdfast.Config{Wait: -time.Second}, "Config.Wait"},
+		{holdfast.Config{History: -1}, "Config.History"}, {holdfast.Config{History: 1_000_001}, "Config.History"},
 	} {
 		c, err := holdfast.New(st, &test.config)
 		if e.checkRefused(err, test.argument); c != nil {

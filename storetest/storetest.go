@@ -62,6 +62,9 @@ type Backend struct {
 	// NoTokens says that leases carry no tokens.
 	NoTokens bool
 
+	// NoHistory says that nothing is kept of what happened.
+	NoHistory bool
+
 	// NoSemaphores and NoLatches say that the backend has none. All of their methods are then
 	// refused, with the reason.
 	NoSemaphores, NoLatches bool
@@ -90,7 +93,7 @@ func Run(t *testing.T, backend Backend) {
 	sections := []section{
 		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()},
 		{"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()},
-		{"evict", evicted}, {"extend", extend()}, {"group", group()},
+		{"evict", evicted}, {"extend", extend()}, {"group", group()}, {"history", histories()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()},
 		{"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()},
@@ -161,6 +164,7 @@ type needs int
 const (
 	queue  needs = 1 << iota // a queue at the server
 	token                    // fencing tokens
+	stream                   // a history
 	leaves                   // it leaves keys until their time is over: what a min hold keeps, what a crash left
 )
 
@@ -182,6 +186,8 @@ func (c test) missing(backend Backend) string {
 	switch {
 	case c.needs&queue != 0 && backend.NoQueue:
 		return "no line at this server"
+	case c.needs&stream != 0 && backend.NoHistory:
+		return "no history at this server"
 	case c.needs&token != 0 && backend.NoTokens:
 		return "no tokens at this server"
 	}

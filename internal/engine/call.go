@@ -65,6 +65,7 @@ type call struct {
 	engine    *Engine
 	kind      protocol.Kind
 	name      string
+	spec      *protocol.Spec  // of the lock; nil: the caller wants no lease
 	ctx       context.Context // of the caller
 	start     time.Time
 	contended bool        // the observer knows that the caller waits
@@ -73,13 +74,13 @@ type call struct {
 
 // silentCall is a call that is part of another one: the observer is not told how it ends.
 func (l *Lock) silentCall(ctx context.Context) *call {
-	return &call{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, ctx: ctx, start: time.Now()}
+	return &call{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, spec: &l.spec, ctx: ctx, start: time.Now()}
 }
 
 // newCall begins a call. It must end with call.end.
 func (l *Lock) newCall(ctx context.Context) *call {
 	e := l.engine
-	c := &call{engine: e, kind: l.spec.Kind, name: l.spec.Name, ctx: ctx, start: time.Now()}
+	c := &call{engine: e, kind: l.spec.Kind, name: l.spec.Name, spec: &l.spec, ctx: ctx, start: time.Now()}
 	if e.reportsSlow && !l.lastsByDesign() {
 		e.mu.Lock()
 		c.slow = e.slow.begin(c, l)
@@ -106,7 +107,7 @@ func (c *call) observeRetry(err error) {
 
 // event is one of the call.
 func (c *call) event(kind EventKind) Event {
-	return Event{Kind: kind, Lock: c.kind, Name: c.name, Context: c.ctx, Contended: c.contended}
+	return Event{Kind: kind, Lock: c.kind, Name: c.name, Context: c.ctx, Contended: c.contended, Spec: c.spec}
 }
 
 // end tells the observer how the call ended, and returns that. A reentry is no news.
@@ -154,7 +155,7 @@ func (c *call) observeLease(lease *Lease) {
 		event.Kind, now = Passed, time.Now()
 	}
 	if e.config.Observe != nil {
-		event.Token, event.Took = t.token, now.Sub(c.start)
+		event.Token, event.Took, event.At = t.token, now.Sub(c.start), now
 		if before := lease.before; before != nil {
 			lease.before = nil
 			e.addHolder(&event, *before)

@@ -77,6 +77,7 @@ func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
 	}
 	for _, l := range leases { // last: a slow observer delays its own caller alone
 		if event, told := l.head().endReport(Released); told {
+			event.Detached = true
 			e.mu.after(func() { e.observe(event) })
 		}
 	}

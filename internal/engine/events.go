@@ -48,6 +48,10 @@ type Event struct {
 
 	Stack []uintptr // of the call
 	Err   error
+
+	Spec     *protocol.Spec // of the caller's lock, where there is one; it does not change
+	At       time.Time      // when a lease began, or when its end began
+	Detached bool           // of Released: the hold left the process
 }
 
 // observe tells the observer what happened in the goroutine of a caller. The engine's mutex is not
@@ -181,8 +185,9 @@ func (l *Lease) endReport(kind EventKind) (event Event, told bool) {
 		return event, false
 	}
 	spec := &l.tenure.hold.lock.spec
+	now := time.Now()
 	event = Event{Kind: kind, Lock: spec.Kind, Name: spec.Name, Context: l.parent, Contended: l.contended,
-		Token: l.tenure.token, Took: time.Since(l.toldAt)}
+		Token: l.tenure.token, Took: now.Sub(l.toldAt), At: now, Spec: spec}
 	l.toldAt = time.Time{}
 	return event, true
 }

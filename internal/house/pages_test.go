@@ -156,7 +156,7 @@ func suiteFolders() map[string]string {
 	folders := map[string]string{
 		"root": ".", "seam": "storetest", "storetest": "storetest", "command": "cmd/holdfast",
 		"redisstore": "redisstore", "lockinfo": "lockinfo"}
-	for _, name := range []string{"engine", "native", "quorum", "ticketcode", "wire"} {
+	for _, name := range []string{"engine", "history", "native", "quorum", "ticketcode", "wire"} {
 		folders[name] = "internal/" + name
 	}
 	for _, name := range []string{"clock", "faults", "fence", "security", "topology", "traps"} {

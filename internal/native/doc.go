@@ -10,6 +10,7 @@
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
 //	PREFIX:{SLOT}:ready      never written: see package wire, Probe
+//	PREFIX:{%history:CLASS}  what happened to the names of a class: see package history
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which the
 //	                         client waits

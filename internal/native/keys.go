@@ -26,6 +26,12 @@ func keysOf(prefix, name string) keys {
 	}
 }
 
+// HistoryKey returns the stream of the history of a class. Package history writes and reads it.
+func HistoryKey(prefix, class string) string { return prefix + ":{" + historyTag + escape(class) + "}" }
+
+// historyTag begins the tags of these streams. No name's tag begins so.
+const historyTag = "%history:"
+
 // escape makes any name but the empty one a hash tag: it escapes what ends a tag, and the escape
 // itself.
 func escape(name string) string {

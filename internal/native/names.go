@@ -71,7 +71,7 @@ func readKey(rest string) (name string, is keyUse) {
 			return "", keyBeside
 		}
 	}
-	if tag == quorumTag {
+	if tag == quorumTag || suffix == "" && strings.HasPrefix(tag, historyTag) {
 		return "", keyBeside
 	}
 	return "", keyForeign

@@ -1,0 +1,182 @@
+package history
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+const (
+	// gatherFor is how long a writer gathers entries: a flush for each would cost what a lock does.
+	gatherFor = 100 * time.Millisecond
+
+	// maxBatch is how many entries travel in one flush.
+	maxBatch = 256
+
+	// maxWaiting is how many entries wait at most.
+	maxWaiting = 4096
+
+	// timeout bounds one flush, and the reading of one page.
+	timeout = time.Second
+)
+
+// plain makes failures of the replies to plain commands.
+var plain = wire.Script{Op: "history"}
+
+// A writer writes entries to the streams of one store. One goroutine writes, and lives while
+// entries wait.
+type writer struct {
+	store   wire.Store
+	limit   int
+	logger  *slog.Logger
+	full    chan struct{}  // has one element: a batch waits, or did
+	closing chan struct{}  // closed by close
+	failing map[string]int // of each stream that is not written, how many entries were dropped; of the goroutine
+
+	mu      sync.Mutex
+	queue   []record
+	written chan struct{} // closed when none waits any more; nil: none waits
+	closed  bool
+	until   time.Time // of close: nothing is sent later
+	dropped int       // entries for which there was no room
+	told    int       // of these, how many the logger was told
+}
+
+// add queues an entry. If too many wait, it drops the entry.
+func (w *writer) add(r record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	if len(w.queue) == maxWaiting {
+		w.dropped++
+		return
+	}
+	w.queue = append(w.queue, r)
+	if w.written == nil {
+		w.written = make(chan struct{})
+		go w.writeAll()
+	}
+	if len(w.queue) == maxBatch {
+		select {
+		case w.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// close ends the gathering, and has what waits written until a moment.
+func (w *writer) close(until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.closed, w.until = true, until
+		close(w.closing)
+	}
+}
+
+// await waits until nothing waits to be written, but not past a moment.
+func (w *writer) await(until time.Time) {
+	w.mu.Lock()
+	written := w.written
+	w.mu.Unlock()
+	if written == nil {
+		return
+	}
+	timer := protocol.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-written:
+	case <-timer.C:
+	}
+}
+
+// writeAll writes until nothing waits.
+func (w *writer) writeAll() {
+	for w.gather() {
+		batch, deadline := w.take()
+		w.send(batch, deadline)
+	}
+}
+
+// gather waits until enough entries wait, or the first of them have waited for long. It is false if
+// none waits: then the goroutine ends.
+func (w *writer) gather() bool {
+	w.mu.Lock()
+	waiting := len(w.queue)
+	if waiting == 0 {
+		close(w.written)
+		w.written, w.queue = nil, nil
+	}
+	w.mu.Unlock()
+	if waiting > 0 && waiting < maxBatch {
+		timer := protocol.NewTimer(gatherFor)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-w.full:
+		case <-w.closing:
+		}
+	}
+	return waiting > 0
+}
+
+// take takes a batch out of the queue. The deadline is that of its flush.
+func (w *writer) take() (batch []record, deadline time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), maxBatch)
+	batch, w.queue = w.queue[:n:n], w.queue[n:]
+	select {
+	case <-w.full: // it was about these
+	default:
+	}
+	if w.dropped >= max(2*w.told, 1) {
+		w.told = w.dropped
+		w.logger.Warn("holdfast: the history is too slow for its entries", "dropped", w.dropped)
+	}
+	deadline = time.Now().Add(timeout)
+	if w.closed && w.until.Before(deadline) {
+		deadline = w.until
+	}
+	return batch, deadline
+}
+
+// send writes a batch, and drops what the server does not take.
+func (w *writer) send(batch []record, deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	if ctx.Err() != nil {
+		return // Close has no time left
+	}
+	requests, now := make([]wire.Request, len(batch)), time.Now()
+	for i := range batch {
+		args := append(make([]any, 0, 34), "XADD", batch[i].key, "MAXLEN", "~", w.limit, "*")
+		requests[i] = wire.Request{Op: plain.Op, Key: batch[i].key, Args: append(args, batch[i].fields(now)...)}
+	}
+	for i, reply := range w.store.Do(ctx, requests) {
+		key := requests[i].Key
+		err := failureOf(reply, "", key)
+		dropped, failed := w.failing[key]
+		switch {
+		case err != nil:
+			w.failing[key]++
+			if !failed {
+				w.logger.Warn("holdfast: entries of the history are dropped", "key", key, "error", err)
+			}
+		case failed:
+			delete(w.failing, key)
+			w.logger.Info("holdfast: the history is written again", "key", key, "dropped", dropped)
+		}
+	}
+}
+
+// failureOf returns the failure that a reply about a stream tells of; nil: it is an answer.
+func failureOf(reply wire.Reply, name, key string) error {
+	return wire.At(reply.Node, plain.Failure(name, reply, []any{key}))
+}
