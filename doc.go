@@ -16,9 +16,9 @@
 //
 // Where the lock is not held for one function, [Mutex.Lock] returns a [Lease]. The work then runs
 // under the context of [Lease.Bind], until [Lease.Release]. A context that Do or Bind made carries
-// the lease: [LeaseFrom] returns it, and a caller that locks the same name under it enters the
-// hold. The other locks are [RWMutex], [Semaphore], [Group] and [Election]. A [Latch] is a name at
-// which processes wait until as many have counted down as were set.
+// the lease: [LeaseFrom] returns it, and a caller that locks the same name under it enters the hold
+// (a Semaphore is not entered). The other locks are [RWMutex], [Semaphore], [Group] and [Election].
+// A [Latch] is a name at which processes wait until as many have counted down as were set.
 //
 // # What holds
 //
@@ -29,7 +29,8 @@
 //   - A lease is trusted until the moment its last confirmed request was sent, plus the TTL, less a
 //     margin (TTL/100 + 5 ms). It is renewed every third of the TTL. When trust ends, the contexts
 //     of the lease end, with a [*LostError] as the cause. Nothing brings the lease back.
-//   - A holder that crashed is replaced when its TTL is over.
+//   - A holder that crashed is replaced when its TTL is over, or up to 6 s after it was handed the
+//     lock, if that is later.
 //   - Processes are served in the order in which they began to wait. Within a process, a lock
 //     passes from goroutine to goroutine, in order, for up to 5 ms before another process has its
 //     turn. [WithStrictOrder] changes that.

@@ -40,7 +40,7 @@ func (c *Client) Election(name string, options ...Option) *Election {
 		return &Election{name: name, err: err}
 	}
 	s.Strict = true
-	spec := protocol.Spec{Name: name, Kind: protocol.Election, Owner: s.owner, Label: s.label}
+	spec := protocol.Spec{Name: name, Kind: protocol.Election, Label: s.label}
 	return &Election{name: name, lock: c.engine.NewLock(spec, s.Options)}
 }
 

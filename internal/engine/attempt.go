@@ -55,8 +55,8 @@ type attempt struct {
 
 	evidence *evidence // the leases that its ticket names; nil: it names none
 
-	hold     *hold // what it won; nil before
-	joinable *hold // a hold of this process that the last messages named; nil: none
+	hold   *hold // what it won; nil before
+	opened *hold // to readers: a hold of this process that the last messages named; nil: none
 }
 
 // newAttempt makes an attempt for a call. Its grant is to reserve so many fencing tokens (block).
@@ -248,7 +248,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 
 // handle takes a grant, or tells the leader of a pool that there is a hold to join.
 func (a *attempt) handle(m messages) (step, error) {
-	a.joinable = m.join
+	a.opened = m.join
 	switch {
 	case m.grant != nil && a.clock.isKnown():
 		return a.takeGrant(m.grant) // a hold to join that came along is dropped

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// begin counts a call in, so that Close can wait for what it leaves behind. After nil the caller
-// must call e.busy.Done. A call that is refused for a reason is not counted: the error is that
-// reason, or the Closed error.
-func (e *Engine) begin(refused error) error {
+// admitCall counts a call in, so that Close can wait for what it leaves behind. After nil the
+// caller must call e.busy.Done. A call that is refused for a reason is not counted: the error is
+// that reason, or the Closed error.
+func (e *Engine) admitCall(refused error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -27,7 +27,7 @@ func (e *Engine) begin(refused error) error {
 // do makes a call of a few requests, which send sends, unless it is refused. If the call got no
 // answer and its ctx is over, it was ctx that ended it.
 func (e *Engine) do(ctx context.Context, refused error, send func() error) error {
-	if err := e.begin(refused); err != nil {
+	if err := e.admitCall(refused); err != nil {
 		return err
 	}
 	defer e.busy.Done()

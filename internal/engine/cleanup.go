@@ -28,11 +28,11 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 				delete(e.cleanups, request.Ticket.ID)
 			}
 		}()
-		failures, last, frees := 0, false, pace(l.options.TTL)
+		failures, last, freePace := 0, false, pace(l.options.TTL)
 		for {
-			e.awaitPace(context.Background(), &frees)
+			e.awaitPace(context.Background(), &freePace)
 			sent := time.Now()
-			frees.Sent(sent)
+			freePace.Sent(sent)
 			ctx := deadline{context.Background(), sent.Add(l.timeout)}
 			_, err := l.resource.Free(ctx, request)
 			var pause time.Duration

@@ -15,7 +15,7 @@ func (a *attempt) watchDeadlocks(ctx context.Context) (waiting context.Context, 
 	waiting, cancel := context.WithCancelCause(ctx)
 	first := min(a.lock.options.TTL, walkEvery)
 	timer := time.AfterFunc(jitter(first), func() {
-		if a.engine.begin(nil) != nil {
+		if a.engine.admitCall(nil) != nil {
 			return
 		}
 		defer a.engine.busy.Done()

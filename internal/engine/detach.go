@@ -44,7 +44,7 @@ func (g *GroupLease) Detach() ([]Detached, error) {
 }
 
 func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
-	if err := e.begin(nil); err != nil {
+	if err := e.admitCall(nil); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()

@@ -10,8 +10,9 @@
 //	name           what is locked, as users write it; it has one kind (mutex, rwmutex, semaphore,
 //	               latch, election)
 //	attempt        one try to hold a name, from its first request until it holds or is abandoned
-//	ticket         the identity of an attempt at the server; it never changes. A holdfast.Ticket is
-//	               the text with which another process goes on with a ticket
+//	ticket         the identity of an attempt at the server. What it says never changes, but an
+//	               attempt may change to another one. A holdfast.Ticket is the text with which
+//	               another process goes on with a ticket
 //	hold           the right of one ticket to a name, as the server keeps it
 //	tenure         the time that one local holder has a hold; a hold passes from tenure to tenure
 //	entry          one lease on a hold; reentry adds one
@@ -60,14 +61,16 @@
 //	Lease         one entry into a tenure: a hold is given back with its last entry
 //	pool          the waiting goroutines, and their leader or their hold; of readers, both
 //	watchdog      all holds, and one timer for the first that is due
-//	subscription  the one subscription of the client, while a goroutine waits
+//	subscription  the one subscription of the client, while a goroutine waits, and 10 s longer; a
+//	              kept place has its own
 //	holdListener  keeps the subscription open for goroutines that wait for a hold of this process
 //	cleanup       goroutines that remove what was given up
 //	eventQueue    what the observer is to be told in the background
 //
 // One mutex guards all of it except the subscription and the eventQueue, which have a mutex each.
-// None is held while a request is under way or while a caller's code runs. A goroutine that holds
-// the first one queues such an effect, and Unlock runs the effect (guard).
+// None is held while a request is under way or while a caller's code runs, except the methods of a
+// caller's context. A goroutine that holds the first one queues such an effect, and Unlock runs the
+// effect (guard).
 //
 // # An attempt
 //
@@ -89,8 +92,9 @@
 // it refuses every other transition.
 //
 // The ticket stays the same from the first ask to the last free. So a request that arrives twice
-// changes nothing, and the next ask finds what an ask without an answer did. Only a Resize, or the
-// refusal of a subscription, gives an attempt a new ticket. After a failure that may pass (no
+// changes nothing, and the next ask finds what an ask without an answer did. An attempt gets a new
+// ticket after a Resize, after the refusal of a subscription, if its hold was broken before it was
+// taken up, and if a lease ended that its ticket names. After a failure that may pass (no
 // answer, no connection, loading, out of memory) an attempt asks again until its caller's context
 // ends: after 40 ms at first, and a second at last.
 //
@@ -182,8 +186,8 @@
 //
 // A caller under the context of a lease of the same name enters its tenure without a request, and
 // gets an entry. The entry excludes or reads as the caller asked: read in read, write in write,
-// read in write. Write in read is refused, as two callers that did that would wait for each other
-// for ever. A semaphore is not entered: each acquire takes permits.
+// read in write. Write is refused where only readers are in, as two callers that did that would
+// wait for each other for ever. A semaphore is not entered: each acquire takes permits.
 //
 // A context carries its innermost lease, and that lease the context that it was taken with. A
 // context that a lease was bound to has two sides: the lease with its outer leases, and those that
@@ -303,9 +307,10 @@
 // told as long as the ticket lives, and a hold that ended is not found. Without DeadlockCheck the
 // waiter tells them and looks for nothing.
 //
-// The waiter looks for a cycle after a TTL, and then ever less often, down to once a minute. Where
-// one is suspected, it looks again after the time in which all members ask. The wait of the victim
-// ends with a *WaitFailure and the *deadlock.Cycle, and its attempt is abandoned as any other.
+// The waiter looks for a cycle after a TTL, a minute at most, and then ever less often, down to
+// once a minute. Where one is suspected, it looks again after the time in which all members ask.
+// The wait of the victim ends with a *WaitFailure and the *deadlock.Cycle, and its attempt is
+// abandoned as any other.
 //
 // # Events
 //
@@ -413,8 +418,8 @@
 // passed on and not joined: another process may have the same ticket, and would draw the same
 // tokens. Times count from the grant, by the server's clock. The end of a max hold, and that of a
 // hold that is not renewed, is trusted as a hand-over is: by a sample of the server's clock, which
-// costs a request of its own. The renewal of a hold that is not renewed has that end as its
-// ceiling. So the server ends the hold then, whatever became of its clock.
+// costs a request of its own. The one renewal of an attached hold without renewal has that end as
+// its ceiling. So the server ends the hold then, whatever became of its clock.
 //
 // A quorum has no clock of its own. There the ticket says what each node's clock showed at the
 // grant, and the age of the hold is the median of what the nodes' clocks show since.
@@ -446,8 +451,8 @@
 //	server clock forward        holds end early: told by the next renewal; a message across the step
 //	                            is not believed
 //	server clock back           holds end late
-//	this process stood still    trust has ended by the clocks, before any code of the caller runs on
-//	                            a Lease's Err
+//	this process stood still    trust has ended by the clocks: Lease.Err says so before the caller's
+//	                            code can act on it
 //	this process crashed        its holds end with their TTL; its places are passed over, and swept
 //	                            after 18 s
 //	killed while it waits at    others pass the place at once; it lives for keep after the last ask,

@@ -16,7 +16,7 @@ import (
 // trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	e, t := l.engine(), l.tenure
-	if err := e.begin(nil); err != nil {
+	if err := e.admitCall(nil); err != nil {
 		return err
 	}
 	defer e.busy.Done()
@@ -40,7 +40,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 // downgradeForReaders downgrades the hold of a lease that was released, the last that excluded
 // others, for the readers that are still in.
 func (e *Engine) downgradeForReaders(l *Lease) error {
-	if err := e.begin(nil); err != nil {
+	if err := e.admitCall(nil); err != nil {
 		return nil // closed: all of it is given back
 	}
 	defer e.busy.Done()

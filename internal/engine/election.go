@@ -22,7 +22,7 @@ func (l *Lock) Standing(ctx context.Context) (s protocol.Standing, err error) {
 // error, a *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Lock) Await(ctx context.Context, looks *protocol.Pace,
 	wanted func(protocol.Standing) bool) (standing protocol.Standing, err error) {
-	if err := l.engine.begin(nil); err != nil {
+	if err := l.engine.admitCall(nil); err != nil {
 		return standing, err
 	}
 	defer l.engine.busy.Done()

@@ -45,7 +45,7 @@ type extension struct {
 // extend prolongs the holds of leases. The errors are those of each lease. If err is not nil,
 // nothing was sent.
 func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err error) {
-	if err := e.begin(nil); err != nil {
+	if err := e.admitCall(nil); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()

@@ -41,7 +41,7 @@ func (e *Engine) NewGroup(names []string, spec protocol.Spec, options Options) *
 // Acquire waits until all are held. The error is a *PartError with one of Lock.Acquire's, about the
 // name that was waited for or refused. After an error nothing is held.
 func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
-	if err := g.engine.begin(nil); err != nil {
+	if err := g.engine.admitCall(nil); err != nil {
 		return nil, err
 	}
 	defer g.engine.busy.Done()
@@ -51,8 +51,8 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		return g.poll(ctx)
 	}
 	start := time.Now()
-	for losses := pace(g.options.TTL); ; losses.Sent(time.Now()) {
-		g.engine.awaitPace(ctx, &losses)
+	for lossPace := pace(g.options.TTL); ; lossPace.Sent(time.Now()) {
+		g.engine.awaitPace(ctx, &lossPace)
 		p := g.parts(ctx)
 		err := p.takeAll()
 		if err != nil {
@@ -72,7 +72,7 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 // Try asks once, in one request where the protocol can. The error is a *PartError with one of
 // Lock.Try's. After an error nothing is held.
 func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
-	if err := g.engine.begin(nil); err != nil {
+	if err := g.engine.admitCall(nil); err != nil {
 		return nil, err
 	}
 	defer g.engine.busy.Done()

@@ -51,7 +51,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 // server has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure
 // that waiting does not cure. See the package document.
 func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
-	if err := e.begin(e.placeError(d.Spec.Name)); err != nil {
+	if err := e.admitCall(e.placeError(d.Spec.Name)); err != nil {
 		return nil, err
 	}
 	defer e.busy.Done()

@@ -67,7 +67,7 @@ func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error
 // Wait waits until the latch is open. The error is a *WaitFailure, the Closed error, a
 // *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Latch) Wait(ctx context.Context) error {
-	if err := l.engine.begin(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported); err != nil {
 		return err
 	}
 	defer l.engine.busy.Done()
@@ -83,7 +83,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 // the request and the end of that time. If the outcome of one request is unknown, that of the call
 // is, whatever failed after it.
 func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline, last time.Time) error) error {
-	if err := l.engine.begin(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported); err != nil {
 		return err
 	}
 	e := l.engine

@@ -9,7 +9,8 @@ import (
 )
 
 // Options say how a lock is held and waited for. The caller checks them. A field in which callers
-// of one pool must agree is in poolKey, or keeps its lock out of pools in Engine.NewLock.
+// of one pool must agree is in poolKey, or keeps callers out of pools, in Engine.NewLock or in
+// Lock.acquire.
 type Options struct {
 	TTL      time.Duration
 	MinHold  time.Duration // 0: none
@@ -91,7 +92,7 @@ func (l *Lock) Endless() *Lock {
 // the caller is the victim of one. After an error nothing is held, and what was queued or won is
 // taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
-	if err := l.engine.begin(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
@@ -126,7 +127,7 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 // Try asks once. The error is a *BusyError when others hold, otherwise as Acquire's. It is
 // a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
-	if err := l.engine.begin(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()

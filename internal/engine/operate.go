@@ -26,7 +26,7 @@ func (e *Engine) Read(ctx context.Context, send func() error) error { return e.d
 // name may take the caller its time, and the caller may close the engine meanwhile.
 func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
 	return func(yield func(protocol.FoundName, error) bool) {
-		if err := e.begin(nil); err != nil {
+		if err := e.admitCall(nil); err != nil {
 			yield(protocol.FoundName{}, err)
 			return
 		}
@@ -52,7 +52,7 @@ func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 			if !yield(found, err) || err != nil {
 				return false
 			}
-			if err := e.begin(nil); err != nil {
+			if err := e.admitCall(nil); err != nil {
 				yield(protocol.FoundName{}, err)
 				return false
 			}

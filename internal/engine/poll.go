@@ -61,11 +61,11 @@ func (w *WaitFailure) notePoll(ctx context.Context, err error, first bool) (held
 func (l *Lock) poll(ctx context.Context, c *call) (*Lease, error) {
 	accepted, last := false, (*BusyError)(nil)
 	return poll(ctx, c, l.options, func(ctx context.Context) (*Lease, error) {
-		for resizes := pace(l.options.TTL); ; {
+		for resizePace := pace(l.options.TTL); ; {
 			a := l.newAttempt(c, 1)
-			a.pace = resizes
+			a.pace = resizePace
 			lease, err := a.beginLease(a.try(ctx))
-			resizes = a.pace
+			resizePace = a.pace
 			var busy *BusyError
 			if errors.As(err, &busy) {
 				accepted, last = true, busy

@@ -281,7 +281,7 @@ func (l *Lock) finishLead(ctx context.Context, p *pool, a *attempt, h *hold, err
 // hold was opened are in. A waiter that came since then was too late to enter it, and leads. The
 // engine's mutex is held.
 func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
-	lease := p.joinHold(ctx, a.joinable)
+	lease := p.joinHold(ctx, a.opened)
 	if lease == nil {
 		return nil
 	}

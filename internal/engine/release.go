@@ -10,8 +10,8 @@ import (
 
 // settleHold decides where a hold goes whose present tenure is over. True: the hold goes to the
 // next goroutine of its pool, or is yielded: the next goroutine gives it back with the request in
-// which it asks. False: the caller must free it, and call
-// e.busy.Done then. The engine's mutex is held.
+// which it asks. False: the caller must free it, and call e.busy.Done then. The engine's mutex is
+// held.
 func (e *Engine) settleHold(h *hold) bool {
 	p := h.pool
 	if p != nil && p.key.shared {

@@ -89,8 +89,9 @@ type waitLoop struct {
 }
 
 // wait asks, and does the next step again and again, until the requester is done, ctx ends or the
-// engine is closed. Messages for its ticket come from now on. Whatever asks for a request, its pace
-// bounds how soon it is sent: an earlier leader of its pool may have used the pace up.
+// engine is closed. From now on messages for its ticket reach the mailbox. becomeHolder, abandon,
+// replace and watcher.forget end that. Whatever asks for a request, its pace bounds how soon it is
+// sent: an earlier leader of its pool may have used the pace up.
 func (w *waitLoop) wait(ctx context.Context, r requester, ticket protocol.ID) (err error) {
 	defer func() { // a goroutine that takes the attempt over begins anew
 		if w.counted {

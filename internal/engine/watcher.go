@@ -26,24 +26,24 @@ type watcher struct {
 	known      bool // the server may know its ticket
 }
 
-// watchFor looks until it has seen enough. Looks is the pace of its caller, who may have looked
+// watchFor looks until it has seen enough. LookPace is the pace of its caller, who may have looked
 // before. The error is a *WaitFailure, the Closed error, a *protocol.Foreign or a *protocol.Failure
 // that waiting does not cure. See the package document.
-func (e *Engine) watchFor(ctx context.Context, s subject, looks *protocol.Pace,
+func (e *Engine) watchFor(ctx context.Context, s subject, lookPace *protocol.Pace,
 	enough func(protocol.Standing) bool) error {
 	if err := e.check(ctx); err != nil {
 		return err
 	}
 	w := &watcher{
 		waitLoop: waitLoop{engine: e, call: &call{engine: e, kind: s.kind, name: s.name, ctx: ctx, start: time.Now()},
-			pace: *looks},
+			pace: *lookPace},
 		subject: s,
 		enough:  enough,
 		ticket:  protocol.Ticket{ID: protocol.NewID(), Block: 1},
 	}
 	w.pace.Every = pace(s.ttl).Every
 	defer w.forget()
-	defer func() { *looks = w.pace }()
+	defer func() { *lookPace = w.pace }()
 	return w.wait(ctx, w, w.ticket.ID)
 }
 

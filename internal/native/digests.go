@@ -5,14 +5,14 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "63f2344755c439cbe5dd7731c93e103a60bbdefc",
-	"ask":       "815f456d91708a3575e4622ef7a6f90ed24f76d3",
-	"break":     "f879c8143f8cfcfc3e012f90f64f7fb9951605b0",
-	"downgrade": "c2a93a41f1c287e820b3f46e14b83861067c276a",
-	"evict":     "1f9e2263a59da4187940f4df28d6dae6d39b8a9f",
-	"free":      "333b7351992bb4d2ba253970818d122ccd02cfbe",
+	"ask":       "7512dd34afd2e102b8a4c61a51ba8718ae348bd2",
+	"break":     "1223450a71d5df2ebdd17573c1a8c07604531fa7",
+	"downgrade": "7ed5aebae7dff2ef530037b296e563e8cbf7a03d",
+	"evict":     "f254d10e20e6ba71ae4529ac835e921bf882b32b",
+	"free":      "cc003fe22053ae10dce45de2fb62523b8bf8ede1",
 	"inspect":   "e565b1d33462e7692b27b7c6ffd62888159feb57",
-	"latch":     "755b6a3dbcb65486fb0ddea9fe7ba89277241e34",
+	"latch":     "39ac4976b98a603e5d640c1aaa8c55f93182957f",
 	"look":      "010298351c81681b69804ca849f8904b54f4b978",
 	"renew":     "368b59b974eabbe21618ddc8cbb1744ad22d13f7",
-	"resize":    "c1177570533c2cd36015c75a1e1ea7bee4777eed",
+	"resize":    "7c21434404a89d83b31f2afaefa0d74440c1183d",
 }

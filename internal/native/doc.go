@@ -36,7 +36,7 @@
 //	            expires with the hold
 //	a set       holds that others may enter: a sorted set of the members below; it expires with the
 //	            last of them
-//	a latch     a string too: stamp, id that set it, "s" set or "o" open, count, ":", TTL
+//	a latch     a string too: front, id that set it, "s" set or "o" open, count, ":", TTL
 //
 // A ticket is the format number, the kind (m mutex, r read-write, s semaphore, e election, l
 // latch), the mode, a colon, and 128 random bits in 22 characters. The mode says beside whom the
@@ -48,12 +48,12 @@
 //	s  those that share: readers, and all of a semaphore as far as its permits go
 //	-  a remainder: what is left of a hold; nobody can renew or enter it
 //
-// Each member starts with a ticket. So the same read shows another kind or format, which is refused
-// and left as it was.
+// The member with the largest score starts with a ticket. So the same read shows another kind or
+// format, which is refused and left as it was.
 //
 //	key     member           score
 //	state   ticket payload   a hold: its end in server milliseconds; + 1e13 if it shares
-//	state   - ticket payload a remainder: as the hold that it was
+//	state   ticket payload   a remainder: the ticket has the mode "-"; as the hold that it was
 //	state   t ticket         the token of a hold or a remainder, negative
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
 //	state   r, f             of holds that share: when all remainders, and all holds that are not
@@ -78,9 +78,10 @@
 // set too: the ids of count-downs, by the server microsecond after which no request with that id
 // takes effect.
 //
-// A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
-// members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
-// many stand before me" are one command each, and the cost of none grows with the queue.
+// Of the members whose score is positive, one range holds those of one sort. Those with a negative
+// score are found by name, or by their range where lives, closed places and evictions are swept. So
+// "who excludes", "how many share", "who is first in the queue" and "how many stand before me" are
+// one command each, and the cost of none grows with the queue.
 //
 // A payload is what the hand-over must know of a waiter, and what others read of a holder:
 //
@@ -126,10 +127,10 @@
 //
 // # Handing over
 //
-// A script hands over if it gives a hold back, leaves the queue, or finds a hold's time over. It
-// lets in from the head of the queue all waiters that may hold now. Each becomes a hold whose end
-// is its claim, and is told alone, on its process's channel. The first waiter that may not hold
-// ends the hand-over: no other passes it.
+// A script hands over if it gives a hold back or leaves the queue; an ask also if it finds a hold's
+// time over. It lets in from the head of the queue all waiters that may hold now. Each becomes a
+// hold whose end is its claim, and is told alone, on its process's channel. The first waiter that
+// may not hold ends the hand-over: no other passes it.
 //
 //   - A waiter whose process does not listen is passed over and keeps its place. Its process
 //     crashed, or its connection broke. The script asks the server for that before the message goes
@@ -155,9 +156,10 @@
 //
 // # Inspecting
 //
-// Inspect runs one script, which writes nothing: also not what every other script takes out first,
-// the holds whose time is over. So it leaves them out of what it tells. Its cost goes by the size
-// of its answer, not by how many hold and wait.
+// Inspect runs one script, which writes nothing: it does not take out the holds whose time is over,
+// as the scripts that include holds.lua do first. So it leaves them out of what it tells. Its cost
+// goes by the size of its answer, not by how many hold and wait. If a place is closed, up to 1,000
+// lives of waiters are read as well.
 //
 //   - A hold that ends with its claim, counted from its token, was handed over and is not taken up
 //     yet. A hold that was asked for or renewed ends later.
@@ -167,8 +169,8 @@
 //   - Whether a waiter listens is what PUBSUB NUMSUB says of its channel. It is not known where the
 //     server may not be asked for that, nor on a cluster without sharded channels, nor of a waiter
 //     that no message reaches.
-//   - A place that is closed is told where it was. If more than 1,000 places are closed, who waits
-//     there may not be told.
+//   - A place that is closed is told where it was. If more than 1,000 waiters and closed places
+//     have a life noted, who waits at a closed place may not be told.
 //
 // A clock that was set back can hide when a hold was granted: its token is later than the time. The
 // hold is then told as taken up, without the time of its grant.

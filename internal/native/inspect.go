@@ -281,7 +281,7 @@ func (r *resource) readPlace(ticket, place, life, text string, now int64) (out p
 	return out, true
 }
 
-// readLatch reads the state of a latch: stamp, id, standing, count and TTL.
+// readLatch reads the state of a latch: front, id, standing, count and TTL.
 func readLatch(now int64, value string, end int64) (out protocol.Inspection, ok bool) {
 	if len(value) <= ticketLength {
 		return out, false

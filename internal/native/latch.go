@@ -16,7 +16,7 @@ type latch struct{ *resource }
 func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource {
 	spec.Kind = protocol.Latch
 	r := p.bind(spec)
-	r.stamp = string([]byte{format, byte(protocol.Latch), '-', ':'})
+	r.front = string([]byte{format, byte(protocol.Latch), '-', ':'})
 	return latch{r}
 }
 
@@ -32,7 +32,7 @@ func (l latch) CountDown(ctx context.Context, id protocol.ID, deadline, last tim
 	return standing, err
 }
 
-// Look implements protocol.Watched.
+// Look implements protocol.Subject.
 func (l latch) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	deadline := l.p.deadline(ctx)
 	standing, _, err := l.run(ctx, deadline, deadline, "l", "", 0, 0, watcher)
@@ -50,7 +50,7 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 			id = who[0].(string)
 		}
 		at, _ := wire.Number(notAfter)
-		return []any{nil, nil, 3, k.state, k.queue, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
+		return []any{nil, nil, 3, k.state, k.queue, k.watchers, l.front, what, id, notAfter, count, ttl, who[1], who[2],
 			wire.Digits16(at + last.Sub(deadline).Microseconds())}
 	}, func(reply wire.Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)

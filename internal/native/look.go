@@ -12,7 +12,7 @@ import (
 // Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
 func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
 	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
-		return append(r.args(4), r.stamp, permits, notAfter, r.life)
+		return append(r.args(4), r.front, permits, notAfter, r.life)
 	}, func(reply wire.Reply) (int64, bool, error) {
 		switch value := reply.Value.(type) {
 		case int64:
@@ -26,13 +26,13 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 	})
 }
 
-// Look implements protocol.Watched.
+// Look implements protocol.Subject.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	deadline := r.p.deadline(ctx)
 	if err := r.p.learnTopology(ctx, "look", r, deadline); err != nil {
 		return protocol.Standing{}, err
 	}
-	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)
+	args := append(append(r.args(4), r.front), r.watcher(watcher)...)
 	reply := r.p.run(ctx, &r.p.scripts.look, &r.keys, deadline, args)
 	if err := r.failureOf(&r.p.scripts.look, reply, wire.KeysIn(args)...); err != nil {
 		return protocol.Standing{}, err
@@ -62,7 +62,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 	return []any{string(t.ID), r.p.channelFor(&r.keys, r.p.config.Process), r.life}
 }
 
-// Unwatch implements protocol.Watched.
+// Unwatch implements protocol.Subject.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
 	reply := r.p.servers.Serving(r.keys.slot).Do(ctx,

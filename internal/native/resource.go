@@ -20,7 +20,7 @@ type resource struct {
 	p     *Protocol
 	spec  protocol.Spec
 	keys  keys
-	stamp string              // a ticket without its id
+	front string              // a ticket without its id
 	life  any                 // of a place that is not kept, in milliseconds; boxed once
 	usual atomic.Pointer[any] // the payload of most tickets
 }
@@ -31,7 +31,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		p:     p,
 		spec:  spec,
 		keys:  keysOf(p.config.Prefix, spec.Name),
-		stamp: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
+		front: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
 		life:  spec.Life.Milliseconds(),
 	}
 }
@@ -49,7 +49,7 @@ func mode(spec protocol.Spec) byte {
 	return 'x'
 }
 
-func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.ID) }
+func (r *resource) ticket(t protocol.Ticket) string { return r.front + string(t.ID) }
 
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.

@@ -286,8 +286,8 @@ type AdoptedHold struct {
 // Waiters of an Answer and a Standing.
 type Ask struct {
 	Ticket   Ticket
-	Join     bool          // when the name is taken, join the queue; else only look
-	InLine   bool          // an answer said that this ticket is queued
+	Join     bool          // when the name is taken, join the queue; else, without InLine, only look
+	InLine   bool          // the server has, or had, a place or a hold of this ticket: it joins as with Join
 	Leaving  bool          // of a kept place: nobody waits with the ticket after this Ask; InLine is set
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
@@ -322,8 +322,8 @@ type Answer struct {
 	Holders int   // else: how many hold, or how many remainders are left
 	Waiters int   // else: how many are queued; before this ticket when it is queued itself
 
-	// Left is what keeps others out where only remainders are left: HoldBroken or HoldMinHold, or 0
-	// where the answer does not say, as at a quorum. By is the label of who broke the hold.
+	// Left is what keeps others out where only remainders are left: HoldBroken or HoldMinHold. By
+	// is the label of who broke the hold.
 	Left HoldState
 	By   string
 

@@ -25,8 +25,8 @@ const (
 )
 
 // A cleanup is something to be given back at one node, until that is certain, nothing can be left,
-// or it was tried for the life of a place. A hold or a place at a node that was away for longer
-// expires there.
+// or its time is over: the life of a place, or of a failed round a TTL after its deadline. A hold
+// or a place at a node that was away for longer expires there.
 type cleanup struct {
 	resource         *resource
 	id               protocol.ID

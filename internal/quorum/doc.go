@@ -11,8 +11,10 @@
 //	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the
 //	                          largest tokens, what its server is known by
 //	PREFIX:{%quorum}:NAME     the holds of a name, and what remains of holds: a hash, a field each
-//	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait
+//	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait; "!": when a
+//	                          writer last asked, which keeps new readers out
 //	PREFIX:{%quorum}=NAME     who watches it
+//	PREFIX:{%quorum}ready     never written: see Probe of package wire
 //	PREFIX:{%quorum}@PROCESS  no key but a channel: messages to one client
 //
 // # The state of a name, at each node
@@ -36,8 +38,8 @@
 // A message is the format number, what it says, the id of the ticket that it says it to, and the
 // rest:
 //
-//	2N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
-//	2R ID         its hold was broken at this node
+//	3N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
+//	3R ID         its hold was broken at this node
 //
 // A client that meets a value of another format says so and touches nothing, also if the time of
 // the value is over. It does not wake waiters of another format, and drops messages of one.
@@ -52,13 +54,15 @@
 //
 //	open      another reply may change the result: wait for it
 //	decided   no reply can: the caller is answered at once
-//	hopeless  there can be no majority: wait up to 50 ms for the nodes that live, as the error tells
-//	          what each node said
+//	hopeless  there can be no majority: an Ask, a Free, a Probe and the meeting of nodes wait up to
+//	          50 ms for the nodes that live, as the error tells what each node said; the other
+//	          operations wait for all replies
 //	ended     the caller's context ended, or all have replied: the last replies decide
 //
 // The caller owns a question until it is answered. What it leaves at the nodes, it hands to
 // goroutines that Close waits for: replies that come later (below, at each operation), and
-// cleanups, which each node does in turn. No goroutine waits for a caller that has left.
+// cleanups, for which each node has a goroutine of its own. No goroutine waits for a caller that
+// has left.
 //
 // Replies of nodes that do not count are read, and no yes. They are a no where the no is safe: a
 // node that knows of another's hold keeps us out though it does not count. A failure is neither. An
@@ -77,6 +81,9 @@
 //	split          nobody has a majority: all is given back, and there is another round after a pause
 //	               that grows with the number of contenders, and has no lower bound but the pace of the
 //	               caller; when the time is over the engine is told "busy", for a short while
+//	left           what the Ask gave back goes to a waiter; the engine is told "busy"
+//	refused        the ticket can never hold: its owner shares, its hold was broken, or the key is
+//	               foreign
 //	no majority    fewer nodes answer than a majority, of those that count: a Failure with what each
 //	               said, never "busy"
 //
@@ -93,8 +100,9 @@
 //
 // A round has a number. A release of a round leaves the holds of later rounds alone, and the holds
 // that were renewed, downgraded or set again since. A node that does not answer is asked for one
-// thing at a time. A release is kept for the life of a place, 18 s. A hold or a place at a node
-// that was away for longer ends there with its time.
+// thing at a time. The release of a holder or a waiter is kept for the life of a place, 18 s; that
+// of a failed round for a TTL after the deadline of the Ask. A hold or a place at a node that was
+// away for longer ends there with its time.
 //
 // A caller that is kept out is told who holds, with the token that a majority of the answers names,
 // or 0 if there is none. If only remainders keep it out, it is told nobody, and why one of them is
@@ -116,7 +124,7 @@
 // name at that node is not kept out.
 //
 // A holder may be known as a waiter at a minority of nodes, where another kept it out. Its release
-// takes that back, or a message a second later.
+// takes that back, or a request a second after the deadline of the Ask.
 //
 // A free name wakes the waiter that waits longest: each node tells it, and it asks when a majority
 // of nodes has said so, or 10 ms after the first. The next two are told to ask 25 and 75 ms later,
@@ -138,7 +146,7 @@
 // it: its id is taken out of the remainder. If no other id is left there, the remainder is the hold
 // again, as it was. So taking one Break back does not undo another. An answer that never comes is
 // taken back once the request can take effect no more, as that of an Ask. A node that does not
-// answer for that life keeps the remainder to its end.
+// answer for the life of a place (18 s) keeps the remainder to its end.
 //
 // A remainder excludes others at its node as the hold did. No request prolongs a remainder or
 // enters it. Beside a hold of its own owner a caller enters only if all remainders there are of

@@ -104,15 +104,15 @@ func (n *node) execScript(s *script, deadline time.Time, args []any) wire.Reply 
 	if !s.changes {
 		return n.sendCommand(s.Op, key, deadline, s.Whole(args))
 	}
-	look := &n.p.scripts.node
+	census := &n.p.scripts.node
 	factsKey, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
-	if s != look {
-		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "",
-			longest, string(protocol.NewID())})
+	if s != census {
+		reply = n.sendCommand(census.Op, factsKey, deadline, []any{"EVALSHA", digests[census.at], 1, factsKey,
+			"", "", "", longest, string(protocol.NewID())})
 	}
 	if wire.IsUnknownScript(reply) {
-		reply = n.sendCommand(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s",
+		reply = n.sendCommand(census.Op, factsKey, deadline, []any{"EVAL", census.Source, 1, factsKey, "", "", "s",
 			longest, string(protocol.NewID())})
 	}
 	if reply.Err != nil || reply.Refused != "" {

@@ -294,18 +294,18 @@ func (t *acquisition) askNode(n *node, number, first int64) *reply {
 // askArgs returns the command of a round: see ask.lua.
 func (t *acquisition) askArgs(notAfter string, number, first int64) []any {
 	r, ask := t.r, &t.ask
-	mode, release := "t", ""
+	how, release := "t", ""
 	switch {
 	case t.repair:
-		mode = "r"
+		how = "r"
 	case ask.Join:
-		mode = "j"
+		how = "j"
 	}
 	if ask.Release != nil {
 		release = string(ask.Release.ID)
 	}
 	return []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode,
+		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, how,
 		wire.Digits16(first),
 		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(number), r.field, release, r.waiter(ask.Ticket),
 		t.waited.Microseconds(), r.life, r.p.config.MaxTTL.Milliseconds()}

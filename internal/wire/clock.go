@@ -6,9 +6,9 @@ import (
 )
 
 // A Clock bounds a server's time from its answers. An answer that carries the server's microseconds
-// s was decided after its request was sent and before it was received. So at a later local time t
-// the server's clock shows at least s + (t - received) and at most s + (t - sent), as long as
-// nobody sets it. The zero Clock has heard nothing.
+// s was decided before it was received. So at a later local time t the server's clock shows at
+// least s + (t - received), as long as nobody sets it. Package quorum has the upper bound. The zero
+// Clock has heard nothing.
 type Clock struct {
 	mu       sync.Mutex
 	server   int64 // microseconds; 0: nothing heard yet

@@ -12,8 +12,8 @@
 --       "U"                    the owner shares the name and now asks to exclude others
 --       "R" by                 the ticket held, and a caller with that label broke its hold
 --       "E" by                 a caller with that label took the ticket out of the queue
--- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
--- become a remainder is told "B", and so is "a" or "l" of a kept place that is gone.
+-- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold was
+-- broken is told "R"; one of whose hold a min hold is left is told "B", and so is "a" or "l" of a kept place that is gone.
 
 --@include codes
 --@include time
@@ -135,7 +135,7 @@ if beside or hand_on(self) then
   if waits and leave(ticket, payload) then
     hand_on(nil, true, true)
   elseif beside then
-    tell()
+    tell_first()
   end
   return held(token)
 end

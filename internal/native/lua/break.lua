@@ -53,7 +53,7 @@ if ARGV[4] == 'f' then
   elects = elects and not exclusive[1] -- otherwise its watchers know the next leader
 elseif not again then
   remain(found, 'b', ARGV[3])
-  tell()
+  tell_first()
 end
 if elects then
   changed()

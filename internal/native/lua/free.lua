@@ -81,9 +81,9 @@ if left <= 0 then
   end
 elseif reply == 1 then
   remain(given, 'k', '', left)
-  tell()
+  tell_first()
 else
   shorten(given, left)
-  tell()
+  tell_first()
 end
 return reply

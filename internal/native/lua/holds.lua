@@ -39,9 +39,9 @@ local function drop(member)
 end
 
 --@untouched
--- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a
--- reply, what else the name is used for, and touches nothing then. A second call
--- reads nothing that the first did not read.
+-- look reads who holds now; holds whose time is over are taken out. If the name is used for
+-- something else, look returns that in the words of a reply, and has changed nothing. A second call
+-- needs no other permission.
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample

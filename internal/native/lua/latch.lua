@@ -1,12 +1,12 @@
 -- latch: set a latch, count it down, look at it, or forget a watcher.
 --
 -- KEYS  1 state of the name, 2 ids that counted down lately, 3 watchers
--- ARGV  1 stamp of the kind, 2 what: "s" set, "d" count down, "l" look, 3 id of the request or of the watcher, 4 not after
+-- ARGV  1 front of the kind, 2 what: "s" set, "d" count down, "l" look, 3 id of the request or of the watcher, 4 not after
 --       (server us), 5 count, 6 TTL in ms, 7 channel of the watcher, 8 its life in ms,
 --       9 server us after which no request with this id takes effect
 -- reply now|standing|count|done    standing "u" unset, "s" set, "o" open; done 1: set or counted (by this id), 0: not
 --       "L" and "F" as for ask
--- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
+-- The state is the front, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
 --@include codes
 --@include time
@@ -15,9 +15,9 @@ if now > ARGV[4] then
   return 'L' .. now
 end
 local state, ids, watchers = KEYS[1], KEYS[2], KEYS[3]
-local stamp, what, id = ARGV[1], ARGV[2], ARGV[3]
+local front, what, id = ARGV[1], ARGV[2], ARGV[3]
 local value = redis.call('GET', state)
-if value and string.sub(value, 1, FRONT) ~= stamp then
+if value and string.sub(value, 1, FRONT) ~= front then
   return 'F' .. string.sub(value, 1, FRONT)
 end
 local setter, standing, count, ttl = '', 'u', 0, ARGV[6]
@@ -33,7 +33,7 @@ end
 
 local function put()
   standing = count > 0 and 's' or 'o'
-  redis.call('SET', state, stamp .. setter .. standing .. whole(count) .. ':' .. ttl, 'PX', ttl)
+  redis.call('SET', state, front .. setter .. standing .. whole(count) .. ':' .. ttl, 'PX', ttl)
 end
 
 local done = 0

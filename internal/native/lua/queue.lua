@@ -53,8 +53,8 @@ local function open(ticket, payload)
   end
 end
 
--- first is the waiter at a place in the queue, from 0.
-local function first(at)
+-- waiter_at is the waiter at a place in the queue, from 0.
+local function waiter_at(at)
   return redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', at, '1')[1]
 end
 
@@ -106,9 +106,9 @@ local function attends(ticket, kept, channel)
   return listens(channel)
 end
 
--- tell lets the first in the queue ask when the first of the holds is over, if one lapses. A waiter
--- that does not listen is passed over, as in hand_on; a waiter that never does asks often.
-local function tell()
+-- tell_first lets the first in the queue ask when the first of the holds is over, if one lapses. A
+-- waiter that does not listen is passed over, as in hand_on; a waiter that never does asks often.
+local function tell_first()
   if not lapses() then
     return
   end
@@ -119,7 +119,7 @@ local function tell()
     left = redis.call('ZRANGEBYSCORE', state, '1', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2] % SHARED - ms
   end
   for at = 0, 63 do
-    local waiter = first(at)
+    local waiter = waiter_at(at)
     if not waiter then
       return
     end
@@ -151,21 +151,22 @@ end
 -- passes the first that may not. A waiter that shows no life is taken out, although its host may
 -- seem to listen until the server misses it. A waiter whose process does not hear us is passed over
 -- for those that do, and keeps its place. If nobody could be let in and told, the first of those
--- passed over is let in untold, unless the caller waits itself.
+-- passed over is let in untold, unless the caller waits itself or a waiter got in by asking.
 --
 -- A kept place that is heard is offered the name: it stays in the queue, closed. One that is not
 -- heard is passed over, whether it may hold or not; if it may, it is closed. Where the server
 -- cannot tell, it is passed over too, and nudged if the name is left free.
 --
---   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
---          that nothing was changed for it
+--   self   the caller, as "ticket payload", or nil
 --   moved  the first waiter may be another than before, and is told when a hold or remainder lapses
 --   asked  a waiter got in by asking: those that do not hear us ask for themselves
+--
+-- It returns true if it is the caller's turn; then nothing was changed for the caller.
 local function hand_on(self, moved, asked)
   local at, unheard, stopped, beyond, unsure = 0, nil, false, true, {}
   local waits = self and redis.call('ZSCORE', queue, self)
   while at < 64 do
-    local member = first(at)
+    local member = waiter_at(at)
     if not member then
       beyond = false
       break
@@ -230,7 +231,7 @@ local function hand_on(self, moved, asked)
     end
   end
   if moved then
-    tell()
+    tell_first()
   end
   return false
 end

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Look implements protocol.Watched.
+// Look implements protocol.Subject.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	s := r.client.server
 	s.mu.Lock()
@@ -27,7 +27,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	return n.standing(now), nil
 }
 
-// Unwatch implements protocol.Watched.
+// Unwatch implements protocol.Subject.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	s := r.client.server
 	s.mu.Lock()
