@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for name, args := range map[string][]string{
-		"row":       {"-rows", "6"},
+		"row":       {"-rows", "8"},
 		"no number": {"-rows", "one"},
 		"contender": {"-contenders", "nobody"},
 		"runs":      {"-runs", "0"},

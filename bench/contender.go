@@ -48,8 +48,9 @@ var entries = []entry{
 	{name: "redislock", rows: []int{1, 2, 3, 4, 5}, open: openRedislock},
 	{name: "redsync", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openRedsync},
 	{name: "rueidislock", rows: []int{1, 2, 3, 4, 5}, open: openRueidislock},
-	{name: subject, rows: []int{1, 2, 3, 4, 5}, open: openHoldfast},
+	{name: subject, rows: []int{1, 2, 3, 4, 5, 6, 7}, open: openHoldfast},
 	{name: subject + ", ctx with cancel", rows: []int{1}, open: openHoldfast, cancellable: true},
+	{name: subject + ", history", rows: []int{6, 7}, sends: []string{"xadd"}, open: openWithHistory},
 }
 
 // takesPart reports whether e runs in a row.

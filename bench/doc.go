@@ -4,7 +4,7 @@
 //	go run ./bench -rows 1,4 -runs 9    # two rows of it, with more care
 //	go run ./bench -contenders redislock
 //
-// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are five
+// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are seven
 // rows, each with a reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
@@ -12,6 +12,8 @@
 //	3  16 goroutines of one process, one name                      reference: sync.Mutex, to know the distance
 //	4  8 processes, one name, hand-overs                           reference: the baton
 //	5  two processes taking turns, the time of a hand-over         reference: the baton
+//	6  row 1 with Config.History                                   reference: holdfast without
+//	7  row 2 with Config.History                                   reference: holdfast without
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
 // compares and deletes. The baton is no lock at all, but what passing something on through the

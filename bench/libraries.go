@@ -17,9 +17,16 @@ import (
 )
 
 // openHoldfast opens holdfast with its defaults: renewed, queued, with tokens.
-func openHoldfast(t target) (contender, error) {
+func openHoldfast(t target) (contender, error) { return openConfig(t, holdfast.Config{TTL: ttl}) }
+
+// openWithHistory opens holdfast as openHoldfast does, with a history.
+func openWithHistory(t target) (contender, error) {
+	return openConfig(t, holdfast.Config{TTL: ttl, History: 10_000})
+}
+
+func openConfig(t target, config holdfast.Config) (contender, error) {
 	rdb := newRedis(t)
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: ttl})
+	client, err := holdfast.New(redisstore.New(rdb), &config)
 	lock := func(ctx context.Context, name string) (func() error, error) {
 		lease, err := client.Mutex(name).Lock(ctx)
 		if err != nil {

@@ -80,6 +80,14 @@ var rows = []row{
 		run:       runTurns, columns: []column{p50, p99, commands},
 		goals: []goal{most("p50", 1.4, "baton"), most("aim: p50", 1.2, "baton")},
 	},
+	{
+		number: 6, title: "row 1 with a history", reference: subject,
+		run: runAlone, columns: []column{p50, p99, commands},
+	},
+	{
+		number: 7, title: "row 2 with a history", reference: subject,
+		run: runCrowd, columns: []column{pairs, commands},
+	},
 }
 
 var evenly = goal{"Jain at least 0.99", func(l line) bool { return l.median(fairness.value) >= 0.99 }}

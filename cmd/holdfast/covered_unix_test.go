@@ -119,6 +119,7 @@ var arguments = map[string]string{
 	"holdfast check":      "--ticket ticket",
 	"holdfast elect":      "job -- true",
 	"holdfast evict":      "job aaaaaaaaaaaaaaaa",
+	"holdfast history":    "job",
 	"holdfast inspect":    "job",
 	"holdfast latch down": "job",
 	"holdfast latch set":  "job 1",

@@ -8,6 +8,7 @@
 //	holdfast latch set|down|wait NAME  waits until as many processes have come as were set
 //	holdfast ls [PATTERN]              lists who holds and who waits
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
+//	holdfast history NAME              shows who held a name, and when
 //	holdfast watch [PATTERN]           tells what changes
 //	holdfast top [FILE]                shows all locks on a full screen
 //	holdfast serve                     serves a page and figures for Prometheus

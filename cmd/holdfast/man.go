@@ -71,9 +71,10 @@ func shownCommands(cmd *cobra.Command) (shown []*cobra.Command) {
 
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// environment is what the commands read. The first is read by those that have --redis.
+// environment is what the commands read. The first two are read by those that have --redis.
 var environment = [][2]string{
 	{"REDIS_URL", "the URL of the server, or of the masters of a quorum, if no --redis is given"},
+	{cli.HistoryVariable, "if it is set, what happens to locks is written at the server, and it keeps about so many entries: see history"},
 	{"NO_COLOR", "if it is set, text has no colours"},
 	{"TERM", "if it is dumb, text has no colours, and nothing is shown on a full screen"},
 }
@@ -100,8 +101,8 @@ func (p *manPage) writeCommand(cmd *cobra.Command, date string) {
 		p.writeCodes(codes)
 	}
 	p.WriteString(".SH ENVIRONMENT\n")
-	for _, variable := range environment {
-		if variable[0] != "REDIS_URL" || cmd.Flags().Lookup("redis") != nil {
+	for i, variable := range environment {
+		if i > 1 || cmd.Flags().Lookup("redis") != nil {
 			p.writeItem(roff(variable[0]), variable[1])
 		}
 	}

@@ -18,6 +18,7 @@
 // does not know. Texts are any bytes, of at most 1 KiB.
 //
 //	process, number     who wrote it: the id of the client; and the how manieth of it
+//	first               the number of the grant, if this is the grant as well as its end
 //	event, name, kind   as lockinfo.Entry: Kind, Name, LockKind
 //	label, owner        of the caller
 //	token               of the lease
@@ -28,10 +29,13 @@
 //
 // # Writing
 //
+// A lease that ended before its grant was written has one entry, of its end, which has what the
+// grant waited for too. A reader makes two of it. That halves the cost of short leases.
+//
 // A lock, a release and a renewal add an entry to a queue, and send nothing. One goroutine for each
-// store writes, and lives while there is something to write. It gathers for 100 ms, or until a
-// batch is full, and sends all of it in one flush. While 4,096 entries wait, later ones are
-// dropped. An entry is sent once, and dropped if the server refuses it or does not answer. The
-// logger is told of the first of a stream, and when the stream is written again how many were
-// dropped. Close writes what waits, until a moment.
+// store writes, and lives while there is something to write. It gathers for 100 ms, or until 1,024
+// entries wait, and sends them in flushes of 64, one after the other. While 4,096 entries wait,
+// later ones are dropped. An entry is sent once, and dropped if the server refuses it or does not
+// answer. The logger is told of the first of a stream, and when the stream is written again how
+// many were dropped. Close writes what waits, until a moment.
 package history

@@ -3,6 +3,7 @@ package history_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -64,17 +65,22 @@ func entry(name string) lockinfo.Entry {
 	return lockinfo.Entry{At: time.Now(), Kind: lockinfo.EntryGranted, Name: name, Token: 1}
 }
 
-// Entries that come within 100 ms travel in one flush, or in batches of 256. Without entries
+// Entries that come within 100 ms, or 1,024 of them, travel in batches of 64. Without entries
 // nothing is sent.
 func TestRecorderGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeStore{answer: func(context.Context, wire.Request) wire.Reply { return wire.Reply{Value: "1-1"} }}
 		r, log := start(f)
-		for range 300 {
+		for range 1024 {
 			r.Add("c", entry("a"))
 		}
 		synctest.Wait()
-		if got := f.flushes(); !slices.Equal(got, []int{256}) {
+		if got := f.flushes(); len(got) != 16 || got[0] != 64 {
+			t.Errorf("flushes of %v at once", got)
+		}
+		r.Add("c", entry("a"))
+		synctest.Wait()
+		if got := f.flushes(); len(got) != 16 {
 			t.Errorf("flushes of %v at once", got)
 		}
 		<-time.After(time.Second)
@@ -82,8 +88,53 @@ func TestRecorderGathers(t *testing.T) {
 		r.Add("c", entry("a"))
 		began := time.Now()
 		r.Close(began.Add(time.Minute))
-		if got := f.flushes(); !slices.Equal(got, []int{256, 44, 1}) || time.Since(began) > 0 || log.Len() > 0 {
+		if got := f.flushes(); !slices.Equal(got[16:], []int{1, 1}) || time.Since(began) > 0 || log.Len() > 0 {
 			t.Errorf("flushes of %v, closed in %v, log %s", got, time.Since(began), log)
+		}
+	})
+}
+
+// A lease that ends before its grant is written costs one entry, from which both are read.
+func TestRecorderJoinsGrantAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var page []any
+		f := &fakeStore{answer: func(_ context.Context, r wire.Request) wire.Reply {
+			if r.Args[0] == "XADD" {
+				page = append([]any{[]any{strconv.FormatInt(time.Now().UnixMilli(), 10) + "-0", r.Args[6:]}}, page...)
+			}
+			return wire.Reply{Value: page}
+		}}
+		r, _ := start(f)
+		add := func(kind lockinfo.EntryKind, token int64, at time.Time, held time.Duration) {
+			e := lockinfo.Entry{Kind: kind, Name: "a", Token: token, At: at, Held: held}
+			if kind == lockinfo.EntryGranted {
+				e.Waited, e.Holder = time.Minute, "before"
+			} else {
+				e.Reason, e.By = "broken", "by"
+			}
+			r.Add("c", e)
+		}
+		began := time.Now()
+		add(lockinfo.EntryGranted, 1, began, 0)
+		<-time.After(5 * time.Millisecond)
+		add(lockinfo.EntryGranted, 2, time.Now(), 0)
+		add(lockinfo.EntryLost, 1, time.Now(), 5*time.Millisecond)
+		add(lockinfo.EntryReleased, 2, time.Now(), time.Second) // another lease of that token
+		<-time.After(time.Second)
+		add(lockinfo.EntryReleased, 2, time.Now(), time.Since(began))
+		r.Close(time.Now().Add(time.Minute))
+		if got := f.flushes(); !slices.Equal(got, []int{3, 1}) {
+			t.Errorf("flushes of %v", got)
+		}
+		entries, _, err := r.Read("c", "a", time.Time{}).Next(t.Context())
+		var got string
+		for _, e := range entries {
+			got += fmt.Sprint(e.Kind, e.Token, e.At.Sub(began), e.Waited, e.Held, e.Holder, e.Reason, e.By, "; ")
+		}
+		const want = "released2 1.005s 0s 1.005sbrokenby; " +
+			"released2 5ms 0s 1sbrokenby; lost1 5ms 0s 5msbrokenby; granted2 5ms 1m0s 0sbefore; granted1 0s 1m0s 0sbefore; "
+		if err != nil || got != want {
+			t.Errorf("got %s, %v\nwant %s", got, err, want)
 		}
 	})
 }

@@ -24,20 +24,20 @@ type Reading struct {
 	since    time.Time
 	before   string // id of the last entry that was read
 	over     bool
-	pending  []record // that may have happened before some that are not read yet
-	ends     map[leaseKey]time.Time
+	pending  []record             // that may have happened before some that are not read yet
+	ends     map[source]time.Time // of leases, by their tokens
 }
 
-// A leaseKey is what tells a lease in a stream.
-type leaseKey struct {
+// A source is who wrote something, and which of his numbers it has.
+type source struct {
 	process string
-	token   int64
+	number  int64
 }
 
 // Read begins to read what happened to a name of a class since a moment. It sends nothing.
 func (r *Recorder) Read(class, name string, since time.Time) *Reading {
 	return &Reading{recorder: r, key: r.key(class), name: name, since: since, before: "+",
-		ends: make(map[leaseKey]time.Time)}
+		ends: make(map[source]time.Time)}
 }
 
 // Next returns the next entries. There may be none, although others follow; over says that none
@@ -94,9 +94,11 @@ func (r *Reading) page(ctx context.Context, s wire.Store) (records []record, rea
 		if next.Name != r.name {
 			continue
 		}
-		r.orderLease(&next)
-		if !next.At.Before(r.since) {
-			records = append(records, next)
+		for _, one := range next.split() {
+			r.orderLease(&one)
+			if !one.At.Before(r.since) {
+				records = append(records, one)
+			}
 		}
 	}
 	return records, reached, nil
@@ -105,7 +107,7 @@ func (r *Reading) page(ctx context.Context, s wire.Store) (records []record, rea
 // orderLease keeps the beginning of a lease from seeming later than its end: ids are whole
 // milliseconds.
 func (r *Reading) orderLease(next *record) {
-	lease := leaseKey{next.process, next.Token}
+	lease := source{next.process, next.Token}
 	if next.Kind != lockinfo.EntryGranted {
 		r.ends[lease] = next.At
 		return
@@ -118,14 +120,10 @@ func (r *Reading) orderLease(next *record) {
 
 // merge reads the whole streams of all masters. An entry that several have counts once.
 func (r *Reading) merge(ctx context.Context) (all []record, err error) {
-	type source struct {
-		process string
-		number  int64
-	}
 	seen, failed := make(map[source]bool), 0
 	for i, w := range r.recorder.writers {
 		one := *r
-		one.ends = make(map[leaseKey]time.Time)
+		one.ends = make(map[source]time.Time)
 		for !one.over {
 			page, _, failure := one.page(ctx, w.store)
 			if failure != nil {

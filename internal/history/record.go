@@ -17,6 +17,7 @@ type record struct {
 	key     string // of its stream
 	process string
 	number  int64
+	first   int64     // the number of the grant, which this is as well; 0: it is one entry
 	written time.Time // by the server's clock
 }
 
@@ -24,8 +25,9 @@ type record struct {
 func (r *record) fields(now time.Time) []any {
 	var out []any
 	for _, f := range []struct{ name, value string }{
-		{"process", r.process}, {"number", number(r.number)}, {"event", string(r.Kind)}, {"name", r.Name},
-		{"kind", string(r.LockKind)}, {"label", r.Label}, {"owner", r.Owner}, {"token", number(r.Token)},
+		{"process", r.process}, {"number", number(r.number)}, {"first", number(r.first)},
+		{"event", string(r.Kind)}, {"name", r.Name}, {"kind", string(r.LockKind)},
+		{"label", r.Label}, {"owner", r.Owner}, {"token", number(r.Token)},
 		{"waited", micros(r.Waited)}, {"held", micros(r.Held)}, {"ago", micros(now.Sub(r.At))},
 		{"holder", r.Holder}, {"by", r.By}, {"reason", r.Reason},
 	} {
@@ -51,17 +53,40 @@ func parseRecord(entry any) (r record, id string, ok bool) {
 	}
 	millis, _, _ := strings.Cut(id, "-")
 	written := time.UnixMilli(parse(millis)).UTC()
-	r = record{process: fields["process"], number: parse(fields["number"]), written: written, Entry: lockinfo.Entry{
+	r = record{process: fields["process"], number: parse(fields["number"]), first: parse(fields["first"])}
+	r.written, r.Entry = written, lockinfo.Entry{
 		At:   written.Add(-duration(fields["ago"])),
 		Kind: lockinfo.EntryKind(fields["event"]), Name: fields["name"], LockKind: lockinfo.Kind(fields["kind"]),
 		Owner: fields["owner"], Label: fields["label"], Token: parse(fields["token"]),
 		Waited: duration(fields["waited"]), Held: duration(fields["held"]),
 		Holder: fields["holder"], By: fields["by"], Reason: fields["reason"],
-	}}
+	}
 	host, rest, _ := strings.Cut(r.process, "/")
 	pid, _, _ := strings.Cut(rest, "/")
 	r.Host, r.PID = host, int(parse(pid))
 	return r, id, r.Kind != "" && r.Name != ""
+}
+
+// join makes one record of a grant and its end; false if they are not of one lease.
+func (r *record) join(grant *record) bool {
+	ends := r.End() || r.Kind == lockinfo.EntryDetached
+	if !ends || grant.Kind != lockinfo.EntryGranted || !r.At.Add(-r.Held).Equal(grant.At) {
+		return false
+	}
+	r.first, r.Waited, r.Holder = grant.number, grant.Waited, grant.Holder
+	return true
+}
+
+// split returns the entries that the record is: one, or the end of a lease and its grant.
+func (r *record) split() []record {
+	if r.first == 0 {
+		return []record{*r}
+	}
+	end, grant := *r, *r
+	end.Waited, end.Holder = 0, ""
+	grant.Kind, grant.number, grant.At = lockinfo.EntryGranted, r.first, r.At.Add(-r.Held)
+	grant.Held, grant.Reason, grant.By = 0, "", ""
+	return []record{end, grant}
 }
 
 func number(n int64) string {

@@ -31,7 +31,8 @@ func New(stores []wire.Store, config Config) *Recorder {
 	r := &Recorder{config: config}
 	for _, s := range stores {
 		r.writers = append(r.writers, &writer{store: s, limit: config.Limit, logger: config.Logger,
-			full: make(chan struct{}, 1), closing: make(chan struct{}), failing: make(map[string]int)})
+			full: make(chan struct{}, 1), closing: make(chan struct{}), failing: make(map[string]int),
+			grants: make(map[leaseKey]int)})
 	}
 	return r
 }

@@ -2,23 +2,27 @@ package history
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 const (
 	// gatherFor is how long a writer gathers entries: a flush for each would cost what a lock does.
 	gatherFor = 100 * time.Millisecond
 
-	// maxBatch is how many entries travel in one flush.
-	maxBatch = 256
+	// maxBatch is how many entries travel in one flush. The server carries them out in one go, and
+	// locks wait meanwhile.
+	maxBatch = 64
 
-	// maxWaiting is how many entries wait at most.
-	maxWaiting = 4096
+	// manyWaiting is how many entries end the gathering, and maxWaiting how many wait at most.
+	manyWaiting = 1024
+	maxWaiting  = 4096
 
 	// timeout bounds one flush, and the reading of one page.
 	timeout = time.Second
@@ -27,19 +31,27 @@ const (
 // plain makes failures of the replies to plain commands.
 var plain = wire.Script{Op: "history"}
 
+// A leaseKey is what tells a lease of a process.
+type leaseKey struct {
+	name  string
+	token int64
+}
+
 // A writer writes entries to the streams of one store. One goroutine writes, and lives while
 // entries wait.
 type writer struct {
 	store   wire.Store
 	limit   int
 	logger  *slog.Logger
-	full    chan struct{}  // has one element: a batch waits, or did
+	full    chan struct{}  // has one element: many wait, or did
 	closing chan struct{}  // closed by close
 	failing map[string]int // of each stream that is not written, how many entries were dropped; of the goroutine
 
 	mu      sync.Mutex
 	queue   []record
-	written chan struct{} // closed when none waits any more; nil: none waits
+	taken   int              // how many were taken out of the queue
+	grants  map[leaseKey]int // those in the queue: the how manieth that came into it
+	written chan struct{}    // closed when none waits any more; nil: none waits
 	closed  bool
 	until   time.Time // of close: nothing is sent later
 	dropped int       // entries for which there was no room
@@ -53,16 +65,24 @@ func (w *writer) add(r record) {
 	if w.closed {
 		return
 	}
+	lease := leaseKey{r.Name, r.Token}
+	if i, found := w.grants[lease]; found && i >= w.taken && r.join(&w.queue[i-w.taken]) {
+		w.queue[i-w.taken] = r
+		return
+	}
 	if len(w.queue) == maxWaiting {
 		w.dropped++
 		return
+	}
+	if r.Kind == lockinfo.EntryGranted {
+		w.grants[lease] = w.taken + len(w.queue)
 	}
 	w.queue = append(w.queue, r)
 	if w.written == nil {
 		w.written = make(chan struct{})
 		go w.writeAll()
 	}
-	if len(w.queue) == maxBatch {
+	if len(w.queue) == manyWaiting {
 		select {
 		case w.full <- struct{}{}:
 		default:
@@ -99,12 +119,16 @@ func (w *writer) await(until time.Time) {
 // writeAll writes until nothing waits.
 func (w *writer) writeAll() {
 	for w.gather() {
-		batch, deadline := w.take()
-		w.send(batch, deadline)
+		for {
+			batch, deadline, last := w.take()
+			if w.send(batch, deadline); last {
+				break
+			}
+		}
 	}
 }
 
-// gather waits until enough entries wait, or the first of them have waited for long. It is false if
+// gather waits until many entries wait, or the first of them have waited for long. It is false if
 // none waits: then the goroutine ends.
 func (w *writer) gather() bool {
 	w.mu.Lock()
@@ -112,9 +136,10 @@ func (w *writer) gather() bool {
 	if waiting == 0 {
 		close(w.written)
 		w.written, w.queue = nil, nil
+		clear(w.grants)
 	}
 	w.mu.Unlock()
-	if waiting > 0 && waiting < maxBatch {
+	if waiting > 0 && waiting < manyWaiting {
 		timer := protocol.NewTimer(gatherFor)
 		defer timer.Stop()
 		select {
@@ -126,12 +151,19 @@ func (w *writer) gather() bool {
 	return waiting > 0
 }
 
-// take takes a batch out of the queue. The deadline is that of its flush.
-func (w *writer) take() (batch []record, deadline time.Time) {
+// take takes a batch out of the queue. The deadline is that of its flush. The last batch is not
+// full: later entries are gathered.
+func (w *writer) take() (batch []record, deadline time.Time, last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(w.queue), maxBatch)
 	batch, w.queue = w.queue[:n:n], w.queue[n:]
+	w.taken += n
+	for i := range batch {
+		if lease := (leaseKey{batch[i].Name, batch[i].Token}); w.grants[lease] < w.taken {
+			delete(w.grants, lease)
+		}
+	}
 	select {
 	case <-w.full: // it was about these
 	default:
@@ -144,19 +176,19 @@ func (w *writer) take() (batch []record, deadline time.Time) {
 	if w.closed && w.until.Before(deadline) {
 		deadline = w.until
 	}
-	return batch, deadline
+	return batch, deadline, n < maxBatch
 }
 
 // send writes a batch, and drops what the server does not take.
 func (w *writer) send(batch []record, deadline time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	if ctx.Err() != nil {
-		return // Close has no time left
+	if len(batch) == 0 || ctx.Err() != nil {
+		return // nothing, or Close has no time left
 	}
 	requests, now := make([]wire.Request, len(batch)), time.Now()
 	for i := range batch {
-		args := append(make([]any, 0, 34), "XADD", batch[i].key, "MAXLEN", "~", w.limit, "*")
+		args := append(make([]any, 0, 36), "XADD", batch[i].key, "MAXLEN", "~", w.limit, "*")
 		requests[i] = wire.Request{Op: plain.Op, Key: batch[i].key, Args: append(args, batch[i].fields(now)...)}
 	}
 	for i, reply := range w.store.Do(ctx, requests) {
@@ -178,5 +210,10 @@ func (w *writer) send(batch []record, deadline time.Time) {
 
 // failureOf returns the failure that a reply about a stream tells of; nil: it is an answer.
 func failureOf(reply wire.Reply, name, key string) error {
-	return wire.At(reply.Node, plain.Failure(name, reply, []any{key}))
+	err := plain.Failure(name, reply, []any{key})
+	var foreign *protocol.Foreign
+	if errors.As(err, &foreign) {
+		foreign.Want = "a stream"
+	}
+	return wire.At(reply.Node, err)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -49,6 +50,26 @@ func (c *Connection) Check(list *Checklist) {
 		"--prefix %q: it must have at most %d bytes, without { and }", c.Prefix, MaxText)
 	err := server.Check(c.Redis, c.TLS)
 	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
+	_, err = historyLimit()
+	list.Check(err == nil, "%s %q: it must be a number from 0 to %d", HistoryVariable, os.Getenv(HistoryVariable),
+		mostHistory)
+}
+
+// HistoryVariable has about how many entries of its history the server keeps, as Config.History.
+const HistoryVariable = "HOLDFAST_HISTORY"
+
+const mostHistory = 1_000_000
+
+func historyLimit() (int, error) {
+	text := os.Getenv(HistoryVariable)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err == nil && (n < 0 || n > mostHistory) {
+		err = strconv.ErrRange
+	}
+	return n, err
 }
 
 // IsQuorum reports whether the servers are the masters of a quorum.
@@ -76,6 +97,10 @@ func (c *Connection) Open(list Checklist, config holdfast.Config) (
 // end, which gives back what the client has and closes the connections.
 func (c *Connection) NewClient(config holdfast.Config) (client *holdfast.Client, end func(), err error) {
 	config.Prefix = c.Prefix
+	config.History, err = historyLimit()
+	if err != nil {
+		return nil, nil, Usagef("%s: %w", HistoryVariable, err)
+	}
 	client, hangUp, err := server.Client(c.Redis, c.TLS, config)
 	if err != nil {
 		return nil, nil, Usagef("--redis or REDIS_URL: %w", err)
