@@ -21,9 +21,9 @@ func clientMutants() []Mutant {
 			"internal/deadlock/walk.go", "!joinedBefore(&q.place, &w.place)", "q.place.ID == w.place.ID"),
 		{"an attempt passed on with its evidence", inEngine("TestDeadlockAttemptIsNotPassedOn"), []Patch{
 			{engine + "lock.go", "\t\treturn l.acquireUnder(ctx, c, under)\n",
-				"\t\treturn l.acquirePooled(context.WithValue(ctx, maxEvidence, under), c)\n"},
+				"\t\treturn l.acquirePooled(context.WithValue(ctx, MaxUnder, under), c)\n"},
 			{engine + "pool.go", "\t\tp.leader = l.newAttempt(c, 1)\n",
-				"\t\tp.leader = l.newAttempt(c, 1)\n\t\tunder, _ := ctx.Value(maxEvidence).([]*Lease)\n\t\tp.leader.setEvidence(under)\n"},
+				"\t\tp.leader = l.newAttempt(c, 1)\n\t\tunder, _ := ctx.Value(MaxUnder).([]*Lease)\n\t\tp.leader.setEvidence(under, nil)\n"},
 		}},
 		patched("a hold passed on that evidence names", inEngine("TestDeadlockEvidenceDoesNotPassOn"),
 			engine+"evidence.go", "\t\tlease.tenure.hold.ticketNamed = true\n", ""),
