@@ -38,6 +38,7 @@ func TestFaults(t *testing.T) {
 				{"processes stopped", stopProcesses},
 				{"keys of others", putForeignKeys},
 				{"refusals", refuseRequests},
+				{"history refused", refuseHistory},
 				{"data lost", loseData}, // the last: a harness.Quorum that forgot takes its time
 			} {
 				t.Run(f.name, func(t *testing.T) { f.do(t, b.Under(t, strings.ReplaceAll(f.name, " ", "-"))) })

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the
@@ -124,6 +126,68 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 			b.IsClean(t)
 		})
 	}
+}
+
+// A muteStore gives every second flush of the history no answer.
+type muteStore struct {
+	store.Store
+	flushes *atomic.Int64
+}
+
+func (m muteStore) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+	if commands[0][0] != "XADD" || m.flushes.Add(1)%2 == 0 {
+		return m.Store.Do(ctx, node, commands)
+	}
+	<-ctx.Done()
+	replies := make([]store.Reply, len(commands))
+	for i := range replies {
+		replies[i].Err = ctx.Err()
+	}
+	return replies
+}
+
+// The stream of a history is deleted, of another type, refused, silent, and too small for a second,
+// again and again. It costs entries, and no lock. Then it is written again.
+func refuseHistory(t *testing.T, b *harness.Deployment) {
+	var flushes atomic.Int64
+	b.On = func(s store.Store) store.Store { return muteStore{s, &flushes} }
+	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return flushes.Load() >= 20 }}
+	key := b.Prefix + ":{%history:}"
+	steps, next := [][]any{{"SET", key, "mine"}, {"DEL", key}, {"ACL", "SETUSER", "default", "-xadd"},
+		{"ACL", "SETUSER", "default", "+xadd"}}, 0
+	troubles := repeat(50*time.Millisecond, func() {
+		b.Each(func(srv *redisserver.Server) { _, _ = srv.Do(steps[next%len(steps)]...) }) // MOVED from some
+		next++
+	})
+	clients := b.Clients(t, holdfast.Config{TTL: 6 * time.Second, History: 50})
+	l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
+	n := troubles()
+	for _, c := range clients {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	l.Report(fmt.Sprintf("the history disturbed %d times in %d flushes", n, flushes.Load()))
+	if l.IsUndisturbed("no lock depends on the history"); l.Holds < 300 {
+		t.Errorf("%d holds: locks wait for the history, which has no answer for a second", l.Holds)
+	}
+	b.Each(func(srv *redisserver.Server) {
+		_, _ = srv.Do("ACL", "SETUSER", "default", "+xadd")
+		_, _ = srv.Do("DEL", key)
+	})
+	c := b.Client(t, holdfast.Config{History: 50})
+	harness.Eventually(t, "the history is written again", func() bool {
+		_ = c.Mutex("n0").Do(t.Context(), func(context.Context) error { return nil })
+		for _, err := range c.History(t.Context(), "n0", time.Time{}) {
+			return err == nil
+		}
+		return false
+	})
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("DEL", key) })
+	b.IsClean(t)
 }
 
 // awaitWaiter waits until somebody waits for a mutex that another holds.
