@@ -257,7 +257,7 @@ func clientMutants() []Mutant {
 			"		request := h.freeRequest()\n		request.Keep = 0\n		e.cleanup(mode, request,"),
 		patched("loss believed by its message", inEngine("TestBreakForgedIsNotBelieved"), engine+"engine.go",
 			"		_ = e.queryHold(ctx, h)",
-			"		e.applyQuery(h, protocol.Renewed{Err: &protocol.Broken{}})\n		_ = ctx"),
+			"		e.applyQuery(h, protocol.RenewalAnswer{Err: &protocol.Broken{}})\n		_ = ctx"),
 		patched("remainder given back on receipt", inEngine("TestBreakForgedIsNotBelieved"), engine+"engine.go",
 			"	e.busy.Add(1)\n	go func() {\n",
 			"	e.cleanup(h.lock, h.freeRequest(), time.Now().Add(h.lock.options.TTL), time.Time{})\n	e.busy.Add(1)\n	go func() {\n"),
