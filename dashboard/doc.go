@@ -29,7 +29,8 @@
 //   - Of one name its holds, its queue, and what each master of a quorum says.
 //   - Why a name is waited for: its holders, what they wait for themselves, and so on to the cause,
 //     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most.
-//   - Who held a name since the page was opened, as bars.
+//   - Who held a name, as bars: since the page was opened, and before that as far as clients with
+//     Config.History wrote it, the last 200 entries.
 //   - The changes that were seen since the page was opened. They are differences between two polls,
 //     so a hold that begins and ends between two polls is not seen.
 //   - All that one process holds and waits for.
@@ -57,6 +58,7 @@
 //	GET  ./             the page; also style.css, icon.svg and its scripts
 //	GET  ./events       the stream: events "hello" and "update", in parts
 //	GET  ./lock         ?name=: a name as the last poll found it
+//	GET  ./history      ?name=: the newest entries of its history, read in at most 2 s
 //	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last poll found it
 //	GET  ./waits        which holders wait for which names, as the last poll found it
 //	GET  ./deadlocks    looks for deadlocks

@@ -33,6 +33,7 @@ type fakeClient struct {
 	polls    []time.Time   // the beginnings of Lists
 	broken   []string
 	evicted  []string
+	past     []lockinfo.Entry
 	found    []lockinfo.Deadlock
 	searches int
 	search   chan struct{} // a search for deadlocks waits for its end
@@ -126,6 +127,19 @@ func (f *fakeClient) Evict(_ context.Context, name, waiter string) error {
 		}
 	}
 	return holdfast.ErrNotWaiting
+}
+
+func (f *fakeClient) History(_ context.Context, name string, _ time.Time) iter.Seq2[lockinfo.Entry, error] {
+	return func(yield func(lockinfo.Entry, error) bool) {
+		for _, e := range f.past {
+			if e.Name == name && !yield(e, nil) {
+				return
+			}
+		}
+		if f.err != nil {
+			yield(lockinfo.Entry{}, f.err)
+		}
+	}
 }
 
 func (f *fakeClient) countPolls() int {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -30,6 +31,7 @@ type lockClient interface {
 	Deadlocks(context.Context) ([]lockinfo.Deadlock, error)
 	Break(ctx context.Context, name string, token int64) error
 	Evict(ctx context.Context, name, waiter string) error
+	History(ctx context.Context, name string, since time.Time) iter.Seq2[lockinfo.Entry, error]
 }
 
 var _ lockClient = (*holdfast.Client)(nil)
@@ -77,6 +79,7 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	}
 	mux.Handle("GET /events", refuseOtherSites(h.serveStream))
 	mux.Handle("GET /lock", refuseOtherSites(h.serveLock))
+	mux.Handle("GET /history", refuseOtherSites(h.serveHistory))
 	mux.Handle("GET /process", refuseOtherSites(h.serveProcess))
 	mux.Handle("GET /waits", refuseOtherSites(h.serveWaits))
 	mux.Handle("GET /deadlocks", refuseOtherSites(h.serveDeadlocks))
@@ -179,6 +182,35 @@ func (h *handler) serveLock(w http.ResponseWriter, r *http.Request) {
 			Typed string        `json:"typed"` // what a person types to break a hold
 			Why   reasons       `json:"why"`
 		}{found.info, typedName(name), reasonsOf(names, found.info)}
+	})
+}
+
+// The bounds of what a page shows of the history of a name.
+const (
+	maxEntries     = 200
+	maxHistoryTime = 2 * time.Second
+)
+
+// serveHistory sends the newest entries of the history of a name, as far as they can be read in
+// time. There are none if nobody keeps one.
+func (h *handler) serveHistory(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), maxHistoryTime)
+	defer cancel()
+	h.sendDocument(w, r, func() any {
+		out := struct {
+			Entries []lockinfo.Entry `json:"entries"`
+			Error   string           `json:"error,omitempty"`
+		}{Entries: []lockinfo.Entry{}}
+		for e, err := range h.client.History(ctx, r.URL.Query().Get("name"), time.Time{}) {
+			if err != nil {
+				out.Error = err.Error()
+				break
+			}
+			if out.Entries = append(out.Entries, e); len(out.Entries) == maxEntries {
+				break
+			}
+		}
+		return out
 	})
 }
 

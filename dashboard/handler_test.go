@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -42,6 +43,26 @@ func TestHandlerFilesAndHeaders(t *testing.T) {
 			head.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: the headers are %v", path, head)
 		}
+	}
+}
+
+// The history of a name has at most 200 entries, and an error is told beside those before it.
+func TestHandlerHistory(t *testing.T) {
+	f := newFake()
+	for range 250 {
+		f.past = append(f.past, lockinfo.Entry{Kind: lockinfo.EntryGranted, Name: "long", At: epoch})
+	}
+	f.past = append(f.past, lockinfo.Entry{Kind: lockinfo.EntryLost, Name: "x", Label: "<b>", At: epoch,
+		Reason: "gone"})
+	f.err = errors.New("denied")
+	h := newHandler(f, nil)
+	want := `{"version":2,"entries":[{"at":"2026-01-02T03:04:05Z","event":"lost","name":"x",` +
+		`"label":"\u003cb\u003e","reason":"gone"}],"error":"denied"}`
+	if got := get(h, "/history?name=x").Body.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := strings.Count(get(h, "/history?name=long").Body.String(), "granted"); got != maxEntries {
+		t.Errorf("%d entries", got)
 	}
 }
 

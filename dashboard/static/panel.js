@@ -4,7 +4,7 @@ import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
-  let hash = "", kind = "", key = "", lock, asked = 0;
+  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] };
 
   function open(to) {
     const fresh = to !== hash || box.hidden;
@@ -14,6 +14,7 @@ export function panel(box, dialog, state, say) {
     box.hidden = !known;
     box.dataset.kind = kind;
     lock = undefined;
+    if (fresh && kind === "lock") readPast();
     if (known && fresh) {
       show(title(), make("p", {}, "…"));
       box.querySelector("h2").focus();
@@ -21,6 +22,18 @@ export function panel(box, dialog, state, say) {
       else refresh();
     }
     return kind === "lock" ? decode(key) : undefined;
+  }
+
+  // readPast reads the history of the name once. It is shown when it has come.
+  async function readPast() {
+    const of = hash;
+    past = { entries: [] };
+    try {
+      const found = await (await fetch("history?name=" + key)).json();
+      if (of !== hash) return;
+      past = { entries: [], ...found };
+      refresh();
+    } catch { /* the page says by itself that its server is away */ }
   }
 
   const title = () => ({ waits: "Who waits for whom", changes: "Changes", servers: "Servers", deadlocks: "Deadlocks" }[kind] ?? decode(key));
@@ -162,7 +175,8 @@ export function panel(box, dialog, state, say) {
   }
 
   function history(name, l = { name, holds: [] }) {
-    return [make("h3", {}, "Who held it"), timeline(l, state.spans, state.begun, state.now()), make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
+    return [make("h3", {}, "Who held it"), timeline(l, state.spans, state.begun, state.now(), past.entries),
+      past.error ? make("p", { class: "note" }, "The history cannot be read: ", shown(past.error)) : null, make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
   }
 
   function changes(list) {

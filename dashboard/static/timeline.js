@@ -24,10 +24,30 @@ export function addSpans(all, change) {
   if (all.size > mostNames) all.delete(all.keys().next().value);
 }
 
-// timeline draws who held a name since this page was opened, a lane for each holder.
-export function timeline(lock, all, begun, now) {
-  const spans = [...all.get(lock.name_base64 ?? lock.name) ?? []], current = held(lock);
-  if (current && spans.at(-1)?.token !== current.token) {
+// pastSpans makes spans of the entries of a history, the newest first. A hold whose end nobody
+// wrote ends with the next grant: its process is gone.
+function pastSpans(entries, lock) {
+  const spans = [], holds = token => lock.holds.some(h => token >= h.token && token <= h.last_token);
+  for (const e of entries.toReversed()) {
+    const at = Date.parse(e.at), ends = ["released", "lost"].includes(e.event);
+    const open = spans.findLast(s => s.token === e.token && s.to === undefined);
+    if (e.event === "granted" && !open) spans.push({ token: e.token, label: labelOf(e), from: at });
+    else if (ends && open) open.to = at;
+    else if (ends && e.held_seconds) spans.push({ token: e.token, label: labelOf(e), from: at - 1000 * e.held_seconds, to: at });
+  }
+  spans.forEach((s, i) => { if (s.to === undefined && !holds(s.token)) s.to = spans[i + 1]?.from ?? s.from; });
+  return spans;
+}
+
+// timeline draws who held a name since this page was opened, and before that as far as a history
+// tells, a lane for each holder.
+export function timeline(lock, all, begun, now, entries) {
+  const seen = all.get(lock.name_base64 ?? lock.name) ?? [], current = held(lock), past = pastSpans(entries, lock);
+  const written = entries.length ? Date.parse(entries[0].at) : 0, opened = begun;
+  const spans = [...past, ...seen.filter(s => s.from > written && !past.some(p => p.token === s.token))];
+  for (const p of past) if (p.to === undefined) p.to = seen.find(s => s.token === p.token)?.to;
+  begun = Math.min(begun, ...past.map(p => p.from));
+  if (current && !spans.some(s => s.to === undefined)) {
     spans.push({ token: current.token, label: labelOf(current), from: current.since ? Date.parse(current.since) : begun });
   }
   const lanes = new Map(), whole = Math.max(now - begun, 1);
@@ -52,6 +72,6 @@ export function timeline(lock, all, begun, now) {
   };
   const rest = shares.length - mostLanes;
   return make("div", { class: "times" }, make("ul", { "aria-label": "Who held it" }, ...shares.slice(0, mostLanes).map(lane)),
-    make("p", { class: "axis faint" }, make("span", {}, "page opened, " + age(whole / 1000) + " ago"), make("span", {}, "now")),
+    make("p", { class: "axis faint" }, make("span", {}, (begun < opened ? "" : "page opened, ") + age(whole / 1000) + " ago"), make("span", {}, "now")),
     rest > 0 ? make("p", { class: "faint" }, "And " + many(rest, "other holder") + ".") : null);
 }

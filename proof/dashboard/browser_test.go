@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
+	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
 // populate makes some of everything: a chain of waits, a hold that is broken, a semaphore and an
@@ -464,4 +465,33 @@ func TestTenViewersCostAsOne(t *testing.T) {
 	if ten > one*5/4 {
 		t.Errorf("ten pages cost %d commands, and one %d", ten, one)
 	}
+}
+
+// Who held a name before the page was opened is known of a history, and a label is no markup there.
+func TestHistoryBeforePage(t *testing.T) {
+	b := newViewer(t)
+	keeping := func(label string) *holdfast.Client {
+		return harness.Locker(b.T, b.server.Addr(), &holdfast.Config{Label: label, History: 100})
+	}
+	for _, label := range []string{"first <b>holder</b>", "second"} {
+		client := keeping(label)
+		if err := b.lock(client, "job").Release(); err != nil {
+			t.Error(err)
+		}
+		if err := client.Close(); err != nil { // which writes it
+			t.Error(err)
+		}
+	}
+	b.open("#lock=job")
+	b.shows("first <b>holder</b>")
+	b.shows("Nobody holds this name")
+	third := b.lock(keeping("third"), "job")
+	b.until(`document.querySelectorAll(".times li").length === 3 && document.querySelectorAll(".times i.open").length === 1`)
+	if err := third.Release(); err != nil {
+		t.Error(err)
+	}
+	b.until(`document.querySelectorAll(".times li").length === 3 && document.querySelectorAll(".times i.open").length === 0`)
+	harness.Must(t, b.server, "SET", "holdfast:{%history:}", "mine")
+	b.open("#lock=other")
+	b.shows("The history cannot be read")
 }
