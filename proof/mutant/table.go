@@ -53,8 +53,11 @@ func native(name string) Check   { return Check{Module: ".", Package: "./interna
 func classOf(name string) Check  { return Check{Module: ".", Package: "./internal/classes", Test: name} }
 func wire(name string) Check     { return Check{Module: ".", Package: "./internal/wire", Test: name} }
 func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
-func facts(name string) Check    { return Check{Module: ".", Package: "./lockinfo", Test: name} }
-func page(name string) Check     { return Check{Module: ".", Package: "./dashboard", Test: name} }
+func inHistory(name string) Check {
+	return Check{Module: ".", Package: "./internal/history", Test: name}
+}
+func facts(name string) Check { return Check{Module: ".", Package: "./lockinfo", Test: name} }
+func page(name string) Check  { return Check{Module: ".", Package: "./dashboard", Test: name} }
 
 // command returns a test of the command. Of its scripts, TestScripts/acquire is one.
 func command(name string) Check {

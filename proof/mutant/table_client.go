@@ -272,5 +272,9 @@ func clientMutants() []Mutant {
 			engine+"release.go",
 			"\t\t\te.cleanup(mode, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)\n",
 			"\t\t\t_ = mode\n"),
+		patched("a history without a bound", inHistory("TestRecorderOfSilentServer"), "internal/history/writer.go",
+			"\tif len(w.queue) == maxWaiting {", "\tif false {"),
+		patched("a history whose refusals are all told", inHistory("TestRecorderDropsAndSaysSoOnce"),
+			"internal/history/writer.go", "\t\t\tif !failed {", "\t\t\tif true || failed {"),
 	}
 }
