@@ -91,7 +91,7 @@ Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve no
 refuses this client: the history takes the permission +xrevrange.`,
 		Example: `  holdfast history order:42
   holdfast history --since 1h --class order order:42
-  holdfast history -o jsonl order:42 | jq -r 'select(.event == "lost") | .reason'`,
+  holdfast history -o jsonl order:42 | jq -r 'select(.event=="lost").reason'`,
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&h.Name),
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
