@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/classes"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/internal/remote"
 	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/telemetry"
@@ -27,10 +29,12 @@ import (
 type Client struct {
 	config Config
 	engine *engine.Engine
+	remote remote.Channels
 	quorum *quorum.Protocol // nil: one server
 
 	classes *classes.Classes // nil: none
 	history *history.Recorder
+	refused sync.Once // the logger is told that a server refuses Config.Remote
 	noCopy  noCopy
 }
 
@@ -58,7 +62,8 @@ func New(s store.Store, config *Config) (*Client, error) {
 	}), filled, process, routed), nil
 }
 
-// newClient makes a client on any protocol, with the history of its process at the stores.
+// newClient makes a client on any protocol, with the history of its process at the stores, and its
+// questions about leases.
 func newClient(p protocol.Protocol, config Config, process string, stores ...wire.Store) *Client {
 	e := engine.Config{
 		ReleaseTimeout: config.ReleaseTimeout,
@@ -70,7 +75,11 @@ func newClient(p protocol.Protocol, config Config, process string, stores ...wir
 		SlowWait:       config.SlowWait,
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
-	c := &Client{config: config, classes: classes.New(config.Class, config.Logger)}
+	c := &Client{config: config, classes: classes.New(config.Class, config.Logger),
+		remote: remote.Channels{Stores: stores, Prefix: config.Prefix}}
+	if config.Remote {
+		e.Answer = c.answerStacks
+	}
 	c.history = history.New(stores, history.Config{Prefix: config.Prefix, Process: process, Limit: config.History,
 		Logger: config.Logger})
 	if config.Observer != nil || config.History > 0 {

@@ -42,6 +42,11 @@ type Config struct {
 	ReleaseTimeout time.Duration // bounds Release, and Close for all leases; at least 1 ms; defaults to 5 s
 	Replicas       Replicas      // what replicas must confirm before it is trusted; defaults to none
 
+	// Remote has this client answer Client.Stacks of others with the functions and lines of the
+	// call that took a lease. It costs the stack of each call, and a subscription while it has
+	// leases: PREFIX-remote:ask, which no pattern PREFIX:* permits. Defaults to none of that.
+	Remote bool
+
 	// SlowHold and SlowWait are the times, at least 1 ms, after which a lease, or the wait of a
 	// call, is reported: to the Logger as a warning and to the Observer, with the stack of the
 	// call. The report is repeated at doubling times, and the Logger is told of the end. Polling

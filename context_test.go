@@ -179,9 +179,9 @@ func (r *rig) calls() map[string]ctxCall {
 // TestContextCallsAreAll fails when a method takes a ctx and is not in the table.
 func TestContextCallsAreAll(t *testing.T) {
 	others := map[string]string{
-		"Client.History": "the server in memory has none",
-		"Client.Quorum":  "a master that does not answer is no error of it",
-		"Lease.Bind":     "it asks no server", "Mutex.Locker": "it asks no server",
+		"Client.History": "the server in memory has none", "Client.Stacks": "it asks as Inspect does",
+		"Client.Quorum": "a master that does not answer is no error of it",
+		"Lease.Bind":    "it asks no server", "Mutex.Locker": "it asks no server",
 	}
 	isContext, calls := reflect.TypeFor[context.Context](), new(rig).calls()
 	for _, handle := range []any{

@@ -79,7 +79,8 @@ func values() []any {
 	out := []any{full, bytesName,
 		Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"},
 			{Holds: "y", Waits: "z", Perhaps: true}}},
-		wait, link, Chain{Lock: bytesName, Links: []Link{link}},
+		wait, link, Stack{Hold: *h, Leases: 2, Age: 5 * time.Second, Frames: []Frame{{"f", "g.go", 1}}},
+		Stack{Why: "away"}, Chain{Lock: bytesName, Links: []Link{link}},
 		Entry{At: at, Kind: EntryGranted, Name: "\xff", LockKind: KindMutex, Owner: "o", Label: "<l>",
 			Host: "h", PID: 2, Token: 3, Waited: time.Second, Held: 1500 * time.Microsecond, Holder: "x",
 			By: "y", Reason: "expired"},
@@ -170,7 +171,7 @@ func TestJSONIsRefused(t *testing.T) {
 func fieldsOf(part string, value any, found map[string]map[string]bool) {
 	parts := map[string]string{
 		"holds": "hold", "queue": "waiter", "masters": "master", "members": "member", "lock": "lock", "before": "lock",
-		"links": "link", "hold": "hold", "waits": "wait", "waiter": "waiter"}
+		"links": "link", "hold": "hold", "frames": "frame", "waits": "wait", "waiter": "waiter"}
 	switch v := value.(type) {
 	case []any:
 		for _, each := range v {
@@ -198,7 +199,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	for _, value := range values() {
 		part := map[string]string{
 			"Entry": "entry", "Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain",
-			"Link": "link", "Wait": "wait"}[reflect.TypeOf(value).Name()]
+			"Link": "link", "Wait": "wait", "Stack": "stack"}[reflect.TypeOf(value).Name()]
 		var fields any
 		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
 			t.Fatal(err)
@@ -211,6 +212,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 		"master": "\nA master, in `masters`:\n",
 		"change": "## A change\n", "entry": "## An entry of the history\n", "member": "## A deadlock\n", "chain": "## A chain\n",
 		"link": "\nA link, in `links`:\n", "wait": "\nA wait, in `waits`:\n",
+		"stack": "## A stack\n", "frame": "\nA frame, in `frames`:\n",
 	} {
 		_, section, ok := strings.Cut(string(page), heading)
 		table := ""

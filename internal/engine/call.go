@@ -81,7 +81,7 @@ func (l *Lock) silentCall(ctx context.Context) *call {
 func (l *Lock) newCall(ctx context.Context) *call {
 	e := l.engine
 	c := &call{engine: e, kind: l.spec.Kind, name: l.spec.Name, spec: &l.spec, ctx: ctx, start: time.Now()}
-	if e.reportsSlow && !l.lastsByDesign() {
+	if e.takesStacks && (e.config.Answer != nil || !l.lastsByDesign()) {
 		e.mu.Lock()
 		c.slow = e.slow.begin(c, l)
 		e.mu.Unlock()

@@ -330,6 +330,14 @@
 // got. The end of the call, or what tells the observer that the lease ended, ends the report. Most
 // reports end untold, so the stack of the caller is most of what they cost.
 //
+// # Questions about leases
+//
+// Where Config.Answer is set, the report of a call goes on with its lease, also if it is never told
+// and also of an election: it has the stack that Stacks tells, of holds that are trusted and of no
+// other. Answer runs while the client has holds, and up to 10 s longer. What is asked and answered
+// there is no business of the engine: see package remote. Stacks holds the engine's mutex for a
+// look at all holds, so its caller bounds how often it is called.
+//
 // # Trust
 //
 // A hold is trusted until

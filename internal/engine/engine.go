@@ -25,6 +25,10 @@ type Config struct {
 	SlowHold, SlowWait time.Duration
 	Slow               func(event Event, over bool)
 
+	// Answer answers questions for Stacks, until its ctx ends. It runs while there are holds; nil:
+	// nobody answers, and no stack is taken for that.
+	Answer func(ctx context.Context)
+
 	Cause  func(Lost) error // the cause of a context whose lease is lost
 	Closed error            // the cause, and the error, once the engine is closed
 }
@@ -34,7 +38,7 @@ type Engine struct {
 	protocol     protocol.Protocol
 	features     protocol.Features
 	config       Config
-	reportsSlow  bool           // waits or holds that last long
+	takesStacks  bool           // of calls, for reports of what lasts long and for Stacks
 	observed     bool           // anything of calls and leases is told
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
@@ -50,6 +54,7 @@ type Engine struct {
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	holds     schedule[*hold]               // of this process, for the watchdog
 	slow      slowReports
+	answering bool // Answer runs
 
 	holdListener holdListener
 }
@@ -60,8 +65,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		protocol:    p,
 		features:    p.Features(),
 		config:      config,
-		reportsSlow: config.SlowWait > 0 || config.SlowHold > 0,
-		observed:    config.Observe != nil || config.SlowWait > 0 || config.SlowHold > 0,
+		takesStacks: config.SlowWait > 0 || config.SlowHold > 0 || config.Answer != nil,
 		closing:     make(chan struct{}),
 		pools:       make(map[poolKey]*pool),
 		waits:       make(map[protocol.ID]*waitLoop),
@@ -69,6 +73,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		terms:       make(map[*Lease]bool),
 		witnesses:   make(map[*attempt]bool),
 	}
+	e.observed = config.Observe != nil || e.takesStacks
 	e.subscription.engine = e
 	e.holds.whenIsUp = e.renewDue
 	e.slow.schedule.whenIsUp = e.tellSlow

@@ -34,7 +34,7 @@ type Lease struct {
 	// The lease as the observer knows it.
 	toldAt    time.Time   // when it was told that the lease began; zero: it was not, or was told of the end
 	contended bool        // the caller had to wait
-	slow      *slowReport // nil: holds are not reported
+	slow      *slowReport // with the stack of its call; nil: holds are neither reported nor asked for
 }
 
 // enter is reentry: under the context of a lease of this name, its hold gets one more entry. An

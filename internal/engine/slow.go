@@ -79,7 +79,7 @@ func (s *slowReport) locked(f func(*slowReport)) {
 // beginWait begins to report the wait of the call, if waits are reported.
 func (s *slowReport) beginWait() {
 	s.locked(func(s *slowReport) {
-		if within := s.lock.engine.config.SlowWait; within > 0 {
+		if within := s.lock.engine.config.SlowWait; within > 0 && !s.lock.lastsByDesign() {
 			s.schedule(s.call.start, within)
 		}
 	})
@@ -101,18 +101,23 @@ func (e *Engine) tellSlow() {
 	all.rearm()
 }
 
-// follow goes on with the report for the lease that its call got, if holds are reported. The
-// engine's mutex is held, as in all functions below.
+// follow goes on with the report for the lease that its call got, if holds are reported or asked
+// for. The engine's mutex is held, as in all functions below.
 func (s *slowReport) follow(lease *Lease) *slowReport {
-	switch {
-	case s == nil:
+	if s == nil {
 		return nil
-	case s.lock.engine.config.SlowHold == 0:
+	}
+	config := &s.lock.engine.config
+	reported := config.SlowHold > 0 && !s.lock.lastsByDesign()
+	if !reported && config.Answer == nil {
 		s.recycle()
 		return nil
 	}
 	s.lease = lease
-	s.schedule(lease.toldAt, s.lock.engine.config.SlowHold)
+	if reported {
+		s.schedule(lease.toldAt, config.SlowHold)
+	}
+	s.lock.engine.beginAnswering()
 	return s
 }
 

@@ -13,7 +13,8 @@ import (
 var mayImport = map[string][]string{
 	".": {
 		"internal/classes", "internal/deadlock", "internal/engine", "internal/history", "internal/limits",
-		"internal/logging", "internal/native", "internal/protocol", "internal/quorum", "internal/ticketcode",
+		"internal/logging", "internal/native", "internal/protocol", "internal/quorum", "internal/remote",
+		"internal/ticketcode",
 		"internal/wire", "lockinfo", "store", "telemetry"},
 	"dashboard":                {".", "lockinfo"},
 	"internal/classes":         {},
@@ -27,6 +28,7 @@ var mayImport = map[string][]string{
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
 	"internal/quorum":          {"internal/protocol", "internal/wire"},
+	"internal/remote":          {"internal/protocol", "internal/wire", "lockinfo"},
 	"internal/testing/adaptertest": {
 		".", "internal/testing/fault", "internal/testing/permissions", "internal/testing/redisserver", "store",
 		"storetest"},

@@ -16,6 +16,7 @@
 //	                         client waits
 //	PREFIX:@ticket/ID        the channel of one kept place; PREFIX:{SLOT}:@ticket/ID where channels
 //	                         are sharded
+//	PREFIX-remote:...        the channels of questions about leases: see package remote
 //
 // In NAME, "%" and "}" are escaped. So every name is a hash tag, and no two names share a key. SLOT
 // is a short fixed string that hashes to the slot. PROCESS is host/pid/ and 22 random characters,
