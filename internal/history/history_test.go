@@ -132,7 +132,7 @@ func TestRecorderJoinsGrantAndEnd(t *testing.T) {
 			got += fmt.Sprint(e.Kind, e.Token, e.At.Sub(began), e.Waited, e.Held, e.Holder, e.Reason, e.By, "; ")
 		}
 		const want = "released2 1.005s 0s 1.005sbrokenby; " +
-			"released2 5ms 0s 1sbrokenby; lost1 5ms 0s 5msbrokenby; granted2 5ms 1m0s 0sbefore; granted1 0s 1m0s 0sbefore; "
+			"released2 5ms 0s 1sbrokenby; granted2 5ms 1m0s 0sbefore; lost1 5ms 0s 5msbrokenby; granted1 0s 1m0s 0sbefore; "
 		if err != nil || got != want {
 			t.Errorf("got %s, %v\nwant %s", got, err, want)
 		}

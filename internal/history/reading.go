@@ -62,10 +62,10 @@ func (r *Reading) Next(ctx context.Context) (entries []lockinfo.Entry, over bool
 	}
 }
 
-// sortRecords sorts records by time, the newest first.
+// sortRecords sorts records by time, the newest first. Of one moment the larger token is the later.
 func sortRecords(all []record) {
 	slices.SortStableFunc(all, func(a, b record) int {
-		return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.number, a.number))
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.Token, a.Token), cmp.Compare(b.number, a.number))
 	})
 }
 
