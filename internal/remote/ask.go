@@ -52,7 +52,7 @@ func (c *Channels) Ask(ctx context.Context, name string, take func(Answer) (enou
 			switch {
 			case err != nil:
 				if failed++; failed == len(c.Stores) {
-					return err
+					return c.explain(err)
 				}
 			case over == nil:
 				timer := protocol.NewTimer(Wait)
@@ -69,6 +69,15 @@ func (c *Channels) Ask(ctx context.Context, name string, take func(Answer) (enou
 			return nil
 		}
 	}
+}
+
+// explain says in a refusal what it takes to ask.
+func (c *Channels) explain(err error) error {
+	if failure := (*protocol.Failure)(nil); errors.As(err, &failure) && failure.Reason == protocol.Denied {
+		failure.Err = fmt.Errorf("to ask takes the permissions to publish on %s and to subscribe to %s: %w",
+			c.questions(), c.answers("*"), failure.Err)
+	}
+	return err
 }
 
 // An answerReader reads answers, and drops what is none.

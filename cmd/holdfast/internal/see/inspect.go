@@ -17,9 +17,10 @@ import (
 type Inspect struct {
 	cli.Connection
 	cli.Output
-	Name string
-	All  bool // all waiters, and not the first 100
-	Why  bool // what the holders wait for, too
+	Name  string
+	All   bool // all waiters, and not the first 100
+	Why   bool // what the holders wait for, too
+	Stack bool // which call took each hold, too
 }
 
 // Run asks once, and for more waiters if all are wanted.
@@ -37,6 +38,12 @@ func (i *Inspect) Run(ctx context.Context) error {
 	if err != nil {
 		return i.Failure(err)
 	}
+	var stacks []lockinfo.Stack
+	if i.Stack {
+		if stacks, err = client.Stacks(ctx, i.Name); err != nil {
+			return i.Failure(err)
+		}
+	}
 	queue := waitersOf(info.Queue)
 	if i.All && len(info.Queue) > 0 {
 		queue = client.Queue(ctx, i.Name)
@@ -49,10 +56,19 @@ func (i *Inspect) Run(ctx context.Context) error {
 			}
 			info.Queue = append(info.Queue, w)
 		}
+		if i.Stack {
+			return i.PrintDocument(struct {
+				Lock   lockinfo.Info    `json:"lock"`
+				Stacks []lockinfo.Stack `json:"stacks"`
+			}{info, append([]lockinfo.Stack{}, stacks...)})
+		}
 		return i.PrintDocument(info)
 	}
 	page := i.Page()
 	if err := page.Detail(info); err != nil {
+		return err
+	}
+	if err := page.Stacks(stacks); err != nil {
 		return err
 	}
 	if err := i.printQueue(page, info, queue); err != nil || !i.Why {
@@ -122,6 +138,10 @@ TOKEN is what break takes, and WAITER is what evict takes. ALIVE is no if a wait
 time or does not listen for messages, and unknown if the server cannot tell. A waiter with
 WithDeadlockCheck also tells which names it holds meanwhile.
 
+With --stack the processes of the holders are asked which call took the lock: functions, files and
+lines, of programs with Config.Remote. It takes the permission to publish on PREFIX-remote:ask and
+to subscribe to PREFIX-remote:answer:*.
+
 Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client. To inspect takes no permission to SCAN.`,
 		Example:               "  holdfast inspect order:42\n  holdfast inspect -o json order:42 | jq .holds[0].token",
@@ -135,6 +155,7 @@ refuses this client. To inspect takes no permission to SCAN.`,
 	i.AddNameFlags(cmd)
 	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
 	cmd.Flags().BoolVar(&i.Why, "why", false, "show what the holders wait for, too: it takes the permission +scan, as why does")
+	cmd.Flags().BoolVar(&i.Stack, "stack", false, "ask the holders' processes which line of code holds the name, too")
 	i.Output.AddFlags(cmd, cli.ListFormats...)
 	return cmd
 }
