@@ -8,7 +8,8 @@ import (
 
 // Mutants returns the bugs that must be caught: of what runs at the server, and of the client.
 func Mutants() []Mutant {
-	all := slices.Concat(scriptMutants(), clientMutants(), commandMutants(), quorumMutants(), fenceMutants())
+	all := slices.Concat(scriptMutants(), clientMutants(), commandMutants(), quorumMutants(), fenceMutants(),
+		exploredMutants())
 	return append(all, simulated(all)...)
 }
 

@@ -17,7 +17,13 @@ type Client struct {
 }
 
 // Connect makes a client. Clients exclude each other only under the same prefix.
-func (s *Server) Connect(prefix string) *Client { return &Client{server: s, prefix: prefix} }
+func (s *Server) Connect(prefix string) *Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &Client{server: s, prefix: prefix}
+	s.clients = append(s.clients, c)
+	return c
+}
 
 // Features implements protocol.Protocol.
 func (c *Client) Features() protocol.Features { return c.server.features }
@@ -42,7 +48,7 @@ func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Liste
 
 // ListenTicket implements protocol.Protocol.
 func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listener, error) {
-	if err := over(ctx, "listen", c.prefix, time.Time{}); err != nil {
+	if err := c.server.over(ctx, "listen", c.prefix, time.Time{}); err != nil {
 		return nil, err
 	}
 	c.server.mu.Lock()

@@ -14,7 +14,7 @@ func (c *Client) Inspect(ctx context.Context, of string, page protocol.Page) (pr
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := over(ctx, "inspect", of, time.Time{}); err != nil {
+	if err := s.over(ctx, "inspect", of, time.Time{}); err != nil {
 		return protocol.Inspection{}, err
 	}
 	now := s.now()
@@ -93,7 +93,7 @@ func (e *entry) place() protocol.Place {
 // Names implements protocol.Operators.
 func (c *Client) Names(ctx context.Context, pattern string) iter.Seq2[protocol.FoundName, error] {
 	return func(yield func(protocol.FoundName, error) bool) {
-		if err := over(ctx, "list", "", time.Time{}); err != nil {
+		if err := c.server.over(ctx, "list", "", time.Time{}); err != nil {
 			yield(protocol.FoundName{}, err)
 			return
 		}

@@ -22,12 +22,12 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 	if !ok || err != nil {
 		return protocol.AdoptedHold{}, protocol.ErrOrigin
 	}
-	if err := over(ctx, "attach", r.spec.Name, time.Time{}); err != nil {
+	if err := r.client.server.over(ctx, "attach", r.spec.Name, time.Time{}); err != nil {
 		return protocol.AdoptedHold{}, err
 	}
 	out := protocol.AdoptedHold{Ticket: ticket, Granted: granted}
 	if timed {
-		out.Sent, out.Server = time.Now(), r.client.server.now()
+		out.Sent, out.Server = r.client.server.clock(), r.client.server.now()
 	}
 	return out, nil
 }

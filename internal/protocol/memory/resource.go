@@ -20,7 +20,7 @@ func (r *resource) open(ctx context.Context, op string, deadline time.Time, self
 	err error) {
 	s, at := r.client.server, key{r.client.prefix, r.spec.Name}
 	now = s.now()
-	if err := over(ctx, op, r.spec.Name, deadline); err != nil {
+	if err := s.over(ctx, op, r.spec.Name, deadline); err != nil {
 		return nil, now, err
 	}
 	n = s.names[at]

@@ -13,14 +13,16 @@ import (
 // A Server keeps names. It is safe for concurrent use.
 type Server struct {
 	features protocol.Features
+	clock    func() time.Time
 	born     time.Time
 
 	// mu guards all below. Messages are delivered under it, so none comes after a Listener was
 	// closed.
-	mu    sync.Mutex
-	names map[key]*name
-	kept  map[keptTicket][]*listener // who listens for the ticket of a kept place
-	token int64                      // the largest that was given out or reserved
+	mu      sync.Mutex
+	clients []*Client
+	names   map[key]*name
+	kept    map[keptTicket][]*listener // who listens for the ticket of a kept place
+	token   int64                      // the largest that was given out or reserved
 }
 
 type key struct{ prefix, name string }
@@ -107,8 +109,11 @@ const (
 )
 
 // New makes a server that knows no name.
-func New(features protocol.Features) *Server {
-	return &Server{features: features, born: time.Now(), names: make(map[key]*name),
+func New(features protocol.Features) *Server { return NewAt(features, time.Now) }
+
+// NewAt makes a server that goes by a clock.
+func NewAt(features protocol.Features, clock func() time.Time) *Server {
+	return &Server{features: features, clock: clock, born: clock(), names: make(map[key]*name),
 		kept: make(map[keptTicket][]*listener)}
 }
 
@@ -127,7 +132,7 @@ func (s *Server) Names(prefix string) []string {
 }
 
 // now is the server's time, in microseconds.
-func (s *Server) now() int64 { return s.born.UnixMicro() + time.Since(s.born).Microseconds() }
+func (s *Server) now() int64 { return s.born.UnixMicro() + s.clock().Sub(s.born).Microseconds() }
 
 // draw takes a token and reserves the block behind it.
 func (s *Server) draw(now, block int64) int64 {
@@ -232,12 +237,12 @@ func (n *name) remainder(id protocol.ID) *entry {
 
 // over tells, as a Failure, that a request comes too late or that its caller has given up. Such
 // a request takes no effect.
-func over(ctx context.Context, op, name string, deadline time.Time) error {
+func (s *Server) over(ctx context.Context, op, name string, deadline time.Time) error {
 	err := ctx.Err()
-	if at, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(at) {
+	if at, ok := ctx.Deadline(); err == nil && ok && !s.clock().Before(at) {
 		err = context.DeadlineExceeded
 	}
-	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
+	if err == nil && !deadline.IsZero() && s.clock().After(deadline) {
 		err = context.DeadlineExceeded
 	}
 	if err == nil {
