@@ -87,7 +87,7 @@ func (c *Client) reports(name string) (out []remote.Report) {
 func stackFrames(stack []uintptr) (out []lockinfo.Frame) {
 	for frames := runtime.CallersFrames(trimStack(stack)); ; {
 		frame, more := frames.Next()
-		if frame.Function != "" {
+		if frame.Function != "" && frame.Function != "runtime.goexit" {
 			out = append(out, lockinfo.Frame{Function: frame.Function, File: path.Base(frame.File), Line: frame.Line})
 		}
 		if !more {

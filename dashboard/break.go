@@ -68,6 +68,15 @@ func (h *handler) serveChange(done string, change func(context.Context, request)
 
 // checkChange returns why a request may change nothing, and with which code. Empty: it may.
 func (h *handler) checkChange(r *http.Request) (code int, why string) {
+	if code, why = h.checkPost(r); why == "" && !h.authorize(r) {
+		return http.StatusForbidden, "breaking and evicting are not allowed here"
+	}
+	return code, why
+}
+
+// checkPost returns why a POST is refused that a page of this handler did not make, and with which
+// code. Empty: one made it.
+func (h *handler) checkPost(r *http.Request) (code int, why string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case !isSameOrigin(r):
@@ -76,8 +85,6 @@ func (h *handler) checkChange(r *http.Request) (code int, why string) {
 		return http.StatusUnsupportedMediaType, "the body is not JSON"
 	case subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(h.secret)) != 1:
 		return http.StatusForbidden, "the secret is missing or old: load the page again"
-	case !h.authorize(r):
-		return http.StatusForbidden, "breaking and evicting are not allowed here"
 	}
 	return 0, ""
 }

@@ -31,6 +31,7 @@
 //     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most.
 //   - Who held a name, as bars: since the page was opened, and before that as far as clients with
 //     Config.History wrote it, the last 200 entries.
+//   - Which line of code holds a name, when that is asked for, of clients with Config.Remote.
 //   - The changes that were seen since the page was opened. They are differences between two polls,
 //     so a hold that begins and ends between two polls is not seen.
 //   - All that one process holds and waits for.
@@ -41,6 +42,9 @@
 //
 // A client that reaches the Handler may read. A program that wants fewer readers wraps it. The
 // names, labels and hosts of all processes are there to be read.
+//
+// Which calls hold a name is asked by a POST of the page itself, for anybody who may read. It sends
+// a message to the holders, and takes what Client.Stacks takes of the client.
 //
 // Nobody may change anything, unless Options.Authorize says so of a request. Then a hold can be
 // broken by Client.Break, and a waiter evicted by Client.Evict, by a POST that
@@ -63,6 +67,7 @@
 //	GET  ./waits        which holders wait for which names, as the last poll found it
 //	GET  ./deadlocks    looks for deadlocks
 //	POST ./break        {"name", "token", "typed"}
+//	POST ./stacks       ?name=: which calls hold a name, as their processes answer within 1 s
 //	POST ./evict        {"name", "waiter", "typed"}
 //
 // The facts in the JSON are values of package lockinfo. The requests are for the page, and may

@@ -33,6 +33,7 @@ type fakeClient struct {
 	polls    []time.Time   // the beginnings of Lists
 	broken   []string
 	evicted  []string
+	asked    []string // for stacks
 	past     []lockinfo.Entry
 	found    []lockinfo.Deadlock
 	searches int
@@ -103,6 +104,14 @@ func (f *fakeClient) Deadlocks(context.Context) ([]lockinfo.Deadlock, error) {
 		<-wait
 	}
 	return found, nil
+}
+
+func (f *fakeClient) Stacks(_ context.Context, name string) ([]lockinfo.Stack, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, name)
+	frame := lockinfo.Frame{Function: "<b>.f", File: "f.go", Line: 7}
+	return []lockinfo.Stack{{Hold: f.names[name].Holds[0], Frames: []lockinfo.Frame{frame}}}, f.err
 }
 
 func (f *fakeClient) Break(_ context.Context, name string, token int64) error {

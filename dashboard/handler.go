@@ -31,6 +31,7 @@ type lockClient interface {
 	Deadlocks(context.Context) ([]lockinfo.Deadlock, error)
 	Break(ctx context.Context, name string, token int64) error
 	Evict(ctx context.Context, name, waiter string) error
+	Stacks(ctx context.Context, name string) ([]lockinfo.Stack, error)
 	History(ctx context.Context, name string, since time.Time) iter.Seq2[lockinfo.Entry, error]
 }
 
@@ -89,6 +90,7 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux.HandleFunc("POST /evict", h.serveChange("evicted", func(ctx context.Context, o request) error {
 		return client.Evict(ctx, o.Name, o.Waiter)
 	}))
+	mux.HandleFunc("POST /stacks", h.serveStacks)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Content-Security-Policy", contentPolicy)

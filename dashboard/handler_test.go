@@ -194,6 +194,37 @@ func TestBreakNeedsAllToBeRight(t *testing.T) {
 	})
 }
 
+// Which code holds a name is told to a page that may only read, and to no other site.
+func TestStacksAreAskedByThePageAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(newHeld("a b", "A", 1))
+		h := newHandler(f, nil)
+		secret, _ := openStream(t, h).readHello(t)
+		good := map[string]string{
+			"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json", secretHeader: secret}
+		for name, header := range map[string]map[string]string{
+			"another site": {"Sec-Fetch-Site": "cross-site"}, "no secret": {secretHeader: ""},
+			"a form": {"Content-Type": "text/plain"},
+		} {
+			if w := post(h, "/stacks?name=a+b", "", good, header); w.Code < 400 || f.asked != nil {
+				t.Errorf("%s: %d, asked %q", name, w.Code, f.asked)
+			}
+		}
+		if w := get(h, "/stacks?name=a+b"); w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("GET: %d", w.Code)
+		}
+		w := post(h, "/stacks?name=a+b", "", good)
+		if got := w.Body.String(); w.Code != 200 || !strings.Contains(got, `"file":"f.go","line":7`) ||
+			!strings.Contains(got, `\u003cb\u003e.f`) || strings.Contains(got, "error") {
+			t.Errorf("%d: %s", w.Code, got)
+		}
+		f.change(func() { f.err = errors.New("no permission") })
+		if w := post(h, "/stacks?name=a+b", "", good); !strings.Contains(w.Body.String(), `"error":"no permission"`) {
+			t.Errorf("refused: %s", w.Body)
+		}
+	})
+}
+
 // One search runs for all who ask while it does.
 func TestDeadlockSearchIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,7 @@ import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
-  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] };
+  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] }, stacks;
 
   function open(to) {
     const fresh = to !== hash || box.hidden;
@@ -14,6 +14,7 @@ export function panel(box, dialog, state, say) {
     box.hidden = !known;
     box.dataset.kind = kind;
     lock = undefined;
+    if (fresh) stacks = undefined;
     if (fresh && kind === "lock") readPast();
     if (known && fresh) {
       show(title(), make("p", {}, "…"));
@@ -34,6 +35,24 @@ export function panel(box, dialog, state, say) {
       past = { entries: [], ...found };
       refresh();
     } catch { /* the page says by itself that its server is away */ }
+  }
+
+  // askStacks asks the holders' processes which line of code holds the name.
+  async function askStacks() {
+    const of = hash;
+    stacks = { asking: true };
+    refresh();
+    let found;
+    try {
+      const response = await fetch("stacks?name=" + key, { method: "POST", headers: { "Content-Type": "application/json", "X-Holdfast-Secret": state.secret } });
+      found = await response.json();
+    } catch (err) {
+      found = { error: err.message };
+    }
+    if (of !== hash) return;
+    stacks = { stacks: [], ...found };
+    say(stacks.error ? "Nobody could be asked." : "The processes were asked.");
+    refresh();
   }
 
   const title = () => ({ waits: "Who waits for whom", changes: "Changes", servers: "Servers", deadlocks: "Deadlocks" }[kind] ?? decode(key));
@@ -95,7 +114,7 @@ export function panel(box, dialog, state, say) {
       late ? make("p", { class: "note bad" }, meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
       ...chainOf(l, l.why, state.now(), processLink),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
@@ -113,6 +132,16 @@ export function panel(box, dialog, state, say) {
       } else if (state.canBreak) cells.push("");
       return cells;
     }));
+  }
+
+  // code tells which line of code holds the name, once that was asked.
+  function code(l) {
+    if (!l.holds.some(h => ["held", "handed over"].includes(h.state))) return [];
+    const go = make("button", { type: "button", class: "quiet", disabled: stacks?.asking, onclick: askStacks }, "Which line of code holds it?");
+    if (!stacks || stacks.asking) return [make("p", {}, go, stacks ? " Asking…" : "")];
+    return [make("p", {}, go), stacks.error ? make("p", { class: "note" }, "Nobody could be asked: ", shown(stacks.error)) : null, ...stacks.stacks.map(s => make("div", { class: "stack" },
+      make("p", {}, who(s.hold), ", token " + s.hold.token + (s.why ? ": " : (s.leases > 1 ? ": the oldest of " + s.leases + " leases was" : ":") + " taken " + age(s.age_seconds ?? 0) + " ago by"), s.why ? shown(s.why) : ""),
+      s.frames.length ? make("ol", { class: "scrolls" }, ...s.frames.map(f => make("li", {}, make("code", {}, shown(f.file), ":" + f.line + " ", shown(f.function))))) : null))];
   }
 
   // When the name is free again, and how to free it now.

@@ -315,6 +315,21 @@ func TestWaitGraphShowsMarkupAndCycle(t *testing.T) {
 	b.right()
 }
 
+// Which line of code holds a name is shown when it is asked for, and why it is not known.
+func TestDetailAsksForTheStack(t *testing.T) {
+	b := newViewer(t)
+	b.lock(b.client("silent"), "quiet")
+	holder := harness.Locker(t, b.server.Addr(), &holdfast.Config{Label: "<i>web", Remote: true})
+	b.lock(holder, "job")
+	for name, text := range map[string]string{"job": "viewer_test.go:", "quiet": "no process answered in time"} {
+		b.open("#lock=" + name)
+		b.shows("Which line of code holds it?")
+		b.run(chromedp.Click(`//button[contains(., "Which line")]`))
+		b.shows(text)
+	}
+	b.right()
+}
+
 // The page tells why a waiter waits: what it wants, and what remains of a hold that ended.
 func TestDetailSaysWhy(t *testing.T) {
 	b := newViewer(t)
