@@ -39,6 +39,9 @@ func patched(name string, caught Check, file, old, by string) Mutant {
 // clock returns a test on an embedded server and a fake clock; trap is one on a real server.
 func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
 func trap(name string) Check  { return Check{Module: "proof", Package: "./traps", Test: name} }
+func secured(name string) Check {
+	return Check{Module: "proof", Package: "./security", Test: name}
+}
 
 // suite returns a case of the conformance suite, on an embedded server; realSuite is one on a real
 // server.

@@ -276,5 +276,13 @@ func clientMutants() []Mutant {
 			"\tif len(w.queue) == maxWaiting {", "\tif false {"),
 		patched("a history whose refusals are all told", inHistory("TestRecorderDropsAndSaysSoOnce"),
 			"internal/history/writer.go", "\t\t\tif !failed {", "\t\t\tif true || failed {"),
+		patched("questions answered although nothing is held", inEngine("TestQuestionsAreAnsweredWhileThereAreHolds"),
+			engine+"answer.go", "len(e.holds.entries) > 0", "true"),
+		patched("an answer of any size read", secured("TestStacksRefuseBadAnswers"), "internal/remote/ask.go",
+			"\tif size > maxAnswer {", "\tif size > maxAnswer<<10 {"),
+		patched("answers on the channels of all users", secured("TestStacksNeedAPermissionOfTheirOwn"),
+			"internal/remote/answer.go", `"-remote:answer:"`, `":remote:answer:"`),
+		patched("questions heard without Config.Remote", secured("TestRemoteCostsNothingWhileNobodyAsks"), "client.go",
+			"\tif config.Remote {", "\tif true {"),
 	}
 }

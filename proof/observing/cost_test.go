@@ -2,6 +2,7 @@ package observing_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -33,6 +34,10 @@ func (instant) Do(_ context.Context, _ string, commands []store.Command) []store
 }
 
 func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
+
+func (instant) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
+	return nil, errors.New("NOPERM it has no channels")
+}
 
 // A locker makes uncontended pairs of Lock and Release.
 type locker struct{ mutex *holdfast.Mutex }
@@ -68,6 +73,7 @@ func costs(tb testing.TB) map[string]holdfast.Config {
 		"prometheus":    {Observer: promholdfast.NewObserver()},
 		"profile":       {Observer: profholdfast.New()},
 		"several":       {Observer: holdfast.Observers(promholdfast.NewObserver(), profholdfast.New())},
+		"remote":        {Remote: true},
 		"slow reports":  {SlowHold: time.Minute, SlowWait: time.Minute},
 	}
 }
