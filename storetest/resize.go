@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -24,11 +25,13 @@ func (e *env) startCrowd(c *client, s *holdfast.Semaphore, n int64) (waiters []*
 	return waiters
 }
 
-// checkNoneIn fails if one of the waiters is in, or gave up.
-func (e *env) checkNoneIn(waiters []*waiter) {
+// checkNoneIn fails if one of the waiters is in, or gave up, while all of those before it hold. On a
+// machine that stands still for a claim, one of these may have lost what it was handed.
+func (e *env) checkNoneIn(waiters []*waiter, before ...*holdfast.Lease) {
 	e.Helper()
+	isLost := func(lease *holdfast.Lease) bool { return lease.Err() != nil }
 	for i, w := range waiters {
-		if w.hasReturned() {
+		if w.hasReturned() && !slices.ContainsFunc(before, isLost) {
 			e.Fatalf("the %dth of those that have to wait is in, or gave up: %v", i+1, w.err)
 		}
 	}
@@ -42,7 +45,7 @@ func (e *env) awaitInOrder(waiters []*waiter, room int) {
 	for i, w := range waiters {
 		held = append(held, w.await())
 		if len(held) == room {
-			e.checkNoneIn(waiters[i+1:])
+			e.checkNoneIn(waiters[i+1:], held...)
 			e.release(held[0])
 			held = held[1:]
 		}
@@ -62,7 +65,7 @@ func resizeGrows(e *env) {
 	waiters := e.startCrowd(b, b.Semaphore(name, 2), 1)
 	e.must(e.resize(a.Semaphore(name, 2), 5))
 	one, two, three := waiters[0].await(), waiters[1].await(), waiters[2].await()
-	e.checkNoneIn(waiters[3:])
+	e.checkNoneIn(waiters[3:], one, two, three)
 	e.checkAllTaken(5)
 	e.checkHolds(lease)
 	e.release(two)
@@ -92,7 +95,7 @@ func resizeOldNumber(e *env) {
 		e.checkMismatch(errorOf(b.Semaphore(name, 2, holdfast.WithStrictOrder()).Acquire(e.ctx(), 1)), 2, 4)
 	}
 	next := e.startWaiting(e.ctx(), b, acquire(b.Semaphore(name, 4), 1, false))
-	e.checkNoneIn(waiters[2:])
+	e.checkNoneIn(waiters[2:], one, two)
 	e.release(lease)
 	e.release(one)
 	e.release(two)
