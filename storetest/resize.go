@@ -25,8 +25,8 @@ func (e *env) startCrowd(c *client, s *holdfast.Semaphore, n int64) (waiters []*
 	return waiters
 }
 
-// checkNoneIn fails if one of the waiters is in, or gave up, while all of those before it hold. On a
-// machine that stands still for a claim, one of these may have lost what it was handed.
+// checkNoneIn fails if one of the waiters is in, or gave up, while all of those before it hold. On
+// a machine that stands still for a claim, one of these may have lost what it was handed.
 func (e *env) checkNoneIn(waiters []*waiter, before ...*holdfast.Lease) {
 	e.Helper()
 	isLost := func(lease *holdfast.Lease) bool { return lease.Err() != nil }
