@@ -57,7 +57,8 @@ func flushScripts(t *testing.T, b *harness.Deployment) {
 	l.IsUndisturbed("a server that forgot a script has done nothing")
 }
 
-// Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
+// Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms. After
+// that the clients answer questions.
 func killConnections(t *testing.T, b *harness.Deployment) {
 	l := &harness.Load{T: t, Names: harness.Names(4)}
 	n, holds, since := 0, 0, time.Now()
@@ -74,9 +75,16 @@ func killConnections(t *testing.T, b *harness.Deployment) {
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "pubsub")
 		})
 	})
-	l.Run(b.Clients(t, holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*3*time.Second)
+	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second, Remote: true})
+	l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 	kills()
 	l.Report(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
+	lease := harness.Lock(t, clients[0].Mutex("asked"))
+	harness.Eventually(t, "an answer", func() bool {
+		stacks, err := clients[1].Stacks(t.Context(), "asked")
+		return err == nil && len(stacks) == 1 && len(stacks[0].Frames) > 0
+	})
+	harness.Release(t, lease)
 	b.IsClean(t)
 }
 
