@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Rule 6: an idle holder costs its renewals, an idle client nothing.
+// Rule 6 and trap 15: an idle holder costs its renewals, an idle client nothing.
 func TestClientIdleCostsRenewalsAlone(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		holder, waiter, unused := s.actor("holder"), s.actor("waiter"), s.actor("unused")
