@@ -17,10 +17,11 @@ func Terminal(stream any) *os.File {
 	return nil
 }
 
-const (
-	PlainWidth = 80 // of help that does not go to a terminal
-	minWidth   = 40 // in less, each word of a help text would have a line of its own
-)
+// PlainWidth is the width of help that does not go to a terminal.
+const PlainWidth = 80
+
+// minWidth is the least that text is filled to: in less, each word would have a line of its own.
+const minWidth = 40
 
 // Width returns the width of the terminal behind a writer, but at least 40 columns. It returns
 // PlainWidth if there is no terminal.

@@ -49,20 +49,7 @@ func (i *Inspect) Run(ctx context.Context) error {
 		queue = client.Queue(ctx, i.Name)
 	}
 	if i.Format != cli.FormatTable {
-		info.Queue = nil
-		for w, err := range queue {
-			if err != nil {
-				return i.Failure(err)
-			}
-			info.Queue = append(info.Queue, w)
-		}
-		if i.Stack {
-			return i.PrintDocument(struct {
-				Lock   lockinfo.Info    `json:"lock"`
-				Stacks []lockinfo.Stack `json:"stacks"`
-			}{info, append([]lockinfo.Stack{}, stacks...)})
-		}
-		return i.PrintDocument(info)
+		return i.printDocument(info, queue, stacks)
 	}
 	page := i.Page()
 	if err := page.Detail(info); err != nil {
@@ -74,6 +61,30 @@ func (i *Inspect) Run(ctx context.Context) error {
 	if err := i.printQueue(page, info, queue); err != nil || !i.Why {
 		return err
 	}
+	return i.printChain(ctx, client, page)
+}
+
+// printDocument prints the name with its queue, and with its stacks if they are wanted.
+func (i *Inspect) printDocument(info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error],
+	stacks []lockinfo.Stack) error {
+	info.Queue = nil
+	for w, err := range queue {
+		if err != nil {
+			return i.Failure(err)
+		}
+		info.Queue = append(info.Queue, w)
+	}
+	if !i.Stack {
+		return i.PrintDocument(info)
+	}
+	return i.PrintDocument(struct {
+		Lock   lockinfo.Info    `json:"lock"`
+		Stacks []lockinfo.Stack `json:"stacks"`
+	}{info, append([]lockinfo.Stack{}, stacks...)})
+}
+
+// printChain prints why the waiters wait, below the queue.
+func (i *Inspect) printChain(ctx context.Context, client *holdfast.Client, page show.Page) error {
 	chain, err := client.Why(ctx, i.Name)
 	if err != nil {
 		return i.Failure(err)
