@@ -153,17 +153,6 @@ func ended(cause error) context.Context {
 	return ctx
 }
 
-// Users make errors of these types, too, for their tests.
-func TestTextsWithoutCause(t *testing.T) {
-	for _, err := range []error{
-		&StoreError{}, &WaitError{}, &LostError{}, &WaitError{Reason: WaitEvicted}, &WaitError{Reason: WaitDeadlock},
-		&QuorumError{Masters: make([]lockinfo.Master, 1)}} {
-		if !strings.HasPrefix(err.Error(), prefix) {
-			t.Errorf("got %s", err)
-		}
-	}
-}
-
 // A HeldError names the holder, or what keeps others out.
 func TestHeldError(t *testing.T) {
 	since := time.Now().Add(-time.Minute)

@@ -103,22 +103,3 @@ func TestGroupLostBeforeAnyPartIsFree(t *testing.T) {
 		w.release(next)
 	})
 }
-
-// The error of a group that gave up says how long the group waited for all of its names, not for
-// the last name alone.
-func TestGroupWaitedForAllItsNames(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		client, _ := w.client()
-		other, _ := w.client()
-		first := w.must(client.Mutex("a").Lock(t.Context()))
-		w.must(client.Mutex("b").Lock(t.Context()))
-		time.AfterFunc(3*time.Second, func() { _ = first.Release() })
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		var ended *holdfast.WaitError
-		_, err := other.All([]string{"a", "b"}).Lock(ctx)
-		if !errors.As(err, &ended) || ended.Name != "b" || ended.Waited != 5*time.Second {
-			t.Errorf("got %v, want to have waited 5s for b", err)
-		}
-	})
-}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // noted collects what a Locker tells onError.
@@ -110,31 +109,6 @@ func TestLockerExcludes(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Lock waits for failures that may pass, for as long as they last.
-func TestLockerWaitsForTheServer(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		seen := &noted{}
-		client, sent := w.client()
-		back := time.Now().Add(time.Hour)
-		sent.on("ready", func(_ context.Context, _ int64, send func() error) error {
-			if time.Now().Before(back) {
-				return newFailure(protocol.Loading, errors.New("LOADING"))
-			}
-			return send()
-		})
-		for _, options := range [][]holdfast.Option{nil, {holdfast.WithPolling(time.Second, 3)}} {
-			l := client.Mutex("n", options...).Locker(t.Context(), seen.add)
-			l.Lock()
-			if time.Now().Before(back) {
-				t.Error("Lock returned while the server is away")
-			}
-			l.Unlock()
-			back = time.Now().Add(time.Hour)
-		}
-		seen.none(t)
-	})
 }
 
 // Lock never returns without the lock. It tells onError and panics with the same error.

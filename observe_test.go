@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -282,39 +281,6 @@ func (m *moody) Do(ctx context.Context, node string, commands []store.Command) [
 		}
 	}
 	return replies
-}
-
-func TestRequestsAreCounted(t *testing.T) {
-	for _, panics := range []bool{false, true} {
-		seen, server := &requests{panics: panics}, &moody{}
-		client, err := holdfast.New(
-			server, &holdfast.Config{Observer: seen, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-		must(t, err)
-		lease, err := client.Mutex("order:42").Lock(t.Context())
-		must(t, err)
-		must(t, lease.Release())
-		server.fail = errors.New("gone")
-		_, err = client.Mutex("order:42").TryLock(t.Context())
-		if !errors.Is(err, holdfast.ErrUnavailable) {
-			t.Fatal(err)
-		}
-		must(t, client.Close())
-		want := map[telemetry.Request]int{
-			{Op: "time", Outcome: "answered"}: 1,
-			{Op: "lock", Outcome: "refused"}:  1, {Op: "lock", Outcome: "answered"}: 1,
-			{Op: "lock", Outcome: "no_answer"}:  1,
-			{Op: "release", Outcome: "refused"}: 1, {Op: "release", Outcome: "answered"}: 1,
-		}
-		cleanups := seen.of[telemetry.Request{Op: "release", Outcome: "no_answer"}]
-		// what the last call may have won is given back, as often as that fails
-		delete(seen.of, telemetry.Request{Op: "release", Outcome: "no_answer"})
-		if !maps.Equal(seen.of, want) {
-			t.Errorf("counted %v, want %v", seen.of, want)
-		}
-		if server.sent < 6+cleanups {
-			t.Errorf("the store was sent %d requests, and %d were counted", server.sent, 6+cleanups)
-		}
-	}
 }
 
 // A traced observer has a text for each caller.

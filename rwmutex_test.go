@@ -89,36 +89,6 @@ func TestDowngradeWithoutAnswerIsSentAgain(t *testing.T) {
 	}
 }
 
-// The caller of a downgrade goes away before an answer. The error says so, and the downgrade goes
-// on. Trust does not go on beyond what was confirmed.
-func TestDowngradeUncertainGoesOn(t *testing.T) {
-	forEachLoss(t, func(t *testing.T, w world, apply bool) {
-		client, sent := w.client()
-		other, _ := w.client()
-		sent.on("downgrade", loseFirst(8, apply, errUnknown))
-		lease := w.must(client.RWMutex("n").Lock(t.Context()))
-		until := lease.Until()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := lease.Downgrade(ctx); !errors.Is(err, holdfast.ErrUncertain) {
-			t.Fatalf("got %v", err)
-		}
-		if lease.Err() != nil || lease.Until() != until {
-			t.Errorf("%v, trusted for %v more", lease.Err(), lease.Until().Sub(until))
-		}
-		var bad *holdfast.ArgumentError
-		if _, err := client.RWMutex("n").TryLock(leased.Context(lease)); !errors.As(err, &bad) {
-			t.Errorf("it writes: %v", err)
-		}
-		reader := w.must(other.RWMutex("n").RLock(t.Context()))
-		<-time.After(time.Minute)
-		must(t, lease.Check(t.Context()))
-		w.release(lease)
-		w.release(reader)
-		w.nothingLeft()
-	})
-}
-
 // If no answer ever comes, the lease is lost when trust ends, and not later.
 func TestDowngradeNeverAnsweredLosesLease(t *testing.T) {
 	forEachLoss(t, func(t *testing.T, w world, apply bool) {

@@ -1,7 +1,6 @@
 package holdfast_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -30,28 +29,6 @@ func TestTicketCostsOneRequest(t *testing.T) {
 			t.Errorf("%d requests by Attach", n)
 		}
 		w.release(again)
-		w.nothingLeft()
-	})
-}
-
-// While nobody knows whether a downgrade was done, the lease cannot leave.
-func TestTicketDowngradeUnderWayIsRefused(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		client, sent := w.client()
-		lease := w.must(client.RWMutex("n").Lock(t.Context()))
-		var refused error
-		sent.on("downgrade", func(_ context.Context, _ int64, send func() error) error {
-			_, refused = lease.Detach()
-			return send()
-		})
-		must(t, lease.Downgrade(t.Context()))
-		if !errors.As(refused, new(*holdfast.ArgumentError)) || lease.Err() != nil {
-			t.Errorf("Detach meanwhile: %v, then %v", refused, lease.Err())
-		}
-		ticket, err := lease.Detach()
-		must(t, err)
-		again := w.must(client.Attach(t.Context(), ticket))
-		w.release(w.must(client.RWMutex("n").TryRLock(t.Context())), again)
 		w.nothingLeft()
 	})
 }

@@ -136,47 +136,6 @@ func TestDeadlockBehindAWaiterInFront(t *testing.T) {
 	})
 }
 
-// A cycle without the evidence of one member is not seen: it does not set the option, or has more
-// leases than its evidence names, and the one that matters is the ninth.
-func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {
-	for _, leases := range []int{0, 8, 9} {
-		t.Run(fmt.Sprint(leases), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				ofA := a.lockName(t.Context(), "n0", writes)
-				ofB := b.lockName(t.Context(), "n1", writes)
-				lock, inner := b.checkedLock("n0", writes), ofB
-				if leases == 0 {
-					lock = b.NewLock(lock.Spec(), engine.Options{TTL: 15 * time.Second})
-				}
-				more := []*engine.Lease{ofB}
-				for i := 1; i < leases; i++ {
-					inner = b.lockName(inner.Context(), fmt.Sprint("more", i), writes)
-					more = append(more, inner)
-				}
-				first := b.startAcquire(inner.Context(), lock)
-				second := a.startAcquire(ofA.Context(), a.checkedLock("n1", writes))
-				places := inspect(t, server, "n0").Queue
-				if len(places[0].Under) != min(leases, 8) || places[0].More != (leases > 8) {
-					t.Errorf("evidence: %+v", places[0])
-				}
-				sleep(5 * time.Minute)
-				if (second.deadlock() != nil) != (leases == 8) || !first.isWaiting() {
-					t.Errorf("%d leases: ended: %v; %v", leases, second.err, first.err)
-				}
-				if looked := b.requests(time.Time{}, "inspect"); leases == 0 && len(looked) > 0 {
-					t.Errorf("a caller without the option looked %d times", len(looked))
-				}
-				a.release(ofA)
-				b.release(first.await())
-				for _, lease := range more {
-					b.release(lease)
-				}
-			})
-		})
-	}
-}
-
 func inspect(t *testing.T, server *memory.Server, of string) protocol.Inspection {
 	t.Helper()
 	in, err := server.Connect("test").Inspect(t.Context(), of, protocol.Page{Holds: 10, Queue: 10})

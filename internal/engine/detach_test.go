@@ -62,52 +62,6 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 	})
 }
 
-// A ticket whose max hold is over is not renewed, and neither is that of another protocol.
-func TestAttachOfNoUseRenewsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		const most = 10 * time.Second
-		a, b := newHost(t, server), newHost(t, server)
-		d := a.detach(a.lock(engine.Options{TTL: most, MaxHold: most}))
-		sleep(most - 10*time.Millisecond)
-		sent := time.Now()
-		_, err := b.Attach(t.Context(), d)
-		checkAttachError(t, err, engine.Gone, "")
-		d.Origin = "n3123:pchannel" // of another protocol
-		if _, err := b.Attach(t.Context(), d); !errors.Is(err, protocol.ErrOrigin) {
-			t.Error(err)
-		}
-		if n := len(b.requests(sent, "renew")); n > 0 {
-			t.Errorf("%d renewals", n)
-		}
-	})
-}
-
-// Close while an Attach is under way: nothing is attached, and the hold is left alone. The client's
-// leases detach no more.
-func TestAttachClosedMeanwhileLeavesHold(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHosts(t, server)
-		d, other := a.detach(a.lock(engine.Options{})), b.try(b.rw(false))
-		b.setWay(way{back: 500 * time.Millisecond})
-		done := make(chan error, 1)
-		go func() {
-			_, err := b.Attach(t.Context(), d)
-			done <- err
-		}()
-		sleep(100 * time.Millisecond)
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, errClosed) {
-			t.Errorf("got %v", err)
-		}
-		if _, err := other.Detach(); !errors.Is(err, errClosed) {
-			t.Errorf("Detach: %v", err)
-		}
-		c.release(c.attach(d))
-	})
-}
-
 // An attached hold is never passed on inside the process: two users of a ticket would draw the same
 // tokens from its block.
 func TestAttachedHoldIsNotPassedOn(t *testing.T) {
@@ -241,39 +195,5 @@ func TestGroupDetachesAsAWhole(t *testing.T) {
 		if checkAttachError(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
 			t.Errorf("which part: %v", err)
 		}
-	})
-}
-
-// An observer that is slow with the end of one part of a group delays no goroutine that waits for
-// another part.
-func TestGroupDetachSlowObserverDelaysNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		other := newHost(t, server)
-		h := &host{t: t, Engine: newEngine(server.Connect("test"), func(c *engine.Config) {
-			c.Observe = func(event engine.Event) {
-				if event.Kind == engine.Released && event.Name == "m" {
-					<-time.After(time.Minute)
-				}
-			}
-		})}
-		defer h.Engine.Close()
-		options := engine.Options{TTL: 15 * time.Second}
-		before := other.lock(options)
-		both := h.NewGroup([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
-		var group *engine.GroupLease
-		grouped := h.start(func() (_ *engine.Lease, err error) {
-			group, err = both.Acquire(t.Context())
-			return nil, err
-		}) // it has m, and waits for n in a pool
-		other.release(before)
-		grouped.await()
-		next := h.startLock(t.Context(), options)
-		began := time.Now()
-		go func() { _, _ = group.Detach() }()
-		next.await()
-		if took := next.at.Sub(began); took > options.TTL+askEvery*6/5 {
-			t.Errorf("the waiter got in after %v", took)
-		}
-		sleep(time.Minute)
 	})
 }

@@ -3,13 +3,11 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
@@ -126,38 +124,4 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Evidence names the leases of this client that keep others out, each hold once: no permits, no
-// leases of another client, and none that has ended.
-func TestDeadlockEvidenceNamesWhatKeepsOthersOut(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		outer := a.lockName(t.Context(), "n0", writes)
-		foreign := b.lockName(outer.Context(), "n1", writes)
-		permit, err := a.NewLock(protocol.Spec{Name: "s", Kind: protocol.Semaphore, Shared: true, Permits: 2},
-			engine.Options{TTL: time.Minute}).
-			Weigh(1).Acquire(foreign.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		over := a.lockName(permit.Context(), "n2", writes)
-		inner := a.lockName(over.Context(), "n3", reads)
-		entered := a.lockName(inner.Context(), "n3", reads)
-		under := context.WithoutCancel(entered.Context())
-		a.release(over)
-		w := a.startAcquire(under, a.checkedLock("n1", writes))
-		var names []string
-		for _, lease := range inspect(t, server, "n1").Queue[0].Under {
-			names = append(names, lease.Name)
-		}
-		if want := []string{"n3", "n0"}; !slices.Equal(names, want) {
-			t.Errorf("evidence names %q, want %q", names, want)
-		}
-		b.release(foreign)
-		a.release(w.await())
-		for _, lease := range []*engine.Lease{entered, inner, permit, outer} {
-			a.release(lease)
-		}
-	})
 }

@@ -169,32 +169,6 @@ func (h *host) lockAll(ctx context.Context, options engine.Options, names ...str
 	return lease
 }
 
-// All names of a group are extended in one request. If only some are answered, the others end
-// first, and the group with them. The error names them.
-func TestGroupExtendPartlyAnsweredNamesTheRest(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.lockAll(t.Context(), fixed, "a", "b", "c")
-		want := lease.Until()
-		sleep(10 * time.Second)
-		a.setWay(way{failing: "b"})
-		err := lease.Extend(t.Context())
-		checkNoAnswer(t, err)
-		var part *engine.PartError
-		if !errors.As(err, &part) || part.Name != "b" {
-			t.Errorf("the error is about %v", part)
-		}
-		checkTrust(t, lease, want)
-		a.setWay(way{})
-		a.extend(lease)
-		checkTrust(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
-		if n := a.requests(time.Time{}, "renew"); len(n) != 2 || n[0].size != 3 || n[1].size != 3 {
-			t.Errorf("sent %v", n)
-		}
-		a.release(lease)
-	})
-}
-
 // Two groups that share holds do not wait for each other for ever.
 func TestGroupExtendOfSharedHoldsReturns(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

@@ -128,24 +128,6 @@ func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	})
 }
 
-// Close ends the wait and keeps the place.
-func TestPlaceCloseKeepsIt(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHosts(t, server)
-		lease := a.lock(engine.Options{})
-		place := b.keepPlace(time.Minute)
-		kept := b.startAttach(t.Context(), place)
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-		if <-kept.done; !errors.Is(kept.err, errClosed) {
-			t.Error(kept.err)
-		}
-		a.release(lease)
-		c.release(c.startAttach(t.Context(), place).await())
-	})
-}
-
 // A place whose join got no answer is taken back (traps 10 and 12).
 func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

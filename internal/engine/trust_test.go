@@ -242,24 +242,3 @@ func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 		nothingLeft(t, server)
 	})
 }
-
-// hanging is a protocol whose Probe keeps to no deadline, and returns long after it.
-type hanging struct{ protocol.Protocol }
-
-func (hanging) Probe(context.Context) error {
-	<-time.After(10 * time.Second)
-	return nil
-}
-
-// A store that keeps to no deadline does not make a readiness probe hang.
-func TestProbeWithoutAnswerEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		e, began := newEngine(hanging{server.Connect("p")}), time.Now()
-		defer e.Close()
-		var failure *protocol.Failure
-		if err := e.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer ||
-			time.Since(began) > 2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
-		}
-	})
-}

@@ -39,62 +39,6 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 		})
 }
 
-// A goroutine that waits for another one of its process is not told that the server is away, if its
-// time ends just after it got the lead and before the server could answer.
-func TestMutexWaitEndsBeforeLeadIsAnswered(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.startLock(t.Context(), engine.Options{}).await()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		next := a.startLock(ctx, engine.Options{})
-		sleep(time.Second) // the slice is over, so the hold is given back
-		a.setWay(way{there: 100 * time.Millisecond})
-		go a.release(lease)
-		sleep(time.Millisecond)
-		cancel()
-		var ended *engine.WaitFailure
-		if <-next.done; !errors.As(next.err, &ended) || !ended.Answered || ended.Answer.Token != lease.Token() {
-			t.Errorf("ended with %+v", next.err)
-		}
-	})
-}
-
-// Try on a silent network takes no longer than one request may.
-func TestMutexTrySilentEndsInTime(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		for ttl, most := range map[time.Duration]time.Duration{15 * time.Second: time.Second,
-			600 * time.Millisecond: 100 * time.Millisecond} {
-			a := newHost(t, server)
-			a.setWay(silent)
-			began := time.Now()
-			if _, err := a.mutex(engine.Options{TTL: ttl}).Try(t.Context()); err == nil || time.Since(began) != most {
-				t.Errorf("%v after %v, want after %v", err, time.Since(began), most)
-			}
-		}
-	})
-}
-
-// Trap 10: an ask whose answer is lost is sent again, and finds its own place in the queue.
-func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b, c := newHosts(t, server)
-		lease := a.lock(engine.Options{})
-		b.setWay(way{noAnswers: true})
-		first := b.startLock(t.Context(), engine.Options{})
-		b.setWay(way{})
-		second := c.startLock(t.Context(), engine.Options{})
-		sleep(3 * time.Second)
-		released := time.Now()
-		a.release(lease)
-		b.release(first.await())
-		c.release(second.await())
-		if !first.at.Equal(released) || !second.at.Equal(released) {
-			t.Errorf("the first is in after %v, the second after %v", first.at.Sub(released), second.at.Sub(released))
-		}
-	})
-}
-
 // Trap 10: an ask whose answer is lost is sent again, and finds its own hold.
 func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
