@@ -14,7 +14,6 @@ func bind() []test {
 		{"ends with the request", bindRequest, 0},
 		{"ends with cancel", bindCancel, 0},
 		{"ends with the lease", bindLease, 0},
-		{"of a lease that has ended", bindEnded, 0},
 		{"bad arguments", bindArguments, 0},
 	}
 }
@@ -77,22 +76,6 @@ func bindLease(e *env) {
 		if e.checkIs(e.awaitEnd(bound), cause); ctx.Err() != nil {
 			e.Error("the caller's context has ended, too")
 		}
-	}
-}
-
-func bindEnded(e *env) {
-	c := e.client()
-	released := e.lock(c.Mutex(name))
-	e.release(released)
-	lost := e.takeFixed(c, name, ttl)
-	e.awaitLoss(lost, holdfast.LossExpired)
-	for lease, cause := range map[*holdfast.Lease]error{released: context.Canceled, lost: holdfast.ErrLost} {
-		bound, unbind := lease.Bind(e.ctx())
-		if bound.Err() == nil {
-			e.Error("it goes on")
-		}
-		e.checkIs(context.Cause(bound), cause)
-		unbind()
 	}
 }
 

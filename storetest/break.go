@@ -16,8 +16,6 @@ func breaking() []test {
 		{"tells a holder that listens by message", breakTells, token},
 		{"needs the token of the hold", breakWrongToken, token},
 		{"waits for every entry", breakReentered, token},
-		{"of every kind, beside others", breakKinds, token},
-		{"a leader campaigns again", breakLeader, token},
 		{"of one name ends a group", breakGroup, token},
 		{"behind a min hold", breakMinHold, token | leaves},
 		{"beside another hold of its owner", breakOwner, token},
@@ -144,39 +142,6 @@ func breakReentered(e *env) {
 	e.busyError(b.Mutex(name))
 	e.releaseBroken(inner)
 	e.release(e.lock(b.Mutex(name)))
-}
-
-func breakKinds(e *env) {
-	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	for _, use := range e.uses() {
-		lease := e.take(use.try(a, name))
-		var beside []*holdfast.Lease
-		if use.other != nil {
-			beside = append(beside, e.take(use.other(b, name)))
-		}
-		e.breakHold(op, name, lease.Token())
-		e.checkBroken(e.check(lease))
-		e.checkHolds(beside...)
-		e.release(beside...)
-		e.heldError(use.rival(b, name, holdfast.WithPolling(time.Millisecond, 1)))
-		e.releaseBroken(lease)
-		e.release(e.take(use.rival(b, name)))
-	}
-}
-
-func breakLeader(e *env) {
-	a, op := e.client(label("A")), e.client(label("OP"))
-	lease := e.take(a.Election(name).Campaign)
-	e.breakHold(op, name, lease.Token())
-	e.checkIs(e.leaderError(op.Election(name)), holdfast.ErrNoLeader)
-	e.checkBroken(e.check(lease))
-	again := e.startWaiting(e.ctx(), a, a.Election(name).Campaign)
-	e.releaseBroken(lease)
-	second := again.await()
-	if leader, err := e.leader(op.Election(name)); err != nil || leader.Token != second.Token() {
-		e.Errorf("the leader has token %d, want %d: %v", leader.Token, second.Token(), err)
-	}
-	e.release(second)
 }
 
 func breakGroup(e *env) {

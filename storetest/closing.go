@@ -14,8 +14,6 @@ func closing() []test {
 		{"gives all leases back", closeReleases, 0},
 		{"ends contexts with a cause", closeEnds, 0},
 		{"wakes who waits", closeWakes, leaves},
-		{"takes those who waited out of the queue", closeLeavesQueue, 0},
-		{"twice", closeTwice, 0},
 		{"nothing works after it", closedUse, 0},
 		{"while many lock", closeUnderLoad, 0},
 	}
@@ -90,23 +88,6 @@ func closeWakes(e *env) {
 	e.release(e.take(a.All([]string{name, "a", "leader"}).TryLock))
 }
 
-// Trap 20: when Close has returned, no waiter has to wait for the place of a client that is gone.
-func closeLeavesQueue(e *env) {
-	a := e.client()
-	lease := e.lock(a.Mutex(name))
-	for range 10 {
-		b := e.client()
-		e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-		e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
-		e.close(b)
-		if n := e.busyError(a.Mutex(name)).Waiters; n != 0 {
-			e.Fatalf("%d places in the queue are left", n)
-		}
-	}
-	e.release(lease)
-	e.checkFree(a.Mutex(name))
-}
-
 func closedUse(e *env) {
 	c := e.client()
 	held := e.takeUnder(e.lock(c.Mutex("held")), c.Mutex("inner").Lock)
@@ -119,14 +100,6 @@ func closedUse(e *env) {
 	}
 	for _, option := range []holdfast.Option{holdfast.WithStrictOrder(), holdfast.WithPolling(1e6, 0)} {
 		e.checkIs(errorOf(c.Mutex("other", option).Lock(e.ctx())), holdfast.ErrClosed)
-	}
-}
-
-func closeTwice(e *env) {
-	c := e.client()
-	e.lock(c.Mutex(name))
-	for _, c := range []*client{c, c, e.client()} { // the last is unused
-		e.close(c)
 	}
 }
 

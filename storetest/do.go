@@ -16,7 +16,6 @@ func do() []test {
 		{"ends with the caller's context", doCancelled, 0},
 		{"joins the loss", doLost, 0},
 		{"TryDo runs, or says that it is busy", doTry, 0},
-		{"ends when the client is closed", doClosed, 0},
 	}
 }
 
@@ -134,15 +133,5 @@ func doTry(e *env) {
 		})
 		e.checkIs(inside, holdfast.ErrHeld)
 		e.checkIs(err, errFn)
-	}
-}
-
-func doClosed(e *env) {
-	for name := range e.runners(e.client()) {
-		c := e.client()
-		e.checkIs(e.runners(c)[name](e.ctx(), func(held context.Context) error {
-			e.close(c)
-			return e.awaitEnd(held)
-		}), holdfast.ErrClosed)
 	}
 }

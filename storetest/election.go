@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -16,10 +15,8 @@ func election() []test {
 		{"one leads, the next follows", electionOrder, 0},
 		{"goroutines of one process", electionGoroutines, queue},
 		{"who leads", electionLeader, 0},
-		{"what a min hold leaves leads nobody", electionMinHold, leaves},
 		{"run campaigns again after a loss", electionRunLost, 0},
 		{"observe every leader", electionObserve, 0},
-		{"observe slowly", electionObserveSlow, 0},
 		{"check", electionCheck, 0},
 	}
 }
@@ -34,15 +31,6 @@ func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
 func (e *env) leaderError(c *holdfast.Election) error {
 	_, err := e.leader(c)
 	return err
-}
-
-// awaitNoLeader waits until no candidate leads. A candidate that gave up waiting may still be let
-// in, and gives the hold back in the background.
-func (e *env) awaitNoLeader(c *holdfast.Election) {
-	e.Helper()
-	if !eventually(func() bool { return errors.Is(e.leaderError(c), holdfast.ErrNoLeader) }) {
-		e.Error("somebody leads")
-	}
 }
 
 func electionOrder(e *env) {
@@ -96,17 +84,6 @@ func electionLeader(e *env) {
 		e.release(lease)
 	}
 	e.checkIs(e.leaderError(b.Election(name)), holdfast.ErrNoLeader)
-}
-
-func electionMinHold(e *env) {
-	c := e.client()
-	e.release(e.take(c.Election(name, holdfast.WithMinHold(time.Minute)).Campaign))
-	err := e.lockError(c.Election(name).TryCampaign)
-	e.checkIs(err, holdfast.ErrHeld)
-	if strings.Contains(err.Error(), `""`) {
-		e.Errorf("%v: there is nobody to be named", err)
-	}
-	e.checkIs(e.leaderError(c.Election(name)), holdfast.ErrNoLeader)
 }
 
 func electionRunLost(e *env) {
@@ -188,31 +165,6 @@ func electionObserve(e *env) {
 	if n := len(leaders); n > 0 {
 		e.Errorf("%d leaders were told twice", n)
 	}
-}
-
-// A slow observer gets the latest leader, not each.
-func electionObserveSlow(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.Election(name).Campaign)
-	told := 0
-	for leader, err := range b.Election(name).Observe(e.ctx()) {
-		if errors.Is(err, holdfast.ErrNoLeader) { // it is told between two leaders
-			continue
-		}
-		e.must(err)
-		if told++; told == 1 {
-			for range 3 {
-				e.release(lease)
-				lease = e.take(a.Election(name).Campaign)
-			}
-			continue
-		}
-		if leader.Owner != lease.Owner() {
-			e.Errorf("told %+v, the latest is %q", leader, lease.Owner())
-		}
-		break
-	}
-	e.release(lease)
 }
 
 func electionCheck(e *env) {

@@ -11,11 +11,8 @@ import (
 func evicting() []test {
 	return []test{
 		{"ends the wait, and the others keep their places", evictEnds, queue},
-		{"of a pool takes its leader, and the next joins at the end", evictPool, queue},
-		{"of a writer lets readers in", evictWriter, queue},
 		{"leaves the name to any kind", evictKinds, queue},
 		{"takes a kept place", evictPlace, queue | leaves},
-		{"of one who does not wait", evictNobody, queue},
 	}
 }
 
@@ -71,36 +68,6 @@ func evictEnds(e *env) {
 	e.release(again.await())
 }
 
-func evictPool(e *env) {
-	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
-	lease := e.lock(a.Mutex(name))
-	leads := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	follows, other := e.startWaitingFor(e.ctx(), b, b.Mutex(name)), e.startWaitingFor(e.ctx(), c, c.Mutex(name))
-	e.evict(op, "B")
-	leads.awaitEviction()
-	if !eventually(func() bool { return e.inspect(op, name).Waiters == 2 }) {
-		e.Error("the next goroutine does not wait")
-	}
-	e.release(lease)
-	second := other.await()
-	if follows.hasReturned() {
-		e.Error("the next goroutine kept the place")
-	}
-	e.release(second)
-	e.release(follows.await())
-}
-
-func evictWriter(e *env) {
-	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
-	one := e.take(a.RWMutex(name).RLock)
-	writer := e.startWaiting(e.ctx(), b, b.RWMutex(name).Lock)
-	reader := e.startWaiting(e.ctx(), c, c.RWMutex(name).RLock)
-	e.evict(op, "B")
-	writer.awaitEviction()
-	e.release(reader.await())
-	e.release(one)
-}
-
 func evictKinds(e *env) {
 	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
 	uses := e.uses()
@@ -134,18 +101,4 @@ func evictPlace(e *env) {
 	out.awaitEviction()
 	e.goTake(e.ctx(), attachFunc(a, ticket)).awaitEviction() // the next process with the ticket is told, too
 	e.release(lease)
-}
-
-func evictNobody(e *env) {
-	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	lease := e.lock(a.Mutex(name))
-	waits := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	id := e.inspect(op, name).Queue[0].ID
-	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id[1:]) }), holdfast.ErrNotWaiting)
-	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), "other", id) }), holdfast.ErrNotWaiting)
-	e.release(lease)
-	second := waits.await()
-	// it holds
-	e.checkIs(e.askUntilAnswered(func() error { return op.Evict(e.ctx(), name, id) }), holdfast.ErrNotWaiting)
-	e.release(second)
 }

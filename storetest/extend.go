@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -11,11 +10,7 @@ func extend() []test {
 	return []test{
 		{"lets it last for another TTL", extendLasts, 0},
 		{"up to the max hold", extendMaxHold, 0},
-		{"keeps the min hold", extendMinHold, leaves},
-		{"for all entries", extendEntries, 0},
-		{"of every kind, beside others", extendKinds, 0},
 		{"of a group", extendGroup, 0},
-		{"of a lease that is renewed", extendRenewed, 0},
 	}
 }
 
@@ -80,48 +75,6 @@ func extendMaxHold(e *env) {
 	}
 }
 
-func extendMinHold(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, append(unrenewed, holdfast.WithMinHold(time.Minute))...))
-	e.extend(lease)
-	e.release(lease)
-	if held := e.busyError(b.Mutex(name)); held.Remaining < 30*time.Second {
-		e.Errorf("%v remain of a minute", held.Remaining)
-	}
-}
-
-// Also by an entry whose own options say something else.
-func extendEntries(e *env) {
-	c := e.client()
-	outer := e.lock(c.Mutex(name, unrenewed...))
-	inner := e.takeUnder(outer, c.Mutex(name).TryLock)
-	e.checkExtends(inner)
-	if !outer.Until().Equal(inner.Until()) {
-		e.Errorf("the outer is trusted for %v, the inner for %v", time.Until(outer.Until()), time.Until(inner.Until()))
-	}
-	e.release(outer)
-	e.checkExtends(inner)
-	e.release(inner)
-}
-
-func extendKinds(e *env) {
-	a, b := e.client(), e.client()
-	downgraded := e.take(a.RWMutex("downgraded", unrenewed...).Lock)
-	e.downgrade(downgraded)
-	e.checkExtends(downgraded)
-	e.release(downgraded)
-	for i, use := range e.uses() {
-		name := fmt.Sprint("name ", i)
-		lease := e.take(use.try(a, name, unrenewed...))
-		if use.other != nil {
-			other := e.take(use.other(b, name))
-			defer e.release(other)
-		}
-		e.checkExtends(lease)
-		e.release(lease)
-	}
-}
-
 func extendGroup(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.All([]string{"a", "b", "c"}, unrenewed...).Lock)
@@ -134,14 +87,4 @@ func extendGroup(e *env) {
 	}
 	e.release(lease)
 	e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
-}
-
-func extendRenewed(e *env) {
-	c := e.client()
-	lease, all := e.lock(c.Mutex(name)), e.take(c.All([]string{"a", "b"}).Lock)
-	for _, l := range []*holdfast.Lease{lease, all} {
-		e.checkRefused(l.Extend(e.ctx()), "lease")
-		e.must(l.Err())
-		e.release(l)
-	}
 }

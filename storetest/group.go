@@ -2,49 +2,19 @@ package storetest
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func group() []test {
 	return []test{
-		{"all are held, all are free", groupHolds, 0},
 		{"a try takes all or none", groupTry, 0},
 		{"no deadlock, whatever the order", groupOrder, 0},
 		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
 		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
-		{"by polling", groupPolling, 0},
-		{"of one owner", groupOwner, 0},
-		{"a thousand names", groupThousand, 0},
-	}
-}
-
-func groupHolds(e *env) {
-	a, b := e.client(), e.client()
-	names := []string{"c", "a", "b"}
-	lease := e.take(a.All(append(names, "b", "a", "b")).Lock) // a name that comes again counts once
-	checkEqual(e, "names", len(lease.Tokens()), 3)
-	checkEqual(e, "first name", lease.Name(), "a")
-	checkEqual(e, "has an owner", lease.Owner() != "", true)
-	if err := lease.Err(); err != nil || !lease.Until().After(time.Now()) {
-		e.Errorf("trusted until %v, %v, want a time to come", lease.Until(), err)
-	}
-	e.checkHolds(lease)
-	for _, n := range names {
-		e.busyError(b.Mutex(n))
-	}
-	e.checkFree(b.Mutex("d"))
-	ctx := leased.Context(lease)
-	e.release(lease)
-	e.checkIs(e.awaitEnd(ctx), context.Canceled)
-	for _, n := range names {
-		e.checkFree(b.Mutex(n))
 	}
 }
 
@@ -133,42 +103,4 @@ func groupReentry(e *env) {
 	e.must(outer.Err())
 	e.release(outer)
 	e.checkFree(b.Mutex("b"))
-}
-
-func groupPolling(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex("b"))
-	err := e.lockError(b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock)
-	e.checkIs(err, holdfast.ErrHeld)
-	e.checkFree(a.Mutex("a"))
-	w := e.startWaiting(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock)
-	e.release(lease)
-	e.release(w.await())
-}
-
-func groupOwner(e *env) {
-	a, b := e.client(), e.client()
-	owner := holdfast.WithOwner("o")
-	lease := e.take(a.All([]string{"a", "b"}, owner).Lock)
-	if lease.Owner() != "o" {
-		e.Errorf("owner %q", lease.Owner())
-	}
-	e.release(e.take(b.All([]string{"b", "c"}, owner).TryLock))
-	e.checkIs(e.lockError(b.All([]string{"b", "c"}).TryLock), holdfast.ErrHeld)
-	e.release(lease)
-}
-
-func groupThousand(e *env) {
-	a, b := e.client(), e.client()
-	names := make([]string, 1000)
-	for i := range names {
-		names[i] = fmt.Sprint("name-", i)
-	}
-	lease := e.take(a.All(names).TryLock)
-	if n := len(lease.Tokens()); n != len(names) {
-		e.Errorf("%d names", n)
-	}
-	e.busyError(b.Mutex("name-999"))
-	e.release(lease)
-	e.checkFree(b.Mutex("name-999"))
 }

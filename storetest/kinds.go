@@ -2,17 +2,13 @@ package storetest
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func kinds() []test {
-	return []test{{"of one name exclude each other", otherKinds, 0},
-		{"of a name that is free may change", kindsInTurn, 0},
-		{"a try tells who holds", triesTold, 0}}
+	return []test{{"of one name exclude each other", otherKinds, 0}}
 }
 
 // A use is a way to hold a name.
@@ -61,33 +57,6 @@ func (e *env) uses() []use {
 	return all
 }
 
-// Trap 22: "held" is an error of its own, and names the holder, also to the holder's own process.
-func triesTold(e *env) {
-	a, b := e.client(label("A")), e.client()
-	for _, use := range e.uses() {
-		leases := []*holdfast.Lease{e.take(use.try(a, name, holdfast.WithTTL(20*time.Second)))}
-		if use.other != nil {
-			leases = append(leases, e.take(use.other(b, name, holdfast.WithLabel("A"))))
-		}
-		for _, c := range []*client{a, b} {
-			held := e.heldError(use.rival(c, name, holdfast.WithPolling(time.Millisecond, 1)))
-			checkEqual(e, "kind", held.Kind, use.kind)
-			checkEqual(e, use.kind+": name", held.Name, name)
-			checkEqual(e, use.kind+": holder", held.Holder, "A")
-			checkEqual(e, use.kind+": holders", held.Holders, len(leases))
-			checkEqual(e, use.kind+": waiters", held.Waiters, 0)
-			if held.Remaining <= 0 || held.Remaining > 20*time.Second {
-				e.Errorf("a %s: %v remain of 20s", use.kind, held.Remaining)
-			}
-			if text := held.Error(); !strings.Contains(text, name) || !strings.Contains(text, `"A"`) {
-				e.Errorf("a %s: %q does not name %q and the holder", use.kind, text, name)
-			}
-		}
-		e.release(leases...)
-		e.release(e.take(use.rival(b, name)))
-	}
-}
-
 // The kind is part of the state of a name. A call of another kind is refused, whether it tries or
 // would wait, and nothing is touched.
 func otherKinds(e *env) {
@@ -128,22 +97,5 @@ func otherKinds(e *env) {
 		e.checkHolds(lease)
 		e.release(lease)
 		e.checkFree(c.Mutex(name))
-	}
-}
-
-func kindsInTurn(e *env) {
-	a, b := e.client(), e.client()
-	last := int64(0)
-	for range 2 {
-		for _, one := range e.uses() {
-			for _, c := range []*client{a, b} {
-				lease := e.take(one.try(c, name))
-				if lease.Token() <= last && !e.backend.NoTokens {
-					e.Errorf("%s: token %d after %d", one.kind, lease.Token(), last)
-				}
-				last = lease.Token()
-				e.release(lease)
-			}
-		}
 	}
 }

@@ -12,10 +12,7 @@ func latch() []test {
 	return []test{
 		{"from set to open", latchOpens, leaves},
 		{"states and what each allows", latchMatrix, leaves},
-		{"many wait, before it is set", latchMany, leaves},
-		{"a wait given up", latchGivenUp, leaves},
 		{"an open one goes away", latchGone, 0},
-		{"an abandoned one goes away", latchAbandoned, 0},
 		{"counting down keeps it", latchKept, leaves},
 	}
 }
@@ -104,33 +101,6 @@ func latchMatrix(e *env) {
 	}
 }
 
-func latchMany(e *env) {
-	a := e.client()
-	var calls []*waiter
-	for range 3 {
-		c := e.client()
-		for range 3 {
-			calls = append(calls, e.startWaitingCall(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
-		}
-	}
-	e.must(a.Latch(name).Set(e.ctx(), 1))
-	e.must(a.Latch(name).CountDown(e.ctx()))
-	for _, c := range calls {
-		e.must(c.awaitError())
-	}
-}
-
-func latchGivenUp(e *env) {
-	c := e.client()
-	l := c.Latch(name)
-	e.must(l.Set(e.ctx(), 1))
-	ended := e.giveUp(c, func(ctx context.Context) (*holdfast.Lease, error) { return nil, l.Wait(ctx) })
-	if ended.Name != name || errors.Is(ended, holdfast.ErrUnavailable) {
-		e.Errorf("got %v", ended)
-	}
-	e.checkCount(l, 1) // nothing was done
-}
-
 func latchGone(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(roomy))
@@ -154,15 +124,6 @@ func latchGone(e *env) {
 	})
 	e.checkFree(c.Mutex(name))
 	e.release(e.take(c.All([]string{name, "other"}).TryLock))
-}
-
-func latchAbandoned(e *env) {
-	c := e.client()
-	l := c.Latch(name, holdfast.WithTTL(ttl))
-	e.must(l.Set(e.ctx(), 1))
-	if !eventually(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
-		e.Error("it stays set")
-	}
 }
 
 // The TTL begins again with each count-down.

@@ -12,11 +12,8 @@ import (
 func leaseFrom() []test {
 	return []test{
 		{"under a lease's context", leaseFromContext, 0},
-		{"under a bound context", leaseFromBound, 0},
 		{"all", leaseFromAll, 0},
-		{"that has ended", leaseFromEnded, 0},
 		{"that was released in Do", leaseFromReleased, 0},
-		{"none", leaseFromNone, 0},
 	}
 }
 
@@ -54,34 +51,6 @@ func leaseFromContext(e *env) {
 	}
 }
 
-// Of a bound context it is the lease that was bound, and not that of the other side.
-func leaseFromBound(e *env) {
-	c := e.client()
-	one, other, all := e.lock(c.Mutex("one")), e.lock(c.Mutex("other")), e.take(c.All([]string{"a", "b"}).Lock)
-	for _, lease := range []*holdfast.Lease{one, all} {
-		bound, unbind := lease.Bind(leased.Context(other))
-		defer unbind()
-		e.checkSame(e.leaseOf(bound), lease)
-		again, unbindAgain := one.Bind(bound)
-		defer unbindAgain()
-		e.checkSame(e.leaseOf(again), one)
-	}
-	e.release(all, other, one)
-}
-
-func leaseFromEnded(e *env) {
-	c := e.client()
-	released := e.lock(c.Mutex(name))
-	ctx := leased.Context(released)
-	e.release(released)
-	e.checkIs(e.leaseOf(ctx).Err(), holdfast.ErrNotHeld)
-	lost := e.takeFixed(c, name, ttl)
-	ctx = leased.Context(lost)
-	_ = e.awaitEnd(ctx)
-	e.checkLost(e.leaseOf(ctx).Err(), holdfast.LossExpired)
-	e.checkLost(e.leaseOf(ctx).Release(), holdfast.LossExpired)
-}
-
 // The function that Do runs may give the lock back before it returns. That is no failure.
 func leaseFromReleased(e *env) {
 	a, b := e.client(), e.client()
@@ -91,16 +60,6 @@ func leaseFromReleased(e *env) {
 		e.checkIs(e.awaitEnd(ctx), context.Canceled)
 		return nil
 	}))
-}
-
-func leaseFromNone(e *env) {
-	var none context.Context
-	var zero holdfast.Lease
-	for _, ctx := range []context.Context{none, e.ctx(), leased.Context(&zero)} {
-		if lease, ok := holdfast.LeaseFrom(ctx); ok || lease != nil {
-			e.Errorf("got %v, %v", lease, ok)
-		}
-	}
 }
 
 // leaseNames returns the names of the leases of a context, the innermost first.

@@ -14,10 +14,7 @@ import (
 func lists() []test {
 	return []test{
 		{"of every kind, as Inspect tells it", listKinds, leaves},
-		{"of nothing", listNothing, 0},
-		{"by a pattern", listPattern, 0},
 		{"by what a holder is", listHolders, 0},
-		{"of what is waited for", listContended, queue},
 		{"of more names than are inspected at a time, and its end", listMany, 0},
 		{"beside names that come and go", listVanishing, 0},
 		{"of another prefix", listPrefixes, 0},
@@ -78,34 +75,6 @@ func listKinds(e *env) {
 	e.release(leases...)
 }
 
-// A name is gone from the list when it was given back, also if its leader was observed.
-func listNothing(e *env) {
-	a := e.client()
-	e.checkList(a, holdfast.ListOptions{})
-	e.checkFree(a.Mutex(name))
-	e.release(e.take(a.Election("e").Campaign))
-	e.awaitNoLeader(a.Election("e"))
-	e.checkList(a, holdfast.ListOptions{})
-}
-
-func listPattern(e *env) {
-	a := e.client()
-	all := []string{"order:1", "order:2", "order:12", "orders", "Order:1", "*", "order:[1]", "a}b", "a%7Db"}
-	var leases []*holdfast.Lease
-	for _, name := range all {
-		leases = append(leases, e.lock(a.Mutex(name)))
-	}
-	for pattern, want := range map[string][]string{
-		"": all, "*": all, "order:?": {"order:1", "order:2"},
-		"order:*": {"order:1", "order:2", "order:12", "order:[1]"}, "*1": {"order:1", "Order:1"},
-		"order:[2-9]": {"order:2"}, `\*`: {"*"}, "nothing": nil, "a}*": {"a}b"}, "a%*": {"a%7Db"}, "?}?": {"a}b"},
-		"[oO]rder:1": {"order:1", "Order:1"},
-	} {
-		e.checkList(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
-	}
-	e.release(leases...)
-}
-
 func listHolders(e *env) {
 	a, b := e.client(label("A")), e.client(label("B"))
 	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.take(a.RWMutex("of both").RLock),
@@ -127,18 +96,6 @@ func listHolders(e *env) {
 		e.checkList(a, older, all...)
 	}
 	e.release(leases...)
-}
-
-func listContended(e *env) {
-	a, b := e.client(), e.client()
-	lease, other := e.lock(a.Mutex(name)), e.lock(a.Mutex("other"))
-	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	e.checkList(a, holdfast.ListOptions{Contended: true}, name)
-	e.checkList(a, holdfast.ListOptions{Contended: true, Pattern: "other"})
-	e.checkList(a, holdfast.ListOptions{}, name, "other")
-	e.release(lease)
-	e.release(other)
-	e.release(w.await())
 }
 
 func listMany(e *env) {

@@ -9,7 +9,6 @@ import (
 func names() []test {
 	return []test{
 		{"no two share a lock", distinctNames, 0},
-		{"wait in the queue", oddNamesWait, 0},
 	}
 }
 
@@ -47,20 +46,5 @@ func distinctNames(e *env) {
 		e.checkHolds(lease)
 		e.release(lease)
 		e.checkFree(b.Mutex(name))
-	}
-}
-
-// With waiters in the queue the state has another shape, and messages come.
-func oddNamesWait(e *env) {
-	a, b := e.client(label("a:b|c")), e.client(label("\x00:|\n"))
-	for _, name := range oddNames() {
-		lease := e.lock(a.Mutex(name, holdfast.WithOwner("o:|\x00")))
-		w := e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithOwner(name)))
-		e.release(lease)
-		next := w.await()
-		if held := e.busyError(a.Mutex(name)); held.Holder != "\x00:|\n" {
-			e.Errorf("%q is held by %q", name, held.Holder)
-		}
-		e.release(next)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 func operators() []test {
 	return []test{
-		{"inspect what nobody uses", inspectFree, 0},
 		{"inspect every kind", inspectKinds, leaves},
 		{"inspect a hold", inspectHold, 0},
 		{"inspect a latch", inspectLatch, leaves},
@@ -62,20 +61,6 @@ func (e *env) onlyHold(info lockinfo.Info) lockinfo.Hold {
 		e.Fatalf("%d holds are told, of %d: %+v", len(info.Holds), info.Holders, info)
 	}
 	return info.Holds[0]
-}
-
-func inspectFree(e *env) {
-	a, b := e.client(), e.client()
-	for _, when := range []string{"never used", "used and free"} {
-		info := e.inspect(b, name)
-		if e.backend.isQuorum() { // one of its masters may know the hold for a moment longer
-			info = e.awaitInfo(b, name, "no kind", func(info lockinfo.Info) bool { return info.Kind == "" })
-		}
-		checkEqual(e, when+": state", info.State(), lockinfo.StateFree)
-		checkEqual(e, when+": kind", info.Kind, "")
-		checkEqual(e, when+": holders and waiters", info.Holders+info.Waiters+len(info.Holds)+len(info.Queue), 0)
-		e.checkFree(a.Mutex(name))
-	}
 }
 
 func inspectKinds(e *env) {

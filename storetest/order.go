@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,8 +13,6 @@ func order() []test {
 		{"first come, first served between clients", orderOfClients, queue},
 		{"first come, first served between goroutines", orderOfGoroutines, 0},
 		{"strict order between goroutines of two clients", strictOrder, queue},
-		{"who gives up leaves the others in order", orderWithoutOne, queue},
-		{"a goroutine takes over the place of one that gives up", placeIsKept, queue},
 	}
 }
 
@@ -73,41 +70,4 @@ func orderOfGoroutines(e *env) { e.checkServedInOrder(slices.Repeat([]*client{e.
 
 func strictOrder(e *env) {
 	e.checkServedInOrder(slices.Repeat([]*client{e.client(), e.client()}, 3), holdfast.WithStrictOrder())
-}
-
-// Trap 20.
-func orderWithoutOne(e *env) {
-	lease := e.lock(e.client().Mutex(name))
-	ctx, cancel := context.WithCancel(e.ctx())
-	var s served
-	var leaving []*waiter
-	for _, who := range []string{"leaves", "1", "leaves", "3", "4", "leaves"} {
-		if c := e.client(); who == "leaves" {
-			leaving = append(leaving, e.startWaitingFor(ctx, c, c.Mutex(name)))
-		} else {
-			s.next(e, c, who, c.Mutex(name))
-		}
-	}
-	cancel()
-	for _, w := range leaving {
-		w.awaitGiveUp(context.Canceled)
-	}
-	e.release(lease)
-	s.were(e, "1", "3", "4")
-}
-
-// A process stands in the queue once. The place does not belong to its first goroutine alone.
-func placeIsKept(e *env) {
-	lease := e.lock(e.client().Mutex(name))
-	var s served
-	b, c := e.client(), e.client()
-	ctx, cancel := context.WithCancel(e.ctx())
-	defer cancel()
-	first := e.startWaitingFor(ctx, b, b.Mutex(name))
-	s.next(e, b, "b2", b.Mutex(name))
-	s.next(e, c, "c", c.Mutex(name))
-	cancel()
-	first.awaitGiveUp(context.Canceled)
-	e.release(lease)
-	s.were(e, "b2", "c")
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -10,9 +9,7 @@ import (
 func owner() []test {
 	return []test{
 		{"processes of one owner are in together", ownerShares, 0},
-		{"others are kept out", ownerOthers, 0},
 		{"a name that starts with another's", ownerPrefix, 0},
-		{"those of one owner in the queue get in together", ownerInLine, queue},
 		{"an owner that reads reads again beside a writer that waits", ownerReads, 0},
 	}
 }
@@ -62,20 +59,6 @@ func ownerReads(e *env) {
 	e.release(w.await())
 }
 
-func ownerOthers(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
-	e.busyError(b.Mutex(name, holdfast.WithOwner("p")))
-	e.busyError(b.Mutex(name))
-	e.busyError(a.Mutex(name))
-	e.release(e.tryLock(a.Mutex(name, holdfast.WithOwner("o")))) // of the same process
-	e.busyError(a.Mutex(name))
-	e.release(lease)
-	lease = e.lock(a.Mutex(name))
-	e.busyError(b.Mutex(name, holdfast.WithOwner(lease.Owner()))) // its id is no owner that another could name
-	e.release(lease)
-}
-
 // Trap 26. Owner and label must not run together either.
 func ownerPrefix(e *env) {
 	a, b := e.client(), e.client()
@@ -101,23 +84,4 @@ func ownerPrefix(e *env) {
 		e.release(same)
 		e.release(lease)
 	}
-}
-
-func ownerInLine(e *env) {
-	a, b, c, other := e.client(), e.client(), e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	one := e.startWaitingFor(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
-	two := e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
-	last := e.startWaitingFor(e.ctx(), other, other.Mutex(name))
-	e.release(lease)
-	first, second := one.await(), two.await() // neither lease waits for the other
-	if last.hasReturned() {
-		e.Error("another is in with them")
-	}
-	if took := two.at.Sub(one.at); e.judgesTimes() && took > 3*time.Second {
-		e.Errorf("the second found out by itself, %v later", took)
-	}
-	e.release(first)
-	e.release(second)
-	e.release(last.await())
 }

@@ -11,11 +11,8 @@ func place() []test {
 	return []test{
 		{"kept between the waits of two clients", placeBetweenWaits, 0},
 		{"others pass while nobody waits there", placePassed, 0},
-		{"of a free name holds at once", placeOfFreeName, 0},
 		{"of readers, a writer and permits", placeOfOtherKinds, 0},
-		{"a lease from it leaves the process", placeDetached, 0},
 		{"is given back", placeDiscarded, 0},
-		{"its ticket is of no use any more", placeGone, 0},
 	}
 }
 
@@ -79,14 +76,6 @@ func placePassed(e *env) {
 	e.release(e.attachPlace(a, ticket))
 }
 
-func placeOfFreeName(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	ticket := e.ticket(a.Mutex(name))
-	e.busyError(b.Mutex(name))
-	e.release(e.attachPlace(b, ticket))
-	e.checkFree(c.Mutex(name))
-}
-
 func placeOfOtherKinds(e *env) {
 	a, b := e.client(), e.client()
 	rw := a.RWMutex(name)
@@ -114,29 +103,6 @@ func placeOfOtherKinds(e *env) {
 	w = e.startWaiting(e.ctx(), b, attachFunc(b, permits))
 	e.release(lease)
 	e.release(w.await())
-}
-
-func placeDetached(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	lease := e.moveLease(e.attachPlace(b, e.ticket(a.Mutex(name))), c)
-	e.busyError(a.Mutex(name))
-	e.release(lease)
-	e.checkFree(a.Mutex(name))
-}
-
-// A ticket that is over, or of another prefix, touches nothing.
-func placeGone(e *env) {
-	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
-	ticket := e.ticket(a.Mutex(name))
-	e.checkTicketError(errorOf(b.Attach(e.ctx(), ticket)), holdfast.TicketPrefix)
-	e.release(e.attachPlace(a, ticket))
-	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
-	e.checkFree(a.Mutex(name))
-	lease := e.lock(a.Mutex(name))
-	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
-	e.checkHolds(lease)
-	e.checkRefused(a.CheckTicket(e.ctx(), ticket), "ticket")
-	e.release(lease)
 }
 
 func placeRefused(e *env) {

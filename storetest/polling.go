@@ -10,7 +10,6 @@ import (
 func polling() []test {
 	return []test{
 		{"stands in no line", pollingInNoLine, 0},
-		{"options keep no state", optionsKeepNoState, 0},
 	}
 }
 
@@ -26,27 +25,4 @@ func pollingInNoLine(e *env) {
 	e.checkFree(a.Mutex(name)) // the lock was not handed over
 	cancel()
 	w.awaitGiveUp(context.Canceled)
-}
-
-// Trap 31: the second use of the same options is like the first, on the same handle and on another.
-func optionsKeepNoState(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	const interval, attempts = 5 * time.Millisecond, 4
-	options := []holdfast.Option{holdfast.WithPolling(interval, attempts), holdfast.WithLabel("twice")}
-	m := b.Mutex(name, options...)
-	for _, m := range []*holdfast.Mutex{m, m, b.Mutex(name, options...)} {
-		began := time.Now()
-		if e.heldError(m.Lock); time.Since(began) < (attempts-1)*interval {
-			e.Errorf("only %v for %d attempts every %v", time.Since(began), attempts, interval)
-		}
-	}
-	e.release(lease)
-	for _, m := range []*holdfast.Mutex{m, m, b.Mutex(name, options...)} {
-		lease := e.lock(m)
-		if held := e.busyError(a.Mutex(name)); held.Holder != "twice" {
-			e.Errorf("held by %q", held.Holder)
-		}
-		e.release(lease)
-	}
 }

@@ -9,31 +9,8 @@ import (
 
 func readiness() []test {
 	return []test{
-		{"nothing is taken", readyTakesNothing, 0},
 		{"a server that is away, or refuses", readyRefused, 0},
 	}
-}
-
-// ready asks until there is an answer.
-func (e *env) ready(c *client) error {
-	return e.askUntilAnswered(func() error { return c.Ready(e.ctx()) })
-}
-
-func readyTakesNothing(e *env) {
-	a, b := e.client(), e.client()
-	if err := e.ready(a); err != nil {
-		e.Errorf("Ready of a new client: %v", err)
-	}
-	lease := e.lock(a.Mutex(name))
-	for _, c := range []*client{a, b} {
-		if err := e.ready(c); err != nil {
-			e.Errorf("Ready while a lock is held: %v", err)
-		}
-	}
-	e.checkHolds(lease)
-	e.release(lease)
-	e.close(a)
-	e.checkIs(a.Ready(e.ctx()), holdfast.ErrClosed)
 }
 
 func readyRefused(e *env) {

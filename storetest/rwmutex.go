@@ -19,7 +19,6 @@ func rwmutex() []test {
 		{"reentry", rwReentry, 0},
 		{"write in read is refused", rwWriteInRead, 0},
 		{"what remains of a writer that reads on", rwReadsOn, 0},
-		{"owners", rwOwners, 0},
 		{"an owner that reads may not write", rwOwnerUpgrades, leaves},
 	}
 }
@@ -204,23 +203,6 @@ func rwReadsOn(e *env) {
 	e.checkIs(e.lockError(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(reader)
 	e.release(e.take(c.RWMutex(name).TryLock))
-}
-
-func rwOwners(e *env) {
-	a, b, other := e.client(), e.client(), e.client()
-	owner := holdfast.WithOwner("worker-1")
-	writer := e.take(a.RWMutex(name, owner).TryLock)
-	leases := []*holdfast.Lease{e.take(b.RWMutex(name, owner).TryLock), e.take(b.RWMutex(name, owner).TryRLock)}
-	e.checkIs(e.lockError(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock), holdfast.ErrHeld) // trap 26
-	e.release(writer)
-	e.checkIs(e.lockError(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	w := e.startWaiting(e.ctx(), other, other.RWMutex(name).RLock)
-	e.release(leases[0]) // the last lease that writes
-	reader := w.await()
-	e.checkIs(e.lockError(other.RWMutex(name).TryLock), holdfast.ErrHeld)
-	e.release(leases[1])
-	e.release(reader)
-	e.release(e.take(other.RWMutex(name).TryLock))
 }
 
 func rwOwnerUpgrades(e *env) {

@@ -13,13 +13,9 @@ import (
 
 func semaphore() []test {
 	return []test{
-		{"that leaves its process", ticketPermits, 0},
 		{"never more than there are", neverMore, 0},
 		{"another number of permits", mismatch, 0},
-		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
-		{"resized while somebody waits and the holder is gone", semaphoreResizeOutlivesHolder, queue},
-		{"the most there can be", mostPermits, 0},
 	}
 }
 
@@ -60,15 +56,6 @@ func neverMore(e *env) {
 	})
 }
 
-// A Resize of what is not in use changes nothing: the first caller decides, up to the most there
-// can be.
-func mostPermits(e *env) {
-	c := e.client()
-	e.must(e.resize(c.Semaphore(name, 3), 5))
-	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true)))
-	e.release(e.take(acquire(c.Semaphore(name, 1<<31), 1<<31, true)))
-}
-
 // checkMismatch fails unless an error says both numbers.
 func (e *env) checkMismatch(err error, want, have int64) {
 	e.Helper()
@@ -91,36 +78,6 @@ func mismatch(e *env) {
 	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true))) // nothing was changed
 	e.release(lease)
 	e.release(e.take(acquire(b.Semaphore(name, 4), 4, true)))
-}
-
-// A Resize is not forgotten when the last hold ends by itself, as long as a waiter is there.
-func semaphoreResizeOutlivesHolder(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
-	w := e.startWaiting(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
-	e.must(e.resize(a.Semaphore(name, 4), 2))
-	e.awaitLoss(one, holdfast.LossExpired)
-	lease := w.await() // more permits than now exist, and alone
-	e.checkIs(e.lockError(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
-	e.release(lease)
-	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
-}
-
-// Each caller gets the permits that it asked for, whichever caller led or waited before it.
-func differentWeights(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(acquire(b.Semaphore(name, 3), 3, true))
-	s := a.Semaphore(name, 3)
-	one, all := e.startWaiting(e.ctx(), a, acquire(s, 1, false)), e.startWaiting(e.ctx(), a, acquire(s, 3, false))
-	e.release(lease)
-	first := one.await()
-	if all.hasReturned() {
-		e.Error("all three are taken, and one more")
-	}
-	e.release(first)
-	last := all.await()
-	e.checkIs(e.lockError(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
-	e.release(last)
 }
 
 // Permits are counted, not owned: under a lease's context an acquire takes other permits.

@@ -100,7 +100,7 @@ func Run(t *testing.T, backend Backend) {
 		{"operators", operators()}, {"order", order()}, {"owner", owner()},
 		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()},
 		{"release", release()}, {"renewal", renewal()},
-		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()},
+		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()},
 		{"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tickets", tickets()}, {"tokens", tokens()}, {"trace", tracing()}, {"waiting", waiting()},

@@ -13,12 +13,9 @@ import (
 func tickets() []test {
 	return []test{
 		{"another process goes on", ticketMoves, 0},
-		{"in the process that had it", ticketStays, 0},
-		{"with an owner and a label", ticketOwner, 0},
 		{"of a reader, and of a writer that was downgraded", ticketReader, 0},
 		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
 		{"of a lease without renewal", ticketFixed, 0},
-		{"of a lease that was passed on in the process", ticketPassed, token},
 		{"is checked, which prolongs nothing", ticketChecked, 0},
 		{"used twice", ticketTwice, 0},
 		{"of what was released", ticketReleased, 0},
@@ -86,28 +83,6 @@ func ticketMoves(e *env) {
 	}
 }
 
-func ticketStays(e *env) {
-	a := e.client()
-	lease := e.moveLease(e.lock(a.Mutex(name)), a)
-	w := e.startWaitingFor(e.ctx(), a, a.Mutex(name))
-	e.release(lease)
-	e.release(w.await())
-}
-
-func ticketOwner(e *env) {
-	a, b := e.client(), e.client()
-	m := a.Mutex(name, holdfast.WithOwner("o"), holdfast.WithLabel("l"))
-	beside := e.lock(m)
-	lease := e.moveLease(e.lock(m), b)
-	if held := e.busyError(b.Mutex(name)); held.Holder != "l" || held.Holders != 2 {
-		e.Errorf("got %+v", held)
-	}
-	e.release(beside)
-	e.busyError(b.Mutex(name))
-	e.release(lease)
-	e.checkFree(b.Mutex(name))
-}
-
 func ticketReader(e *env) {
 	a, b := e.client(), e.client()
 	write, read := a.RWMutex(name), a.RWMutex(name, holdfast.WithStrictOrder())
@@ -173,22 +148,6 @@ func ticketFixed(e *env) {
 	e.release(e.lock(a.Mutex(name)))
 }
 
-// ticketPassed: the server knows such a hold by the first token of its grant.
-func ticketPassed(e *env) {
-	a, b := e.client(), e.client()
-	before := e.lock(a.Mutex(name))
-	one, two := e.startWaitingFor(e.ctx(), a, a.Mutex(name)), e.startWaitingFor(e.ctx(), a, a.Mutex(name))
-	e.release(before)
-	first := one.await() // granted while another waits, so that the hold may be passed on
-	e.release(first)
-	lease := e.moveLease(two.await(), b)
-	if lease.Token() <= first.Token() {
-		e.Errorf("token %d after %d", lease.Token(), first.Token())
-	}
-	e.release(lease)
-	e.checkFree(a.Mutex(name))
-}
-
 func ticketTwice(e *env) {
 	a, b := e.client(), e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))))
@@ -216,19 +175,6 @@ func ticketExpired(e *env) {
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(200*time.Millisecond))))
 	e.release(e.lock(e.client().Mutex(name))) // nobody renews it
 	e.checkTicketError(e.lockError(attachFunc(a, ticket)), holdfast.TicketGone)
-}
-
-// ticketPermits is a case of its own, as not every backend has semaphores.
-func ticketPermits(e *env) {
-	a, b := e.client(), e.client()
-	two, one := e.moveLease(e.take(permits(2, true)(a, name)), b), permits(1, true)(a, name)
-	beside := e.take(one)
-	e.heldError(one)
-	e.must(e.resize(a.Semaphore(name, 3), 4))
-	again := e.moveLease(two, a) // its payload has the old number
-	e.release(beside)
-	e.release(again)
-	e.release(e.take(permits(3, true)(a, name)))
 }
 
 func ticketChecked(e *env) {

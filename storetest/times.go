@@ -16,10 +16,7 @@ func minHold() []test {
 	return []test{
 		{"keeps others out after the release", minHoldKeeps, 0},
 		{"keeps others out after a crash", minHoldCrash, 0},
-		{"that is over delays nobody", minHoldOver, 0},
 		{"is not cut by a renewal", minHoldRenewed, leaves},
-		{"of one owner is not cut by another of its leases", minHoldOfOwner, leaves},
-		{"lets nobody in again early", minHoldSelf, leaves},
 	}
 }
 
@@ -60,44 +57,12 @@ func minHoldCrash(e *env) {
 	e.release(next)
 }
 
-func minHoldOver(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(20*time.Millisecond)))
-	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	<-time.After(30 * time.Millisecond)
-	e.release(lease)
-	e.release(w.await())
-	e.checkFree(a.Mutex(name))
-}
-
 // A renewal for a short TTL must not bring the end of a longer min hold forward.
 func minHoldRenewed(e *env) {
 	a, b := e.client(), e.client()
 	e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(3*time.Second)))
 	a.await(holdfast.EventRenewed, 1)
 	if held := e.busyError(b.Mutex(name)); held.Remaining < 30*time.Second {
-		e.Errorf("%v remain of a minute", held.Remaining)
-	}
-}
-
-func minHoldOfOwner(e *env) {
-	a, b, other := e.client(), e.client(), e.client()
-	long := e.lock(a.Mutex(name, holdfast.WithOwner("o"), holdfast.WithMinHold(time.Minute)))
-	short := e.lock(b.Mutex(name, holdfast.WithOwner("o"), holdfast.WithMinHold(200*time.Millisecond)))
-	e.release(long)
-	e.release(short)
-	if !eventually(func() bool { return e.busyError(other.Mutex(name)).Remaining > 30*time.Second }) {
-		e.Error("the longer of the two is not what remains")
-	}
-}
-
-// The remainder of a released hold has no owner. Its former owner would otherwise take it for a
-// hold of its own.
-func minHoldSelf(e *env) {
-	a := e.client()
-	owner := holdfast.WithOwner("o")
-	e.release(e.lock(a.Mutex(name, owner, holdfast.WithMinHold(time.Minute))))
-	if held := e.busyError(a.Mutex(name, owner)); held.Remaining < 30*time.Second || held.Remaining > time.Minute {
 		e.Errorf("%v remain of a minute", held.Remaining)
 	}
 }
@@ -168,72 +133,7 @@ func maxHoldAtServer(e *env) {
 
 func renewal() []test {
 	return []test{
-		{"keeps leases of every kind beyond their TTL", renewedKinds, 0},
-		{"of many at once", renewedTogether, 0},
-		{"ends with the release", notRenewedAfterRelease, 0},
 		{"none", notRenewed, 0},
-	}
-}
-
-func renewedKinds(e *env) {
-	const ttl = 3 * time.Second
-	a, b := e.client(), e.client()
-	var leases []*holdfast.Lease
-	tokens := map[string]int64{}
-	for i, use := range e.uses() {
-		leases = append(leases, e.take(use.try(a, fmt.Sprint("name ", i), holdfast.WithTTL(ttl))))
-	}
-	downgraded := e.take(a.RWMutex("downgraded", holdfast.WithTTL(ttl)).Lock)
-	e.downgrade(downgraded)
-	leases = append(leases, downgraded)
-	for _, lease := range leases {
-		tokens[lease.Name()] = lease.Token()
-	}
-	first := leases[0].Until()
-	for _, event := range a.await(holdfast.EventRenewed, 3*len(leases)) {
-		if event.Headroom <= 0 || event.Headroom > ttl || event.Token != tokens[event.Name] {
-			e.Errorf("got %+v", event)
-		}
-	}
-	e.checkHolds(leases...)
-	if !leases[0].Until().After(first) || e.busyError(b.Mutex(leases[0].Name())).Remaining > ttl {
-		e.Errorf("trusted until %v after the first end", leases[0].Until().Sub(first))
-	}
-	e.release(leases...)
-}
-
-// Trap 9: renewals one after the other would take longer than the TTL.
-func renewedTogether(e *env) {
-	c := e.client(func(c *holdfast.Config) { c.TTL = 3 * time.Second })
-	var leases []*holdfast.Lease
-	for i := range 150 {
-		leases = append(leases, e.lock(c.Mutex(name+string(rune('A'+i)))))
-	}
-	c.await(holdfast.EventRenewed, 2*len(leases))
-	for _, lease := range leases {
-		if err := lease.Err(); err != nil {
-			e.Errorf("%s: %v", lease.Name(), err)
-		}
-		e.release(lease)
-	}
-}
-
-// Trap 8: a renewal that outlives the release would hold for ever.
-func notRenewedAfterRelease(e *env) {
-	a, b := e.client(), e.client()
-	m := a.Mutex(name, holdfast.WithTTL(100*time.Millisecond))
-	for range 10 {
-		lease := e.take(m.Lock)
-		<-time.After(30 * time.Millisecond) // about when a renewal is sent
-		if err := lease.Release(); err == nil {
-			e.checkFree(b.Mutex(name))
-		} // otherwise the machine took 100 ms
-	}
-	if !eventually(func() bool {
-		lease, err := e.lockUntilAnswered(b.Mutex(name).TryLock)
-		return err == nil && lease.Release() == nil
-	}) {
-		e.Error("held for ever")
 	}
 }
 

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"strings"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -12,7 +11,6 @@ func tracing() []test {
 		{"a caller that waits is told where the holder belongs", traceOfAHolder, 0},
 		{"a hold that passes on inside the process", tracePassed, 0},
 		{"a traced hold is detached, attached and downgraded", traceKept, 0},
-		{"a text that is refused", traceRefused, 0},
 	}
 }
 
@@ -112,16 +110,4 @@ func traceKept(e *env) {
 		e.Errorf("got %+v", refused)
 	}
 	e.release(group)
-}
-
-func traceRefused(e *env) {
-	for _, text := range []string{strings.Repeat("x", 65), "a b", "a\n", "\x7f", "tra\u00e7age", "\xff"} {
-		a, b := e.client(traced), e.client()
-		lease := e.take(inContext(e.traceContext(text), a.Mutex(name).Lock))
-		e.checkIs(errorOf(b.Mutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
-		if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != "" {
-			e.Errorf("%q: got %+v", text, refused)
-		}
-		e.release(lease)
-	}
 }
