@@ -70,34 +70,3 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 		})
 	}
 }
-
-// A caller that sends its request itself, too late, says nothing of the server either.
-func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&steadyStore{})
-		b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
-		if reply := b.Do(t.Context(), Request{}, time.Now()); !reply.Unsent {
-			t.Errorf("got %+v", reply)
-		}
-		if !sendsItself(t, b) {
-			t.Error("a healthy server counts as not responsive")
-		}
-	})
-}
-
-// No caller whose context can be cancelled waits for a server of which nothing was heard lately.
-func TestBatcherCallerOfQuietServerCanBeCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBatcher(&steadyStore{})
-		if sendsItself(t, b) {
-			t.Error("before the server has ever answered")
-		}
-		if !sendsItself(t, b) {
-			t.Error("it has just answered")
-		}
-		<-time.After(responsiveFor)
-		if sendsItself(t, b) {
-			t.Error("the last answer is old")
-		}
-	})
-}
