@@ -38,9 +38,9 @@ func (e *env) tryLock(m *holdfast.Mutex) *holdfast.Lease {
 }
 
 // release gives leases back. A lease that a message handed over is trusted for half a second,
-// until its first renewal, and a release takes no longer than trust lasts. If the process or the
-// server stood still for so long, the lease was lost, or its release is not certain, and the rest
-// is cleaned up in the background. On a fake clock nothing stands still.
+// until its first renewal, and a request is answered within a second. If the process or the server
+// stood still for so long, the lease was lost, or its release is not certain, and the rest is
+// cleaned up in the background. On a fake clock nothing stands still.
 func (e *env) release(leases ...*holdfast.Lease) {
 	e.Helper()
 	for _, lease := range leases {
@@ -54,18 +54,22 @@ func (e *env) releaseOne(lease *holdfast.Lease) {
 	if err == nil {
 		return
 	}
-	if _, handed := e.handed.Load(lease); handed && !e.hasFakeClock() && stoodStill(err) {
+	if !e.hasFakeClock() && e.stoodStill(lease, err) {
 		e.vague.Store(true)
 		return
 	}
 	e.Errorf("Release: %v", err)
 }
 
-// stoodStill reports whether a release failed because its process or server stood still.
-func stoodStill(err error) bool {
+// stoodStill reports whether a release may have failed because its process or server stood still:
+// without an answer for a second, or, of a lease that was handed over, until the claim was over.
+func (e *env) stoodStill(lease *holdfast.Lease, err error) bool {
+	if errors.Is(err, holdfast.ErrUncertain) {
+		return true
+	}
 	var lost *holdfast.LostError
-	expired := errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
-	return expired || errors.Is(err, holdfast.ErrUncertain)
+	_, handed := e.handed.Load(lease)
+	return handed && errors.As(err, &lost) && (lost.Reason == holdfast.LossExpired || lost.Reason == holdfast.LossGone)
 }
 
 // hasFakeClock reports whether the case runs on a fake clock.
