@@ -18,7 +18,7 @@ func TestWorlds(t *testing.T) {
 			r := w.Explore()
 			t.Log(r)
 			if r.Broken != nil {
-				t.Errorf("%v\n%s", r.Broken, &r.Story)
+				t.Errorf("%v\n%s\nHOLDFAST_STORY=%q", r.Broken, &r.Story, w.Name+"|"+r.Story.Code)
 			}
 		})
 	}

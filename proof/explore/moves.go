@@ -32,6 +32,7 @@ const (
 	read                    // an answer that was slow comes
 	arrive                  // a late request reaches the server
 	operate                 // an operator breaks, evicts or resizes
+	forget                  // a master of a quorum forgets all
 )
 
 // A fate is what becomes of a request.
@@ -164,7 +165,7 @@ func (x *search) wishesOfWaiter(s *state, who int8) (can []moveKind) {
 	case c.Kind == protocol.Latch:
 		return append(can, ask)
 	case c.Part && s.attempts[who-1].phase != holding: // names are waited for in order
-	case c.Group > 0:
+	case c.Group > 0 && a.phase == fresh && !a.alone:
 		can = append(can, askAll, ask)
 	default:
 		can = append(can, ask)
@@ -195,6 +196,7 @@ func (x *search) apply(s *state, m move) (*state, *Request, error) {
 			t.server = x.listen(t.server, m.who, a.number, true)
 		}
 		a.out = t.request(opAsk, m.who)
+		a.alone = c.Group > 0
 		if c.Kind == protocol.Latch {
 			a.out.op = opLatch
 		}
@@ -216,7 +218,7 @@ func (x *search) apply(s *state, m move) (*state, *Request, error) {
 		}
 	case yield:
 		old := a.number
-		*a = attempt{phase: fresh, number: x.unused(&t, m.who), old: old, grant: -1}
+		*a = attempt{phase: fresh, number: x.unused(&t, m.who), old: old, grant: -1, permits: t.permits}
 		a.out = t.request(opAsk, m.who)
 		a.out.join = true
 	case change:
@@ -228,7 +230,7 @@ func (x *search) apply(s *state, m move) (*state, *Request, error) {
 	case detach:
 		a.phase, a.trust = detached, 0
 	case crash:
-		*a = attempt{phase: crashed, number: a.number, old: a.old, grant: -1}
+		*a = attempt{phase: crashed, number: a.number, old: a.old, grant: -1, permits: a.permits}
 	case hear:
 		x.hear(&t, a, c)
 	case read:
@@ -288,7 +290,7 @@ func (x *search) judged(before, t *state, r *Request) (*state, *Request, error) 
 // request is one that a caller sends now.
 func (t *state) request(op op, who int8) Request {
 	a := &t.attempts[who]
-	return Request{Who: who, op: op, number: a.number, old: a.old, sent: t.now, permits: t.permits,
+	return Request{Who: who, op: op, number: a.number, old: a.old, sent: t.now, permits: a.permits,
 		shared: a.mode == shares || op == opDowngrade}
 }
 
@@ -311,7 +313,7 @@ func (x *search) send(t *state, r *Request) (answer, int64, *server) {
 	x.now, x.told = begin.Add(ticks(t.now)), x.told[:0]
 	next := t.server.Clone()
 	r.At = t.now
-	came, at := x.World.Send(next.Client(int(r.Who)), r, begin)
+	came, at := x.World.send(next.Client(int(r.Who)), r, begin)
 	for _, g := range x.told {
 		if a := &t.attempts[callerOf(g.ID)]; a.number == numberOf(g.ID) {
 			a.grant = ticksOf(g.At)
@@ -358,7 +360,7 @@ func (x *search) unused(t *state, who int8) int8 {
 // begin begins an attempt with its first request.
 func (x *search) begin(t *state, who int8) {
 	c, a := &x.Callers[who], &t.attempts[who]
-	*a = attempt{phase: fresh, number: x.unused(t, who), old: -1, grant: -1}
+	*a = attempt{phase: fresh, number: x.unused(t, who), old: -1, grant: -1, permits: t.permits}
 	switch {
 	case c.Group > 0 && !c.Part:
 		t.attempts[who+1] = *a

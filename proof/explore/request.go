@@ -49,6 +49,7 @@ type Request struct {
 	At  int64 // the tick at which it reaches the server
 	Who int8
 
+	node     int8 // of a quorum
 	op       op
 	number   int8 // of the ticket
 	old      int8 // of the ticket that it gives back as well; -1: none
@@ -86,12 +87,21 @@ func (r *Request) String() string {
 	return text
 }
 
-// Send sends the request to a server whose clock showed begin at a moment, and returns the answer
-// and the moment of it.
-func (w *World) Send(c protocol.Protocol, r *Request, begin time.Time) (came answer, server int64) {
+// Answer is what came of the request, in words.
+func (r *Request) Answer() string { return answerTexts[r.answer] }
+
+// Replay sends the request of a story to a server whose clock showed begin at the first tick, and
+// returns the answer in words. The clock shows the tick At, or not half a tick more.
+func (w *World) Replay(c protocol.Protocol, r *Request, begin time.Time) string {
+	came, _ := w.send(c, r, begin)
+	return answerTexts[came]
+}
+
+// send sends the request, and returns the answer and the tick of it.
+func (w *World) send(c protocol.Protocol, r *Request, begin time.Time) (came answer, server int64) {
 	ctx, caller := context.Background(), &w.Callers[r.Who]
 	resource := c.Bind(w.spec(caller, r.shared, r.permits))
-	ticket, deadline := w.ticket(r.Who, r.number), begin.Add(ticks(r.sent+patience))
+	ticket, deadline := w.ticket(r.Who, r.number), begin.Add(ticks(r.sent+patience)+tick/2)
 	ask := protocol.Ask{Ticket: ticket, Join: r.join, InLine: r.inLine, Leaving: r.leaving,
 		TTL: ticks(max(w.TTL, caller.Min)), Deadline: deadline}
 	if r.old >= 0 {
@@ -123,7 +133,8 @@ func (w *World) Send(c protocol.Protocol, r *Request, begin time.Time) (came ans
 	case opFree:
 		return w.free(c, r, keep), 0
 	case opRenew:
-		renewal := protocol.Renewal{Resource: resource, Ticket: ticket, TTL: ticks(w.TTL), Floor: keep}
+		token, _ := tokenOf(c, caller.Name, ticket.ID) // of the grant, which the caller knows
+		renewal := protocol.Renewal{Resource: resource, Ticket: ticket, Token: token, TTL: ticks(w.TTL), Floor: keep}
 		c.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, got protocol.RenewalAnswer) {
 			came = nothing
 			if got.Held || got.Err != nil {
@@ -183,12 +194,8 @@ func (w *World) operate(c protocol.Protocol, r *Request, deadline time.Time) ans
 	case opEvict:
 		ok, err = c.Evict(ctx, caller.Name, caller.Kind, id, "op")
 	case opBreak:
-		in, failure := c.Inspect(ctx, caller.Name, protocol.Page{Holds: most})
-		err = failure
-		for _, h := range in.Holds {
-			if h.ID == id {
-				ok, err = c.Break(ctx, caller.Name, protocol.Break{Kind: caller.Kind, Token: h.Token, By: "op"})
-			}
+		if token, held := tokenOf(c, caller.Name, id); held {
+			ok, err = c.Break(ctx, caller.Name, protocol.Break{Kind: caller.Kind, Token: token, By: "op"})
 		}
 	}
 	if err != nil {
@@ -198,6 +205,17 @@ func (w *World) operate(c protocol.Protocol, r *Request, deadline time.Time) ans
 		return nothing
 	}
 	return done
+}
+
+// tokenOf returns the token of a hold, if it is there.
+func tokenOf(c protocol.Protocol, name string, id protocol.ID) (int64, bool) {
+	in, _ := c.Inspect(context.Background(), name, protocol.Page{Holds: most})
+	for _, h := range in.Holds {
+		if h.ID == id {
+			return h.Token, true
+		}
+	}
+	return 0, false
 }
 
 // result is the answer of a status, or of an error.

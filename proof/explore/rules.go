@@ -216,7 +216,7 @@ func (x *search) silence(t *state) (waits bool) {
 		a, c := &t.attempts[i], &x.Callers[i]
 		is := a.phase == waiting || a.phase == fresh && !c.Tries
 		*a = attempt{phase: crashed, number: a.number, old: a.old, grant: -1, inLine: a.inLine && is,
-			listens: a.listens && is, mode: a.mode}
+			listens: a.listens && is, mode: a.mode, permits: a.permits}
 		if is && c.Kind != protocol.Latch && !c.Part {
 			a.phase, a.mode, waits = waiting, whole, true
 		}

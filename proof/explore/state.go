@@ -42,10 +42,12 @@ type attempt struct {
 	mode    mode
 	inLine  bool
 	listens bool // of a kept place: a process waits with the ticket
+	alone   bool // of a group: it asked for this name alone
 	number  int8 // of the ticket
 	old     int8 // the ticket that the next ask gives back; -1: none
 
 	trust   int64 // the tick at which trust ends
+	permits int64 // of a semaphore, as the ticket names them
 	until   int64 // the last tick at which an ask without an answer may take effect
 	granted int64 // the tick of the grant, of a caller with a min hold
 	grant   int64 // the tick of a hand-over of which the message is under way; -1: none
@@ -73,17 +75,14 @@ type state struct {
 	permits  int64
 	reserved int64 // the tick at which the last min hold is over
 	reserver int8  // whose it is
-	node     uint32
 }
 
 // A search goes through the states of a world.
 type search struct {
 	*World
-	now   time.Time // what the clock of all servers shows
-	told  []protocol.Grant
-	seen  map[key]struct{}
-	calm  map[key]struct{}
-	nodes []node
+	now  time.Time // what the clock of all servers shows
+	told []protocol.Grant
+	calm map[key]struct{} // of what calmEnd has judged
 
 	parts [most][]byte
 	buf   []byte
@@ -101,11 +100,13 @@ func (x *search) Nudge(protocol.ID, time.Duration) {}
 func (x *search) Broken(protocol.ID)               {}
 func (x *search) Gap()                             {}
 
+func (x *search) clock() time.Time { return x.now }
+
 // start returns the first state.
 func (x *search) start() *state {
 	x.now = begin
 	out := &state{now: first, permits: counts, server: &server{Server: memory.NewAt(protocol.Features{Queue: !x.NoQueue,
-		Tokens: !x.NoQueue}, func() time.Time { return x.now })}}
+		Tokens: !x.NoQueue}, x.clock)}}
 	for i := range x.Callers {
 		_, _ = out.server.Connect(x.World.Name).Listen(context.Background(), x)
 		out.attempts[i] = attempt{old: -1, grant: -1}
@@ -151,6 +152,9 @@ func (x *search) encode(buf []byte, s *state, who int8) []byte {
 	a := &s.attempts[who]
 	buf = append(buf, byte(a.phase)|byte(a.mode)<<4|bit(a.inLine)<<6|bit(a.listens)<<7,
 		left(a.trust, s.now), left(a.until+1, s.now), left(a.grant+x.Claim, s.now))
+	if x.Resizes || x.Callers[who].Group > 0 {
+		buf = append(buf, byte(a.permits), bit(a.alone))
+	}
 	if c := &x.Callers[who]; c.Min > 0 {
 		buf = append(buf, left(a.granted+c.Min, s.now), left(s.reserved, s.now)*bit(s.reserver == who))
 	}

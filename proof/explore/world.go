@@ -19,6 +19,8 @@ type World struct {
 	Late  int   // how many requests at most are late at one moment
 	Depth int   // how many moves at most; 0: until there is nothing new
 
+	Masters int  // of a quorum; 0: one server
+	Forgets bool // one master of the quorum forgets all, and again once all count
 	NoQueue bool // the protocol has neither a queue nor tokens
 	Breaks  bool // an operator may break any hold
 	Evicts  bool // an operator may evict any place
@@ -47,8 +49,11 @@ type Caller struct {
 	Counts     bool // of a latch: it counts down; else it sets the latch
 }
 
+// Tick is how long a tick lasts where a story is replayed.
+const Tick = time.Second
+
 const (
-	tick     = time.Second
+	tick     = Tick
 	patience = 1 // ticks: a caller waits so long for an answer, and an ask takes no effect later
 	most     = 5 // callers
 	counts   = 2 // how many must count down

@@ -36,6 +36,7 @@ func Worlds(large bool) []World {
 	group2, part2 := group, part
 	group2.Group, part2.Group = 2, 2
 	late := func(w *World) { w.Late = 1 }
+	quorum := func(w *World) { w.Masters, w.Forgets, w.NoQueue = 3, true, true }
 	if !large {
 		return []World{
 			world("mutex, slow", func(w *World) { w.Slow, w.Breaks = true, true }, mutex, mutex),
@@ -47,14 +48,15 @@ func Worlds(large bool) []World {
 			world("owners", func(*World) {}, mine, mine),
 			world("kept place", func(*World) {}, kept, mutex),
 			world("election", func(w *World) { w.Evicts = true }, leads, leads),
-			world("without a queue", late, polls, polls),
+			world("without a queue", func(w *World) { w.NoQueue, w.Late = true, 1 }, polls, polls),
 			world("no message, fixed", func(*World) {}, deaf, fixed),
 			world("read and write", func(*World) {}, writes, reads),
 			world("a writer and two readers", func(w *World) { w.Depth = 6 }, writes, reads, reads),
 			world("two writers", func(*World) {}, writes, writes),
-			world("semaphore", func(w *World) { w.Resizes = true }, one, both),
+			world("semaphore", func(w *World) { w.Resizes, w.Depth = true, 8 }, one, both),
 			world("min hold, late", func(w *World) { w.Late, w.Depth = 1, 7 }, minned, mutex),
 			world("group", func(w *World) { w.Depth = 7 }, group, part, other),
+			world("quorum", func(w *World) { quorum(w); w.Depth, w.Late = 8, 1 }, polls, polls),
 			world("latch", late, sets, counts, counts),
 		}
 	}
@@ -76,6 +78,7 @@ func Worlds(large bool) []World {
 		world("two writers and a reader", func(*World) {}, writes, writes, reads),
 		world("three with permits", func(w *World) { w.Resizes = true }, one, one, both),
 		world("group", func(*World) {}, group, part, other),
+		world("quorum", quorum, polls, polls),
 		world("two groups", func(*World) {}, group, part, group2, part2),
 	}
 }
