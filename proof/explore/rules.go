@@ -148,7 +148,8 @@ func (x *search) attended(t *state, place *memory.Record) bool {
 // judgeFree is the rule that nobody waits for a name that is free, after a request that looked.
 func (x *search) judgeFree(t *state, r *Request) error {
 	switch {
-	case x.NoQueue, r.op == opRenew, r.op == opLatch, r.answer >= broken && r.answer <= refused,
+	case x.NoQueue, r.op == opRenew, r.op == opBreak, r.op == opLatch, r.op == opDowngrade && r.answer != held,
+		r.answer >= broken && r.answer <= refused,
 		r.answer == tooLate || r.answer == nothing, r.answer == busy && x.Callers[r.Who].Keep > 0:
 		return nil
 	}
@@ -169,8 +170,11 @@ func (x *search) judgeFree(t *state, r *Request) error {
 // isKeptOut reports whether holds or remainders keep the ticket of a place out.
 func (x *search) isKeptOut(t *state, place *memory.Record) bool {
 	c := &x.Callers[callerOf(place.ID)]
-	weight := c.Weight
+	weight, permits := c.Weight, int64(0)
 	for _, got := range t.server.records {
+		if got.State == memory.RecordName && got.Name == place.Name {
+			permits = got.Count
+		}
 		if got.Name != place.Name || got.State > memory.RecordBroken || got.Until <= serverTime(t.now) {
 			continue
 		}
@@ -178,7 +182,7 @@ func (x *search) isKeptOut(t *state, place *memory.Record) bool {
 			return true
 		}
 	}
-	return weight > t.permits
+	return weight > permits
 }
 
 // calmEnd is the rule that some waiter can always get in. Nobody does anything any more but those
