@@ -41,7 +41,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 				err = nil
 			}
 			switch {
-			case err == nil && !sent.Before(mayApplyUntil):
+			case err == nil && sent.After(mayApplyUntil): // at that moment itself it may yet
 				return
 			case err == nil:
 				pause = time.Until(mayApplyUntil) + time.Millisecond
