@@ -37,7 +37,7 @@ func (c *Client) History(ctx context.Context, name string, since time.Time) iter
 		reading := c.history.Read(c.classes.Of(name), name, since)
 		for over := false; !over; {
 			var entries []lockinfo.Entry
-			err := c.engine.Read(ctx, func() (err error) {
+			err := c.engine.Call(ctx, func() (err error) {
 				entries, over, err = reading.Next(ctx)
 				return err
 			})

@@ -50,25 +50,28 @@ func (e *env) release(leases ...*holdfast.Lease) {
 
 func (e *env) releaseOne(lease *holdfast.Lease) {
 	e.Helper()
+	began := time.Now()
 	err := lease.Release()
 	if err == nil {
 		return
 	}
-	if !e.hasFakeClock() && e.stoodStill(lease, err) {
+	if !e.hasFakeClock() && e.stoodStill(lease, err, time.Since(began)) {
 		e.vague.Store(true)
 		return
 	}
 	e.Errorf("Release: %v", err)
 }
 
-// stoodStill reports whether a release may have failed because its process or server stood still:
-// without an answer for a second, or, of a lease that was handed over, until the claim was over.
-func (e *env) stoodStill(lease *holdfast.Lease, err error) bool {
+// stoodStill reports whether a release that took so long may have failed because its process or
+// server stood still: for the time of a request, or, of a lease that was handed over, for the
+// claim.
+func (e *env) stoodStill(lease *holdfast.Lease, err error, took time.Duration) bool {
+	const shortest = 100 * time.Millisecond / 6 // the time of a request with the least TTL
+	_, handed := e.handed.Load(lease)
 	if errors.Is(err, holdfast.ErrUncertain) {
-		return true
+		return handed || took >= shortest
 	}
 	var lost *holdfast.LostError
-	_, handed := e.handed.Load(lease)
 	return handed && errors.As(err, &lost) && (lost.Reason == holdfast.LossExpired || lost.Reason == holdfast.LossGone)
 }
 

@@ -77,6 +77,3 @@ func (e *Engine) goesOnAnswering() bool {
 	e.answering = len(e.holds.entries) > 0
 	return e.answering
 }
-
-// Call makes a call that send makes, and that is about no lock of this engine.
-func (e *Engine) Call(ctx context.Context, send func() error) error { return e.do(ctx, nil, send) }

@@ -19,8 +19,8 @@ func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (
 	return in, err
 }
 
-// Read makes a request that is about none of the engine's locks. The error is as Inspect's.
-func (e *Engine) Read(ctx context.Context, send func() error) error { return e.do(ctx, nil, send) }
+// Call makes requests that are about none of the engine's locks. The error is as Inspect's.
+func (e *Engine) Call(ctx context.Context, send func() error) error { return e.do(ctx, nil, send) }
 
 // Names streams the names that match a glob pattern of the servers. The error is as Inspect's. A
 // name may take the caller its time, and the caller may close the engine meanwhile.

@@ -51,8 +51,7 @@ func (c *Connection) Check(list *Checklist) {
 	err := server.Check(c.Redis, c.TLS)
 	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
 	_, err = historyLimit()
-	list.Check(err == nil, "%s %q: it must be a number from 0 to %d", HistoryVariable, os.Getenv(HistoryVariable),
-		mostHistory)
+	list.Check(err == nil, "%w", err)
 }
 
 // HistoryVariable has about how many entries of its history the server keeps, as Config.History.
@@ -66,10 +65,10 @@ func historyLimit() (int, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err == nil && (n < 0 || n > mostHistory) {
-		err = strconv.ErrRange
+	if err != nil || n < 0 || n > mostHistory {
+		return 0, fmt.Errorf("%s %q: it must be a number from 0 to %d", HistoryVariable, text, mostHistory)
 	}
-	return n, err
+	return n, nil
 }
 
 // IsQuorum reports whether the servers are the masters of a quorum.
@@ -99,7 +98,7 @@ func (c *Connection) NewClient(config holdfast.Config) (client *holdfast.Client,
 	config.Prefix = c.Prefix
 	config.History, err = historyLimit()
 	if err != nil {
-		return nil, nil, Usagef("%s: %w", HistoryVariable, err)
+		return nil, nil, Usagef("%w", err)
 	}
 	client, hangUp, err := server.Client(c.Redis, c.TLS, config)
 	if err != nil {
