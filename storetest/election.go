@@ -12,7 +12,6 @@ import (
 
 func election() []test {
 	return []test{
-		{"one leads, the next follows", electionOrder, 0},
 		{"goroutines of one process", electionGoroutines, queue},
 		{"who leads", electionLeader, 0},
 		{"run campaigns again after a loss", electionRunLost, 0},
@@ -31,18 +30,6 @@ func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
 func (e *env) leaderError(c *holdfast.Election) error {
 	_, err := e.leader(c)
 	return err
-}
-
-func electionOrder(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.Election(name).Campaign)
-	w := e.startWaiting(e.ctx(), b, b.Election(name).Campaign)
-	e.release(lease)
-	next := w.await()
-	if next.Token() <= lease.Token() && !e.backend.NoTokens {
-		e.Errorf("token %d after %d", next.Token(), lease.Token())
-	}
-	e.release(next)
 }
 
 // Leadership does not pass inside a process: the server always names the present leader.

@@ -97,6 +97,9 @@ func refusals(e *env) {
 	} {
 		c := e.openFake(store.Reply{Refused: test.line})
 		m := c.Mutex(name)
+		if test.kind != holdfast.StoreForeign { // Ready touches no name
+			checkEqual(e, "operation", e.checkStoreError(c.Ready(e.ctx()), test.kind, false).Op, "ready")
+		}
 		_, err := m.TryLock(e.ctx())
 		e.checkFailed(err, test.kind, false)
 		if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable {
@@ -129,6 +132,7 @@ func unreachable(e *env) {
 		{store.Reply{Err: os.ErrDeadlineExceeded}, holdfast.StoreNoAnswer, true},
 	} {
 		c := e.openFake(test.reply)
+		e.checkIs(c.Ready(e.ctx()), holdfast.ErrUnavailable)
 		for _, lock := range []lockFunc{c.Mutex(name).TryLock,
 			c.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock} {
 			err := errorOf(lock(e.ctx()))

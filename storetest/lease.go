@@ -31,10 +31,11 @@ func leaseCheck(e *env) {
 
 // Trap 6: the caller can tell a loss from its own cancel.
 func leaseLost(e *env) {
-	c := e.client()
+	c, other := e.client(), e.client()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	lease := e.take(inContext(ctx, c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock))
+	first := lease.Until()
 	cause := e.awaitEnd(leased.Context(lease))
 	e.checkLost(cause, holdfast.LossExpired)
 	if lost := new(holdfast.LostError); errors.As(cause, &lost) {
@@ -47,7 +48,13 @@ func leaseLost(e *env) {
 	if late := leased.Context(lease); late.Err() == nil || lease.Until().After(time.Now()) {
 		e.Errorf("a lost lease is valid again: %v, until %v", late.Err(), lease.Until())
 	}
-	if events := c.await(holdfast.EventLost, 1); !errors.Is(events[0].Err, cause) {
-		e.Errorf("the observer was told %v", events)
+	if until := lease.Until(); until.After(first) || len(c.of(holdfast.EventRenewed)) > 0 {
+		e.Errorf("it was renewed for %v", until.Sub(first))
 	}
+	e.checkLost(lease.Err(), holdfast.LossExpired)
+	if lost := c.await(holdfast.EventLost, 1)[0]; !errors.Is(lost.Err, cause) || lost.Name != name ||
+		lost.Token != lease.Token() {
+		e.Errorf("the observer was told %+v", lost)
+	}
+	e.release(e.lock(other.Mutex(name)))
 }

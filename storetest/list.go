@@ -69,6 +69,9 @@ func listKinds(e *env) {
 			e.Errorf("%s: got %+v", kind, info)
 		}
 	}
+	if latch := infos["l"]; !e.backend.NoLatches && (latch.State() != lockinfo.StateSet || latch.Count != 1) {
+		e.Errorf("got %+v", latch)
+	}
 	if len(infos) != len(kinds) {
 		e.Errorf("%d names, want %d", len(infos), len(kinds))
 	}

@@ -15,12 +15,10 @@ func operators() []test {
 	return []test{
 		{"inspect every kind", inspectKinds, leaves},
 		{"inspect a hold", inspectHold, 0},
-		{"inspect a latch", inspectLatch, leaves},
 		{"inspect a queue", inspectQueue, queue},
 		{"inspect a kept place", inspectPlace, queue},
 		{"inspect a min hold", inspectMinHold, leaves},
 		{"inspect a hold that has expired", inspectExpired, 0},
-		{"inspect changes nothing", inspectTouchesNothing, 0},
 		{"queue of more than a page", queuePages, queue},
 	}
 }
@@ -170,23 +168,6 @@ func (e *env) checkHere(host string, pid int) {
 	}
 }
 
-func inspectLatch(e *env) {
-	if e.backend.NoLatches {
-		e.Skip("no latches at this server")
-	}
-	c := e.client()
-	e.must(c.Latch(name).Set(e.ctx(), 2))
-	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1},
-		{Kind: lockinfo.KindLatch}} {
-		info := e.inspect(c, name)
-		checkEqual(e, "kind", info.Kind, want.Kind)
-		checkEqual(e, "state", info.State(), want.State())
-		checkEqual(e, "count", info.Count, want.Count)
-		checkEqual(e, "holders", info.Holders, 0)
-		e.must(c.Latch(name).CountDown(e.ctx()))
-	}
-}
-
 func inspectQueue(e *env) {
 	a := e.client()
 	lease := e.lock(a.Mutex(name))
@@ -267,26 +248,6 @@ func inspectExpired(e *env) {
 	e.onlyHold(e.awaitInfo(b, name, "1 holder", func(info lockinfo.Info) bool { return info.Holders == 1 }))
 	e.release(long)
 	e.checkState(b, name, lockinfo.StateFree)
-}
-
-// A hold that is not renewed lasts no longer because it was inspected, and no shorter.
-func inspectTouchesNothing(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
-	end := func() (time.Time, time.Time) {
-		info := e.inspect(b, name)
-		return info.At, info.At.Add(e.onlyHold(info).Remaining)
-	}
-	began, first := end()
-	for at := began; at.Sub(began) < time.Second; {
-		<-time.After(50 * time.Millisecond)
-		var last time.Time
-		if at, last = end(); last.Sub(first).Abs() > 100*time.Millisecond { // the masters of a quorum end it apart
-			e.Fatalf("it ended at %v, and now at %v", first, last)
-		}
-	}
-	e.checkHolds(lease)
-	e.release(lease)
 }
 
 func queuePages(e *env) {

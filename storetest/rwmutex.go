@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,6 @@ func rwmutex() []test {
 	return []test{
 		{"one writes, or many read", rwOneWritesOrManyRead, 0},
 		{"a writer is not starved", rwWriterNotStarved, queue},
-		{"readers run out with a cause", rwReaderLost, 0},
 		{"reentry", rwReentry, 0},
 		{"write in read is refused", rwWriteInRead, 0},
 		{"what remains of a writer that reads on", rwReadsOn, 0},
@@ -101,18 +99,6 @@ func rwWriterNotStarved(e *env) {
 	}
 	stop()
 	all.Wait()
-}
-
-func rwReaderLost(e *env) {
-	a, b := e.client(), e.client()
-	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
-	other := e.take(b.RWMutex(name).TryRLock)
-	e.awaitLoss(fixed, holdfast.LossExpired)
-	e.checkLost(fixed.Release(), holdfast.LossExpired)
-	if err := errors.Join(other.Err(), e.check(other)); err != nil {
-		e.Errorf("the other reader: %v", err)
-	}
-	e.release(other)
 }
 
 func rwReentry(e *env) {

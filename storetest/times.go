@@ -130,24 +130,3 @@ func maxHoldAtServer(e *env) {
 	}
 	_ = lease.Release()
 }
-
-func renewal() []test {
-	return []test{
-		{"none", notRenewed, 0},
-	}
-}
-
-func notRenewed(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.takeFixed(a, name, ttl)
-	first := lease.Until()
-	e.awaitLoss(lease, holdfast.LossExpired)
-	if until := lease.Until(); until.After(first) || len(a.of(holdfast.EventRenewed)) > 0 {
-		e.Errorf("it was renewed for %v", until.Sub(first))
-	}
-	e.checkLost(lease.Err(), holdfast.LossExpired)
-	if lost := a.await(holdfast.EventLost, 1)[0]; lost.Name != name || lost.Token != lease.Token() {
-		e.Errorf("got %+v", lost)
-	}
-	e.release(e.lock(b.Mutex(name)))
-}

@@ -8,9 +8,7 @@ import (
 
 func tokens() []test {
 	return []test{
-		{"grow through an expiry", tokensExpiry, token},
 		{"grow through hand-overs", tokensHandedOn, token | queue},
-		{"grow inside a process", tokensPassed, token},
 	}
 }
 
@@ -23,18 +21,6 @@ func (e *env) checkAbove(last *int64, lease *holdfast.Lease) {
 		e.Errorf("token %d after %d, %v", token, *last, lease.Tokens())
 	}
 	*last = token
-}
-
-func tokensExpiry(e *env) {
-	a, b := e.client(), e.client()
-	var last int64
-	for range 2 {
-		lease := e.takeFixed(a, name, ttl)
-		e.checkAbove(&last, lease)
-		next := e.lock(b.Mutex(name))
-		e.checkAbove(&last, next)
-		e.release(next)
-	}
 }
 
 func tokensHandedOn(e *env) {
@@ -52,36 +38,4 @@ func tokensHandedOn(e *env) {
 	}
 	e.checkAbove(&last, lease)
 	e.release(lease)
-}
-
-func tokensPassed(e *env) {
-	a, b := e.client(), e.client()
-	var last int64
-	lease := e.lock(a.Mutex(name))
-	var waiters []*waiter
-	for range 20 {
-		waiters = append(waiters, e.startWaitingFor(e.ctx(), a, a.Mutex(name)))
-	}
-	elsewhere := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	gone := make(chan struct{})
-	go func() { // when the waiter is in, somewhere between the others, it releases
-		defer close(gone)
-		<-elsewhere.done
-		if elsewhere.err != nil {
-			e.Errorf("Lock: %v", elsewhere.err)
-			return
-		}
-		e.release(elsewhere.lease)
-	}()
-	for _, w := range waiters {
-		e.checkAbove(&last, lease)
-		e.release(lease)
-		lease = w.await()
-	}
-	e.checkAbove(&last, lease)
-	e.release(lease)
-	<-gone
-	after := e.lock(b.Mutex(name))
-	e.checkAbove(&last, after)
-	e.release(after)
 }

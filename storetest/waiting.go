@@ -39,6 +39,9 @@ func untilExpired(e *env) {
 	if until := lease.Until(); until.After(w.at) {
 		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
 	}
+	if next.Token() <= lease.Token() && !e.backend.NoTokens {
+		e.Errorf("token %d after %d", next.Token(), lease.Token())
+	}
 	e.awaitLoss(lease, holdfast.LossExpired)
 	e.checkLost(lease.Release(), holdfast.LossExpired)
 	e.busyError(a.Mutex(name)) // the release did not touch the next holder

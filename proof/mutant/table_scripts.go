@@ -70,7 +70,7 @@ func scriptMutants() []Mutant {
 		patched("token goes back with the clock", clock("TestTokensGrowThroughClockSteps"), lua+"ask.lua",
 			"if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then",
 			"if ARGV[6] == '1' then"),
-		patched("tokens of a block not reserved", suite("tokens/grow_inside_a_process"), lua+"holds.lua",
+		patched("tokens of a block not reserved", suite("mutex/one_at_a_time"), lua+"holds.lua",
 			"token + tonumber(block) - 1))", "token))"),
 		patched("time not padded", clock("TestQueueAtEveryDigitOfClockKeepsOrder"), lua+"time.lua",
 			"local now = string.sub('000000000' .. time[1] .. string.sub('00000' .. time[2], -6), -16)\n",
