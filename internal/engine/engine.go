@@ -190,6 +190,9 @@ func (e *Engine) Broken(id protocol.ID) {
 	}
 }
 
+// Recall implements protocol.Sink.
+func (e *Engine) Recall(id protocol.ID) {}
+
 // queryInBackground asks the server whether a hold is there, and once more if it is called
 // meanwhile: the request under way may have been too early. The engine's mutex is held.
 func (e *Engine) queryInBackground(h *hold) {

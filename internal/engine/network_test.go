@@ -262,6 +262,8 @@ func (m *mailbox) Nudge(id protocol.ID, after time.Duration) {
 	m.deliver(func() { m.Sink.Nudge(id, after) })
 }
 
+func (m *mailbox) Recall(id protocol.ID) { m.deliver(func() { m.Sink.Recall(id) }) }
+
 func (m *mailbox) Broken(id protocol.ID) { m.deliver(func() { m.Sink.Broken(id) }) }
 
 func (m *mailbox) deliver(message func()) {

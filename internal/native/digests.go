@@ -4,15 +4,15 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "63f2344755c439cbe5dd7731c93e103a60bbdefc",
-	"ask":       "7512dd34afd2e102b8a4c61a51ba8718ae348bd2",
-	"break":     "1223450a71d5df2ebdd17573c1a8c07604531fa7",
-	"downgrade": "7ed5aebae7dff2ef530037b296e563e8cbf7a03d",
-	"evict":     "f254d10e20e6ba71ae4529ac835e921bf882b32b",
-	"free":      "cc003fe22053ae10dce45de2fb62523b8bf8ede1",
-	"inspect":   "e565b1d33462e7692b27b7c6ffd62888159feb57",
-	"latch":     "39ac4976b98a603e5d640c1aaa8c55f93182957f",
-	"look":      "010298351c81681b69804ca849f8904b54f4b978",
-	"renew":     "368b59b974eabbe21618ddc8cbb1744ad22d13f7",
-	"resize":    "7c21434404a89d83b31f2afaefa0d74440c1183d",
+	"all":       "b0c5d5fb8b69cab8caf711197e951d368c1a01c5",
+	"ask":       "9cb2d98a2b1b3f0e9c6dfc0b321a402644881582",
+	"break":     "3a76bb2a0a2f32bc33b2011a8750e4ec9419a1e7",
+	"downgrade": "8e6c75b2a54e29c96b7ff1310e1128582b0414e9",
+	"evict":     "4755e5add24107b4c8acb0d2a531fddef0750ed0",
+	"free":      "141c04471698231309e429c05b7bf3687b87d76c",
+	"inspect":   "881b89b54cea56f5f3da0721727cbeb41169919d",
+	"latch":     "57d18aa0679fbcf8de7950c49fb475656b01a701",
+	"look":      "dc1e6e155de168bd938e73810cc43a5c78b59664",
+	"renew":     "4eab083a12e5f13b03d67bdfd5aa21c6f981c3a0",
+	"resize":    "d58e7336ff69081392778099ac5ed12a36b86deb",
 }

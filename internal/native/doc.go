@@ -98,6 +98,9 @@
 //
 // A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //
+// A hold that may stay with its process while nobody uses it there has the extra "retain", which is
+// 1. Each ask that it keeps out tells that process.
+//
 // A ticket that waits under leases, and checks for deadlocks, has the extra "under": its evidence.
 // For each lease it has the id of the hold's ticket (22 characters), the length of the name, ":"
 // and the name. A "+" at the end says that there are more leases. The ticket keeps the extra when
@@ -151,6 +154,7 @@
 //	3N ID AFTER                   it is to ask after so many ms, or something that it watches has
 //	                              changed
 //	3R ID                         its hold may have been broken: it is to ask
+//	3W ID                         another asks for the name that it holds, perhaps without using it
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.

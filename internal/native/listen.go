@@ -89,6 +89,8 @@ func (m messageReader) Message(channel, text string) {
 	switch text[1] {
 	case 'R':
 		m.sink.Broken(ticket)
+	case 'W':
+		m.sink.Recall(ticket)
 	case 'N':
 		if after, ok := readMillis(rest); ok {
 			m.sink.Nudge(ticket, after)

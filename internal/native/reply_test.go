@@ -136,4 +136,5 @@ type hearsay struct {
 func (h *hearsay) Granted(g protocol.Grant)                 { h.heard, h.grant = true, &g }
 func (h *hearsay) Nudge(_ protocol.ID, after time.Duration) { h.heard, h.after = true, after }
 func (h *hearsay) Broken(protocol.ID)                       { h.heard = true }
+func (h *hearsay) Recall(protocol.ID)                       { h.heard = true }
 func (h *hearsay) Gap()                                     {}

@@ -55,7 +55,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.front + string(t.
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
 	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
-		t.Trace == ""
+		t.Trace == "" && !t.Retain
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -68,6 +68,9 @@ func (r *resource) payload(t protocol.Ticket) any {
 	channel, extras := r.channelOf(t), ""
 	if t.Keep > 0 {
 		extras = extra("keep", strconv.FormatInt(t.Keep.Milliseconds(), 10))
+	}
+	if t.Retain {
+		extras += extra("retain", "1")
 	}
 	if len(t.Under) > 0 {
 		extras += extra("under", evidence(t))

@@ -237,6 +237,11 @@ type Ticket struct {
 	Weight     int64 // how many permits of a semaphore it takes; else 0
 	NoMessages bool  // no message reaches this process: a hand-over need not try
 
+	// Retain: the hold may stay with its process while nobody uses it there. Each Ask that the hold
+	// keeps out has the server tell that process (Sink.Recall). It is not for semaphores, and not
+	// for owners. It is part of what the server knows the ticket by.
+	Retain bool
+
 	// Keep makes the place in the queue a kept place: it lives for so long after each ask, from
 	// whichever process. Whole milliseconds; 0: an ordinary place. See Ask.
 	Keep time.Duration
@@ -343,6 +348,10 @@ type Party struct {
 	// Kept: it is the ticket of a kept place, which no process need have.
 	Kept bool
 
+	// Retains: its process may keep the hold while nobody uses it there, and was told that another
+	// asks.
+	Retains bool
+
 	// Trace is that of its ticket. Any client may have written anything there.
 	Trace string
 }
@@ -388,6 +397,9 @@ type Sink interface {
 	// Broken says that the hold of a ticket may have been broken. The answer to a renewal says
 	// whether it was.
 	Broken(id ID)
+
+	// Recall says that another ticket asks for the name that a ticket with Retain holds.
+	Recall(id ID)
 
 	// Gap says that messages may have been missed.
 	Gap()

@@ -494,6 +494,9 @@ func (*heard) Granted(protocol.Grant) {}
 // Gap implements protocol.Sink.
 func (*heard) Gap() {}
 
+// Recall implements protocol.Sink.
+func (*heard) Recall(protocol.ID) {}
+
 // Broken implements protocol.Sink.
 func (h *heard) Broken(id protocol.ID) {
 	h.mu.Lock()

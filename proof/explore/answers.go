@@ -101,15 +101,22 @@ func (x *search) readRenewal(t *state, a *attempt, r *Request) {
 	switch r.answer {
 	case held:
 		if a.phase == holding || a.phase == detached && end > t.now {
-			a.phase, a.trust = holding, max(a.trust, end)
+			a.phase = holding
+		}
+		if a.phase == holding || a.phase == unused {
+			a.trust = max(a.trust, end)
 		}
 	case broken:
-		if a.phase == detached {
+		if a.phase == detached || a.phase == unused {
 			a.phase = leaving
 		} else {
 			a.phase = lost // the code runs on until the release
 		}
 	default:
-		a.phase, a.trust = lost, min(a.trust, t.now)
+		if a.phase == unused {
+			a.phase = leaving
+		} else {
+			a.phase, a.trust = lost, min(a.trust, t.now)
+		}
 	}
 }

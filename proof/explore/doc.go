@@ -20,7 +20,8 @@
 //	a tick passes
 //	a caller  asks, asks again, hears of a hand-over, renews, releases, gives up, gives back what it
 //	          gave up, yields, downgrades, detaches and attaches, waits at a kept place and leaves it,
-//	          asks for a group, crashes
+//	          retains its hold unused and enters it again, hears that another asks for it, asks for a
+//	          group, crashes
 //	a request is answered; arrives, and its answer is lost; is lost; is late; in a slow world it or
 //	          its answer may take until the next tick
 //	operator  breaks a hold, evicts a place, sets the permits
@@ -36,14 +37,28 @@
 //	overlap  no two callers that exclude each other act at one moment: each acts from an answer until
 //	         its trust ends or it releases, also if its hold was broken meanwhile
 //	permits  no more are taken than there are
-//	token    a hold has a larger token than each hold before
+//	token    a hold has a larger token than each hold before, and so has each entry into a retained
+//	         one that excludes others
 //	minhold  nobody is in before a min hold is over
 //	order    no ticket passes a place in the queue where a process waits
 //	idle     nobody waits for a name that is free, after any request that lets others in
 //	left     a caller that has done with a ticket has left no hold and no place of it
+//	recall   an ask that a retained hold keeps out tells its process
 //	latch    each count-down counts once
 //	stuck    from each state, if all others fall silent and what is under way is lost, some waiter
 //	         that asks gets in, within the TTL, each min hold, and a claim for each caller
+//
+// # Retained holds
+//
+// The search ran with them before their scripts were written. It showed what they depend on:
+//
+//   - An entry looks at trust itself. Otherwise it acts beside the next holder.
+//   - The tokens of entries are reserved at the grant. An entry behind the block would have a token
+//     that the next holder has too.
+//   - Readers enter with the token of the hold. A new one of its block may be smaller than that of
+//     another reader who came later.
+//   - A retained hold is no holder's loss when its trust ends, but it is given back like one that
+//     was given up: a renewal may have prolonged it.
 //
 // # A quorum
 //

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -28,6 +29,9 @@ const (
 	detach                  // a hold leaves its process
 	crash                   // a process dies, or its host is silent
 	hear                    // the message of a hand-over comes
+	retain                  // a holder stops using its hold, and keeps it
+	enter                   // it uses a hold that it kept
+	recall                  // the message that another asks for its hold comes
 	deliver                 // a request that was slow reaches the server
 	read                    // an answer that was slow comes
 	arrive                  // a late request reaches the server
@@ -65,6 +69,12 @@ func (x *search) moves(all []move, s *state) []move {
 			for _, kind := range x.wishes(s, who) {
 				all = x.fates(all, s, move{kind: kind, who: who})
 			}
+		case a.out.op == opRenew && a.out.sent == s.now && x.Callers[i].Retains:
+			for _, kind := range x.wishesOfRetainer(s, who) {
+				if kind != recall || a.phase == holding {
+					all = append(all, move{kind: kind, who: who})
+				}
+			}
 		case a.out.sent == s.now: // only with the next tick does it matter that it is slow
 		case a.out.answered:
 			all = append(all, move{kind: read, who: who})
@@ -93,7 +103,7 @@ func (x *search) moves(all []move, s *state) []move {
 // fates appends a move with all that may become of its request.
 func (x *search) fates(all []move, s *state, m move) []move {
 	switch m.kind {
-	case die, detach, crash, hear:
+	case die, detach, crash, hear, retain, enter, recall:
 		return append(all, m)
 	}
 	for m.fate = answered; m.fate <= late; m.fate++ {
@@ -119,8 +129,8 @@ func (x *search) wishes(s *state, who int8) []moveKind {
 		can = x.wishesOfWaiter(s, who)
 	case placed:
 		can = append(can, wait, abandon)
-	case holding:
-		can = x.wishesOfHolder(s, who)
+	case holding, unused:
+		can = append(x.wishesOfHolder(s, who), x.wishesOfRetainer(s, who)...)
 	case lost:
 		can = append(can, release)
 	case detached:
@@ -148,7 +158,7 @@ func (x *search) wishesOfHolder(s *state, who int8) (can []moveKind) {
 		can = append(can, change)
 	}
 	if certain := a.until < s.now; certain { // else the engine looks after the ask that may come late
-		if c.Yields {
+		if c.Yields || c.Retains && a.entries+1 == block {
 			can = append(can, yield)
 		}
 		if c.Detaches {
@@ -156,6 +166,23 @@ func (x *search) wishesOfHolder(s *state, who int8) (can []moveKind) {
 		}
 	}
 	return append(can, release)
+}
+
+// wishesOfRetainer are what a caller that retains does without a request.
+func (x *search) wishesOfRetainer(s *state, who int8) (can []moveKind) {
+	a := &s.attempts[who]
+	switch {
+	case !x.Callers[who].Retains:
+		return nil
+	case a.phase == holding && !a.wanted:
+		can = append(can, retain)
+	case a.phase == unused && a.entries+1 < block:
+		can = append(can, enter)
+	}
+	if a.recall {
+		can = append(can, recall)
+	}
+	return can
 }
 
 // wishesOfWaiter are what a caller that waits may do.
@@ -233,6 +260,14 @@ func (x *search) apply(s *state, m move) (*state, *Request, error) {
 		*a = attempt{phase: crashed, number: a.number, old: a.old, grant: -1, permits: a.permits}
 	case hear:
 		x.hear(&t, a, c)
+	case retain:
+		a.phase = unused
+	case enter:
+		return x.enter(&t, a, m.who)
+	case recall:
+		if a.recall, a.wanted = false, true; a.phase == unused {
+			t.leave(m.who, c)
+		}
 	case read:
 		x.read(&t, m.who)
 	case deliver:
@@ -310,7 +345,7 @@ func (t *state) operation(m move) Request {
 
 // send sends a request to the server, and notes the messages that come of it.
 func (x *search) send(t *state, r *Request) (answer, int64, *server) {
-	x.now, x.told = begin.Add(ticks(t.now)), x.told[:0]
+	x.now, x.told, x.recalled = begin.Add(ticks(t.now)), x.told[:0], x.recalled[:0]
 	next := t.server.Clone()
 	r.At = t.now
 	came, at := x.World.send(next.Client(int(r.Who)), r, begin)
@@ -319,8 +354,20 @@ func (x *search) send(t *state, r *Request) (answer, int64, *server) {
 			a.grant = ticksOf(g.At)
 		}
 	}
+	for _, id := range x.recalled {
+		if a := &t.attempts[callerOf(id)]; a.number == numberOf(id) {
+			a.recall = true
+		}
+	}
 	out := &server{Server: next}
 	out.records, _ = next.Records(make([]memory.Record, 0, len(t.server.records)+2))
+	for i := range out.records {
+		if got := &out.records[i]; got.State == memory.RecordHeld && x.Callers[callerOf(got.ID)].Retains {
+			if a := &t.attempts[callerOf(got.ID)]; a.number == numberOf(got.ID) && a.token != got.Token {
+				a.token, a.entries = got.Token, 0
+			}
+		}
+	}
 	return came, at, out
 }
 
@@ -446,12 +493,31 @@ func (x *search) hear(t *state, a *attempt, c *Caller) {
 	a.grant = -1
 }
 
+// enter lets a caller use the hold that it has retained, with the next token of its block. Readers
+// join the hold, with the token that it has.
+func (x *search) enter(t *state, a *attempt, who int8) (*state, *Request, error) {
+	if a.phase = holding; x.Callers[who].Shared {
+		return t, nil, x.exclusion(t)
+	}
+	a.entries++
+	token := a.token + a.entries
+	if token <= t.largest {
+		return t, nil, fmt.Errorf("token: caller %d enters with a token that is not larger than each before", who)
+	}
+	t.largest = token
+	x.settle(t)
+	return t, nil, x.exclusion(t)
+}
+
 // settle follows what is true in any case.
 func (x *search) settle(t *state) {
 	for i := range x.Callers {
 		who, a := int8(i), &t.attempts[i]
 		if a.phase == holding && a.trust <= t.now {
 			a.phase = lost
+		}
+		if a.phase == unused && a.trust <= t.now {
+			a.phase = leaving // nobody's loss
 		}
 		if a.grant >= 0 && (a.grant+x.Claim <= t.now || a.phase != fresh && a.phase != waiting && a.phase != placed) {
 			a.grant = -1

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
@@ -52,7 +53,30 @@ func (x *search) judge(before, t *state, r *Request) error {
 			return err
 		}
 	}
+	if err := x.judgeRecall(t, r); err != nil {
+		return err
+	}
+	if had := find(before, memory.RecordHeld, ids[r.Who][r.number]); had != nil && had.Until > serverTime(t.now) &&
+		r.op == opAsk && r.answer == held {
+		return nil // it prolonged its hold, and looked at nothing else
+	}
 	return x.judgeFree(t, r)
+}
+
+// judgeRecall is the rule that each hold that may be unused, and keeps out a ticket that asks, is
+// recalled.
+func (x *search) judgeRecall(t *state, r *Request) error {
+	if r.op != opAsk || r.answer != queued && r.answer != busy {
+		return nil
+	}
+	for _, got := range t.server.records {
+		c := &x.Callers[r.Who]
+		if got.State == memory.RecordHeld && got.Name == c.Name && x.Callers[callerOf(got.ID)].Retains &&
+			!(got.Shared && c.Shared) && callerOf(got.ID) != int(r.Who) && !slices.Contains(x.recalled, got.ID) {
+			return fmt.Errorf("recall: ticket %s may be unused, and is not told that another asks", got.ID)
+		}
+	}
+	return nil
 }
 
 // judgeLeft is the rule that a caller leaves nothing behind. What a Break left of a hold with a min

@@ -168,7 +168,8 @@ func (w *World) Walk(dice *rand.Rand, moves int) (out Story) {
 
 var moveTexts = [...]string{"a tick passes", "begins an attempt", "asks", "asks for all", "gives up", "renews",
 	"releases", "gives back", "yields", "downgrades", "waits at its place", "ends its wait", "dies at its place",
-	"detaches", "crashes", "hears that it holds", "reaches the server", "is answered", "sent what comes late",
+	"detaches", "crashes", "hears that it holds", "retains its hold", "enters its hold", "hears that another asks",
+	"reaches the server", "is answered", "sent what comes late",
 	"meets an operator", "forgets"}
 
 var fateTexts = [...]string{"", ", and the answer is lost", ", and the request is slow", ", and the answer is slow",

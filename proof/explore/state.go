@@ -20,6 +20,7 @@ const (
 	placed                // its kept place is there, and nobody waits
 	waiting               // the server knows its ticket
 	holding               // its hold is trusted
+	unused                // its hold is retained, and trusted; its code does not run
 	lost                  // its hold is not to be trusted any more, or was broken; its code may run
 	detached              // its hold has left the process
 	leaving               // it gives everything back, until that is certain
@@ -51,6 +52,10 @@ type attempt struct {
 	until   int64 // the last tick at which an ask without an answer may take effect
 	granted int64 // the tick of the grant, of a caller with a min hold
 	grant   int64 // the tick of a hand-over of which the message is under way; -1: none
+	token   int64 // of the hold of a caller that retains
+	entries int64 // how often that hold was entered since its grant
+	recall  bool  // the message that another asks for that hold is under way
+	wanted  bool  // that message came: the hold is not retained any more
 	out     Request
 }
 
@@ -80,9 +85,10 @@ type state struct {
 // A search goes through the states of a world.
 type search struct {
 	*World
-	now  time.Time // what the clock of all servers shows
-	told []protocol.Grant
-	calm map[key]struct{} // of what calmEnd has judged
+	now      time.Time // what the clock of all servers shows
+	told     []protocol.Grant
+	recalled []protocol.ID
+	calm     map[key]struct{} // of what calmEnd has judged
 
 	parts [most][]byte
 	buf   []byte
@@ -93,6 +99,9 @@ type key [16]byte
 
 // Granted implements protocol.Sink.
 func (x *search) Granted(g protocol.Grant) { x.told = append(x.told, g) }
+
+// Recall implements protocol.Sink.
+func (x *search) Recall(id protocol.ID) { x.recalled = append(x.recalled, id) }
 
 // Nudge, Broken and Gap implement protocol.Sink. A caller may ask at any moment, so that it need
 // not be told to.
@@ -157,6 +166,10 @@ func (x *search) encode(buf []byte, s *state, who int8) []byte {
 	}
 	if c := &x.Callers[who]; c.Min > 0 {
 		buf = append(buf, left(a.granted+c.Min, s.now), left(s.reserved, s.now)*bit(s.reserver == who))
+	}
+	if x.Callers[who].Retains {
+		next := a.token + a.entries + 1 - s.largest // that there is a larger one matters, and not which
+		buf = append(buf, byte(a.entries), bit(a.recall)|bit(a.wanted)<<1, byte(max(0, min(next, block))))
 	}
 	if a.out.op != noOp {
 		buf = appendRequest(append(buf, 1), &a.out, s.now)

@@ -42,6 +42,7 @@ type Caller struct {
 	NoMessages bool // no message reaches it
 	Fixed      bool // its hold is not renewed
 	Tries      bool // it asks without joining the queue
+	Retains    bool // it may keep its hold without using it
 	Yields     bool // it may give its hold back in the request that asks for the next
 	Downgrades bool
 	Detaches   bool
@@ -57,6 +58,7 @@ const (
 	patience = 1 // ticks: a caller waits so long for an answer, and an ask takes no effect later
 	most     = 5 // callers
 	counts   = 2 // how many must count down
+	block    = 2 // how many tokens a grant reserves for a caller that retains
 	first    = 9 // the tick at which a world begins: what counts from none of its ticks is long over
 )
 
@@ -94,8 +96,12 @@ func (w *World) spec(c *Caller, shared bool, permits int64) protocol.Spec {
 // ticket is one of a caller's.
 func (w *World) ticket(who, number int8) protocol.Ticket {
 	c := &w.Callers[who]
-	return protocol.Ticket{ID: ids[who][number], Block: 1, Weight: c.Weight, NoMessages: c.NoMessages,
-		Keep: ticks(c.Keep)}
+	out := protocol.Ticket{ID: ids[who][number], Block: 1, Weight: c.Weight, NoMessages: c.NoMessages,
+		Keep: ticks(c.Keep), Retain: c.Retains}
+	if c.Retains {
+		out.Block = block
+	}
+	return out
 }
 
 // conflict reports whether two callers exclude each other, unless there are permits enough.

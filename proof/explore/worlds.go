@@ -12,26 +12,30 @@ func Worlds(large bool) []World {
 		return w
 	}
 	var (
-		mutex  = Caller{Name: "a", Kind: protocol.Mutex}
-		mortal = Caller{Name: "a", Kind: protocol.Mutex, Crashes: true}
-		minned = Caller{Name: "a", Kind: protocol.Mutex, Min: 3}
-		yields = Caller{Name: "a", Kind: protocol.Mutex, Yields: true}
-		ticket = Caller{Name: "a", Kind: protocol.Mutex, Detaches: true}
-		mine   = Caller{Name: "a", Kind: protocol.Mutex, Owner: "me"}
-		kept   = Caller{Name: "a", Kind: protocol.Mutex, Keep: 4}
-		leads  = Caller{Name: "a", Kind: protocol.Election}
-		polls  = Caller{Name: "a", Kind: protocol.Mutex, Tries: true}
-		deaf   = Caller{Name: "a", Kind: protocol.Mutex, NoMessages: true}
-		fixed  = Caller{Name: "a", Kind: protocol.Mutex, Fixed: true}
-		writes = Caller{Name: "a", Kind: protocol.ReadWrite, Downgrades: true}
-		reads  = Caller{Name: "a", Kind: protocol.ReadWrite, Shared: true}
-		one    = Caller{Name: "a", Kind: protocol.Semaphore, Shared: true, Weight: 1}
-		both   = Caller{Name: "a", Kind: protocol.Semaphore, Shared: true, Weight: 2}
-		group  = Caller{Name: "a", Kind: protocol.Mutex, Group: 1}
-		part   = Caller{Name: "b", Kind: protocol.Mutex, Group: 1, Part: true}
-		other  = Caller{Name: "b", Kind: protocol.Mutex}
-		sets   = Caller{Name: "a", Kind: protocol.Latch}
-		counts = Caller{Name: "a", Kind: protocol.Latch, Counts: true}
+		mutex    = Caller{Name: "a", Kind: protocol.Mutex}
+		mortal   = Caller{Name: "a", Kind: protocol.Mutex, Crashes: true}
+		minned   = Caller{Name: "a", Kind: protocol.Mutex, Min: 3}
+		keeps    = Caller{Name: "a", Kind: protocol.Mutex, Retains: true}
+		rekeep   = Caller{Name: "a", Kind: protocol.Mutex, Retains: true, Crashes: true}
+		rereads  = Caller{Name: "a", Kind: protocol.ReadWrite, Shared: true, Retains: true}
+		rewrites = Caller{Name: "a", Kind: protocol.ReadWrite, Retains: true}
+		yields   = Caller{Name: "a", Kind: protocol.Mutex, Yields: true}
+		ticket   = Caller{Name: "a", Kind: protocol.Mutex, Detaches: true}
+		mine     = Caller{Name: "a", Kind: protocol.Mutex, Owner: "me"}
+		kept     = Caller{Name: "a", Kind: protocol.Mutex, Keep: 4}
+		leads    = Caller{Name: "a", Kind: protocol.Election}
+		polls    = Caller{Name: "a", Kind: protocol.Mutex, Tries: true}
+		deaf     = Caller{Name: "a", Kind: protocol.Mutex, NoMessages: true}
+		fixed    = Caller{Name: "a", Kind: protocol.Mutex, Fixed: true}
+		writes   = Caller{Name: "a", Kind: protocol.ReadWrite, Downgrades: true}
+		reads    = Caller{Name: "a", Kind: protocol.ReadWrite, Shared: true}
+		one      = Caller{Name: "a", Kind: protocol.Semaphore, Shared: true, Weight: 1}
+		both     = Caller{Name: "a", Kind: protocol.Semaphore, Shared: true, Weight: 2}
+		group    = Caller{Name: "a", Kind: protocol.Mutex, Group: 1}
+		part     = Caller{Name: "b", Kind: protocol.Mutex, Group: 1, Part: true}
+		other    = Caller{Name: "b", Kind: protocol.Mutex}
+		sets     = Caller{Name: "a", Kind: protocol.Latch}
+		counts   = Caller{Name: "a", Kind: protocol.Latch, Counts: true}
 	)
 	group2, part2 := group, part
 	group2.Group, part2.Group = 2, 2
@@ -44,6 +48,8 @@ func Worlds(large bool) []World {
 			world("crashes, breaks, evictions", func(w *World) { w.Evicts, w.Breaks = true, true }, mortal, mortal),
 			world("min hold", func(w *World) { w.Depth = 9 }, minned, mutex),
 			world("passed on in a request", func(*World) {}, yields, mutex),
+			world("retained", func(w *World) { w.Breaks, w.Depth = true, 9 }, keeps, keeps),
+			world("retained by readers", func(w *World) { w.Depth = 9 }, rereads, rewrites),
 			world("tickets", func(*World) {}, ticket, mutex),
 			world("owners", func(*World) {}, mine, mine),
 			world("kept place", func(w *World) { w.Depth = 9 }, kept, mutex),
@@ -69,6 +75,11 @@ func Worlds(large bool) []World {
 			mortal),
 		world("min hold, late, broken", lateBreaks, minned, minned),
 		world("passed on in a request, late, broken", lateBreaks, yields, yields),
+		world("retained, late, broken", lateBreaks, keeps, keeps),
+		world("retained, slow", func(w *World) { w.Slow = true }, keeps, keeps),
+		world("retained by two that crash, and another", func(w *World) { w.Depth = 12 }, rekeep, rekeep, mutex),
+		world("retained by a reader and a writer, late", late, rereads, rewrites),
+		world("retained by two readers, and a writer", func(*World) {}, rereads, rereads, rewrites),
 		world("tickets, late, broken", lateBreaks, ticket, mutex),
 		world("owners and another", func(*World) {}, mine, mine, mutex),
 		world("kept place, late", late, kept, mutex),

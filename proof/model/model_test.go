@@ -282,8 +282,10 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			}
 			if a.ticket.Keep == 0 && rapid.IntRange(0, 3).Draw(t, "traced") == 0 {
 				a.ticket.Trace = rapid.SampledFrom([]string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-					"keep:1:1"}).Draw(t, "trace")
+					"keep:1:1", "retain:1:1"}).Draw(t, "trace")
 			}
+			a.ticket.Retain = p.kind != protocol.Semaphore && a.ticket.Keep == 0 && a.spec.Owner == "" &&
+				rapid.IntRange(0, 2).Draw(t, "retain") == 0
 			p.tries = append(p.tries, a)
 			p.ask(t, a, join)
 		},

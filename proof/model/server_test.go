@@ -108,11 +108,12 @@ func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string
 
 // subscribers are what the clients of one side were told, by ticket, and how often each.
 type subscribers struct {
-	mu      sync.Mutex
-	granted map[protocol.ID]int
-	nudged  map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
-	broken  map[protocol.ID]bool  // the holder, that its hold was broken
-	tokens  map[protocol.ID]int64 // also of those that were answered
+	mu       sync.Mutex
+	granted  map[protocol.ID]int
+	nudged   map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
+	broken   map[protocol.ID]bool  // the holder, that its hold was broken
+	recalled map[protocol.ID]bool  // the holder that retains
+	tokens   map[protocol.ID]int64 // also of those that were answered
 }
 
 // forget begins anew, for the next name. No message about an earlier name is under way.
@@ -122,12 +123,13 @@ func (e *subscribers) forget() {
 	clear(e.granted)
 	clear(e.nudged)
 	clear(e.broken)
+	clear(e.recalled)
 	clear(e.tokens)
 }
 
 func newSubscribers() *subscribers {
 	return &subscribers{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, broken: map[protocol.ID]bool{},
-		tokens: map[protocol.ID]int64{}}
+		recalled: map[protocol.ID]bool{}, tokens: map[protocol.ID]int64{}}
 }
 
 func (e *subscribers) Granted(g protocol.Grant) {
@@ -144,6 +146,12 @@ func (e *subscribers) Nudge(id protocol.ID, _ time.Duration) {
 }
 
 func (e *subscribers) Gap() {}
+
+func (e *subscribers) Recall(id protocol.ID) {
+	e.mu.Lock()
+	e.recalled[id] = true
+	e.mu.Unlock()
+}
 
 func (e *subscribers) Broken(id protocol.ID) {
 	e.mu.Lock()
@@ -179,6 +187,9 @@ func (e *subscribers) told() string {
 	}
 	for id := range e.broken {
 		all = append(all, fmt.Sprintf("%s broken", id))
+	}
+	for id := range e.recalled {
+		all = append(all, fmt.Sprintf("%s recalled", id))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")

@@ -10,6 +10,9 @@
 
 --@include codes
 --@include time
+--@include payload
+--@include publish
+--@include recall
 --@untouched
 if now > ARGV[2] then
   return 'L' .. now
@@ -32,10 +35,11 @@ for at = 1, names do
     end
     local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
       redis.call('ZCOUNT', queue, '1', '+inf') .. '|'
+    local held = string.sub(sample, 1, TICKET)
+    recall(held, string.sub(sample, sample == value and REST_AT or PAYLOAD_AT))
     if sample == value then
       return reply .. value
     end
-    local held = string.sub(sample, 1, TICKET)
     return reply .. held .. string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. held) or 0)) .. string.sub(sample, PAYLOAD_AT)
   end
   waiters = waiters or redis.call('EXISTS', queue) == 1

@@ -46,7 +46,8 @@ if string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5]
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
     if type(holder) == 'string' and string.sub(holder, 1, STAMP) == string.sub(ticket, 1, STAMP) and string.byte(holder, COLON_AT) == COLON
-      and string.sub(holder, COLON_AT, TICKET) ~= string.sub(ticket, COLON_AT) and redis.call('ZADD', queue, 'NX', now, self) == 1 then
+      and string.sub(holder, COLON_AT, TICKET) ~= string.sub(ticket, COLON_AT) and not string.find(holder, RETAINS, 1, true)
+      and redis.call('ZADD', queue, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', queue, self) == 0 then
         if redis.call('PTTL', queue) < ARGV[7] + 0 then -- a kept place may need it for longer
@@ -61,6 +62,8 @@ end
 
 local life = tonumber(ARGV[7])
 --@include holds
+--@include publish
+--@include recall
 --@include messages
 --@include queue
 --@include evicted
@@ -141,6 +144,14 @@ if beside or hand_on(self) then
 end
 if not waits and string.byte(ticket, MODE_AT) == MODE_OWNER and reads(payload) then
   return 'U'
+end
+-- The processes of the holds that keep it out may have no use for them.
+local members = exclusive
+if shares > 0 and string.byte(ticket, MODE_AT) ~= MODE_SHARED then
+  members = redis.call('ZRANGEBYSCORE', state, '1', '+inf')
+end
+for _, member in ipairs(members) do
+  recall(string.sub(member, 1, TICKET), string.sub(member, PAYLOAD_AT))
 end
 if ARGV[5] == 't' then
   return 'B' .. describe(count())

@@ -10,6 +10,7 @@
 --@include time
 local life = tonumber(ARGV[5])
 --@include holds
+--@include publish
 --@include messages
 --@include queue
 

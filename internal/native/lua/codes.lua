@@ -9,13 +9,14 @@ local PAYLOAD_AT = 27 -- in a member of a set
 local SHORTEST, SHORTEST_LATCH = 34, 29 -- how long what is ours is at least: ticket and payload; a latch
 local KIND_ELECTION, KIND_SEMAPHORE, COLON = 101, 115, 58 -- e s :
 local MODE_EXCLUSIVE, MODE_ELECTION, MODE_OWNER, MODE_SHARED, MODE_REMAINDER = 120, 119, 111, 115, 45 -- x w o s -
+local RETAINS = 'retain:1:1' -- the extra of a hold that may stay with its process unused
 local EVICTED = '^e%d.[xwos]:' -- how a marker of the queue starts: a ticket was evicted
 
 -- How to publish on a channel, by its first byte.
 local MARK_PLAIN, MARK_CLUSTER, MARK_SHARDED = 112, 99, 115 -- p c s
 
 -- Messages.
-local GRANTED, ASK, BROKEN = '3G', '3N', '3R'
+local GRANTED, ASK, BROKEN, RECALL = '3G', '3N', '3R', '3W'
 
 -- Scores. The score of a hold that shares is its end and SHARED. In the queue, open places are from
 -- PLACES on. Negative are the ends of lives, those of evicted tickets from OUT on, and closed

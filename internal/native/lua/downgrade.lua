@@ -15,6 +15,7 @@ end
 
 local life = tonumber(ARGV[7])
 --@include holds
+--@include publish
 --@include messages
 --@include queue
 

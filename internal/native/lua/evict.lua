@@ -9,6 +9,7 @@
 --@include time
 local life = tonumber(ARGV[4])
 --@include holds
+--@include publish
 --@include messages
 --@include queue
 --@include evicted

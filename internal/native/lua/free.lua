@@ -46,6 +46,7 @@ end
 
 local life = tonumber(ARGV[4])
 --@include holds
+--@include publish
 --@include messages
 --@include queue
 --@include evicted

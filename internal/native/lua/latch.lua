@@ -29,6 +29,7 @@ end
 
 --@touched
 --@include common
+--@include publish
 --@include messages
 
 local function put()

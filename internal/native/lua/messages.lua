@@ -1,10 +1,5 @@
--- messages: what clients are told. Each message is in the package document. Include codes comes
+-- messages: what clients are told. Each message is in the package document. Include publish comes
 -- before it, and a local watchers, the key of those that are told of changes.
-
--- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
-local function publish(channel, message)
-  redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
-end
 
 -- listens tells whether anybody hears a channel; nil where the server cannot tell. It is asked
 -- before a message goes out, never read from the count of PUBLISH: a grant that was sent cannot be

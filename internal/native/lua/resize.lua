@@ -15,6 +15,7 @@ end
 --@touched
 local life = tonumber(ARGV[4])
 --@include holds
+--@include publish
 --@include messages
 --@include queue
 

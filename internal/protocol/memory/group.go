@@ -31,6 +31,9 @@ func (c *Client) AskAll(ctx context.Context, asks []protocol.ResourceAsk) ([]pro
 		s.admit(n, nil, now, 0)
 		self := &entry{ticket: ask.Ticket, spec: r.spec}
 		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.waiting()) == 0 && n.fits(self); !free {
+			if !taken {
+				n.recall(self)
+			}
 			taken = true
 			answers[i] = n.busy(protocol.Busy, ask.Ticket.ID, now)
 		}

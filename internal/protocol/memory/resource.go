@@ -97,6 +97,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if h != nil {
 		return h.answer(now), nil
 	}
+	n.recall(self)
 	if !ask.Join && !ask.InLine {
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}

@@ -136,6 +136,16 @@ func (n *name) nudge(after time.Duration) {
 	})
 }
 
+// recall tells the processes whose holds keep a ticket out, and may be unused there. Only readers
+// let each other in.
+func (n *name) recall(self *entry) {
+	for _, h := range n.holds {
+		if h.ticket.Retain && h.state == held && !(h.spec.Shared && self.spec.Shared) {
+			h.tell(func(sink protocol.Sink) { sink.Recall(h.ticket.ID) })
+		}
+	}
+}
+
 // Downgrade implements protocol.Resource.
 func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	s := r.client.server

@@ -74,7 +74,8 @@ func (n *name) standing(now int64) protocol.Standing {
 
 // party is the holder or waiter of an entry. A hold without an owner is its own owner.
 func (e *entry) party() protocol.Party {
-	out := protocol.Party{Owner: e.spec.Owner, Label: e.spec.Label, Trace: e.ticket.Trace, Kept: e.ticket.Keep > 0}
+	out := protocol.Party{Owner: e.spec.Owner, Label: e.spec.Label, Trace: e.ticket.Trace, Kept: e.ticket.Keep > 0,
+		Retains: e.ticket.Retain}
 	if e.spec.Owner == "" {
 		out.Owner, out.Unnamed = string(e.ticket.ID), true
 	}
