@@ -55,6 +55,7 @@ a cycle: `)
 	host, _ := os.Hostname()
 	expectRun(t, 0, []string{"ls", "--process", fmt.Sprintf("%s/%d", host, os.Getpid())}, `HOLDER WAITS FOR`,
 		`(?m)^u .* v\?$`, `(?m)^v .* u\?$`)
+	expectRun(t, 0, []string{"ls", "--contended"}, `HOLDER WAITS FOR`, `(?m)^u .* v\?$`)
 
 	check := holdfast.WithDeadlockCheck()
 	a, x := take("a\x1b[2J", "x", check)

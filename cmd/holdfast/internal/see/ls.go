@@ -32,7 +32,7 @@ type Ls struct {
 	Options holdfast.ListOptions
 	Sort    string
 
-	waits func(name string, hold lockinfo.Hold) []lockinfo.Wait // of the chosen process; nil: none is chosen
+	waits func(name string, hold lockinfo.Hold) []lockinfo.Wait // nil: the list does not tell
 }
 
 // isProcess reports whether a text is a host, or a host and a process id.
@@ -57,7 +57,7 @@ func (l *Ls) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	if l.Options.Process != "" && l.Format == cli.FormatTable {
+	if (l.Options.Process != "" || l.Options.Contended) && l.Format == cli.FormatTable {
 		if l.waits, err = readWaits(client.List(ctx, holdfast.ListOptions{Contended: true})); err != nil {
 			return l.Failure(err)
 		}
@@ -95,24 +95,14 @@ func readWaits(names iter.Seq2[lockinfo.Info, error]) (func(string, lockinfo.Hol
 	return lockinfo.Waits(all), nil
 }
 
-// waitedNames returns the names that the holders of the chosen process wait for.
-func (l *Ls) waitedNames(info lockinfo.Info) string {
-	var out []string
-	for _, h := range info.Holds {
-		if process := h.Host + "/" + strconv.Itoa(h.PID); l.Options.Process != h.Host && l.Options.Process != process {
-			continue
-		}
-		for _, w := range l.waits(info.Name, h) {
-			text := show.Text(w.Name)
-			if w.Perhaps {
-				text += "?"
-			}
-			if !slices.Contains(out, text) {
-				out = append(out, text)
-			}
-		}
+// chosenHolds returns the holds of the chosen process, or all of them if none is chosen.
+func (l *Ls) chosenHolds(info lockinfo.Info) []lockinfo.Hold {
+	if l.Options.Process == "" {
+		return info.Holds
 	}
-	return strings.Join(out, ", ")
+	return slices.DeleteFunc(slices.Clone(info.Holds), func(h lockinfo.Hold) bool {
+		return l.Options.Process != h.Host && l.Options.Process != h.Host+"/"+strconv.Itoa(h.PID)
+	})
 }
 
 // printUnsorted prints names as they come. A name that SCAN returns again is printed once.
@@ -166,7 +156,7 @@ func (l *Ls) newList() list {
 	columns := append(slices.Clone(show.LockColumns),
 		show.Column{Title: "HOST/PID", Flex: true, Optional: true, Spare: true})
 	if l.waits != nil {
-		columns = append(columns, show.Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true})
+		columns = append(columns, show.WaitsColumn)
 	}
 	return &tableList{ls: l, table: l.Page().Table(columns)}
 }
@@ -188,7 +178,7 @@ func (t *tableList) add(info lockinfo.Info) error {
 	t.names++
 	row := append(show.LockRow(info), show.ProcessCell(info))
 	if t.ls.waits != nil {
-		row = append(row, show.Cell{Text: t.ls.waitedNames(info)})
+		row = append(row, show.WaitsCell(info.Name, t.ls.chosenHolds(info), t.ls.waits))
 	}
 	return t.table.Row(row...)
 }
@@ -255,8 +245,9 @@ STATE is held, handed over (to a waiter that has not confirmed it), broken (and 
 until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or
 foreign. A hold is late if its last renewal is more than half a TTL ago: its process may be stopped
 or cut off. HELD is since the grant, and LEFT until the end unless renewed. LONGEST is how long the
-first of those that wait has waited. With --process a column has what the holder waits for itself; a
-question mark says that only its process or owner tells that.
+first of those that wait has waited. With --contended or --process a column has what the holder
+waits for itself; a question mark says that only its process or owner tells that. Where it is empty,
+the holder waits for nothing that is known: it is the root of those that wait for it.
 
 Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client: to look for names takes the permission +scan.`,

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,26 @@ func LockRow(info lockinfo.Info) []Cell {
 		row[6].Text = Age(h.Remaining)
 	}
 	return row
+}
+
+// WaitsColumn has what the holders of a name wait for themselves. It is empty at a root.
+var WaitsColumn = Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true}
+
+// WaitsCell names what holders of a name wait for themselves, as lockinfo.Waits tells it.
+func WaitsCell(name string, holds []lockinfo.Hold, waits func(string, lockinfo.Hold) []lockinfo.Wait) Cell {
+	var out []string
+	for _, h := range holds {
+		for _, w := range waits(name, h) {
+			text := Text(w.Name)
+			if w.Perhaps {
+				text += "?"
+			}
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return Cell{Text: strings.Join(out, ", ")}
 }
 
 func kind(info lockinfo.Info) string {

@@ -52,12 +52,13 @@ type Model struct {
 	filter        string
 
 	now     snapshot.Snapshot
-	before  []lockinfo.Info   // the names of the look before; nil before the second
-	changes map[string]string // marks of names that changed since
-	locks   []lockinfo.Info   // of now: those that the filter chooses, in order
-	at      int               // in the recording
-	away    string            // why the last look failed
-	since   time.Time         // away since
+	before  []lockinfo.Info                             // the names of the look before; nil before the second
+	changes map[string]string                           // marks of names that changed since
+	locks   []lockinfo.Info                             // of now: those that the filter chooses, in order
+	waits   func(string, lockinfo.Hold) []lockinfo.Wait // of now
+	at      int                                         // in the recording
+	away    string                                      // why the last look failed
+	since   time.Time                                   // away since
 
 	cursor string // the chosen name
 	row    int    // where it is, or was
@@ -239,7 +240,7 @@ func (m *Model) show(s snapshot.Snapshot) {
 			}
 		}
 	}
-	m.now, m.before = s, append([]lockinfo.Info{}, s.Locks...)
+	m.now, m.before, m.waits = s, append([]lockinfo.Info{}, s.Locks...), lockinfo.Waits(s.Locks)
 	m.refreshRows()
 	if m.server == nil {
 		for _, info := range s.Locks {

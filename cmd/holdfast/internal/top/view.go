@@ -115,7 +115,7 @@ func (m *Model) foot() []string {
 	return []string{line, show.Faint.Styled(keys)}
 }
 
-var listColumns = append([]show.Column{{Title: "  "}}, show.LockColumns...)
+var listColumns = slices.Concat([]show.Column{{Title: "  "}}, show.LockColumns, []show.Column{show.WaitsColumn})
 
 // listBody is the list, with the chosen name in view.
 func (m *Model) listBody(room int) []string {
@@ -133,7 +133,8 @@ func (m *Model) listBody(room int) []string {
 		if m.top+i == m.row {
 			mark = ">" + m.changes[info.Name]
 		}
-		_ = table.Row(append([]show.Cell{{Text: mark}}, show.LockRow(info)...)...)
+		_ = table.Row(slices.Concat([]show.Cell{{Text: mark}}, show.LockRow(info),
+			[]show.Cell{show.WaitsCell(info.Name, info.Holds, m.waits)})...)
 	}
 	_ = table.Flush()
 	lines := splitLines(out.String())
