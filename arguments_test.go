@@ -31,7 +31,7 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prefix, name, owner, label string, ttl, maxHold, minHold, interval int64, attempts int,
 		permits int64) {
 		synctest.Test(t, func(t *testing.T) {
-			server := memory.New(protocol.Features{Queue: true, Tokens: true})
+			server := memory.New(protocol.Features{Queue: true})
 			c, err := holdfast.NewOn(
 				server.Connect(prefix), &holdfast.Config{Prefix: prefix, Label: label, TTL: time.Duration(ttl)})
 			var bad *holdfast.ArgumentError

@@ -18,10 +18,7 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // TestConformance shows that the engine keeps its promises over whatever a protocol can do.
 func TestConformance(t *testing.T) {
 	for name, features := range map[string]protocol.Features{
-		"queue and tokens": {Queue: true, Tokens: true},
-		"queue":            {Queue: true},
-		"tokens":           {Tokens: true},
-		"neither":          {},
+		"queue": {Queue: true}, "no queue": {},
 	} {
 		backend := on(features, func(c *memory.Client) protocol.Protocol { return c })
 		t.Run(name, func(t *testing.T) { onFakeClock(t, backend) })
@@ -33,8 +30,7 @@ func TestConformance(t *testing.T) {
 			storetest.Run(t, backend.Backend)
 		})
 	}
-	backend := on(protocol.Features{Queue: true, Tokens: true},
-		func(c *memory.Client) protocol.Protocol { return apart{c} })
+	backend := on(protocol.Features{Queue: true}, func(c *memory.Client) protocol.Protocol { return apart{c} })
 	t.Run("names that lie apart", func(t *testing.T) { onFakeClock(t, backend) })
 }
 
@@ -61,9 +57,9 @@ func on(features protocol.Features, through func(*memory.Client) protocol.Protoc
 			}
 			return client
 		},
-		Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
-		NoQueue:  !features.Queue,
-		NoTokens: !features.Tokens, NoHistory: true,
+		Left:      func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
+		NoQueue:   !features.Queue,
+		NoHistory: true,
 	}, func() { server = memory.New(features) }}
 }
 

@@ -20,7 +20,7 @@ import (
 //
 // This module requires no client library, so its examples run on a server in memory.
 func connect() *holdfast.Client {
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	server := memory.New(protocol.Features{Queue: true})
 	client, err := holdfast.NewOn(server.Connect("holdfast"), &holdfast.Config{Label: "host 1"})
 	if err != nil {
 		log.Fatal(err)

@@ -206,7 +206,7 @@ func TestEventsOfRandomCalls(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := memory.New(protocol.Features{Queue: seed%3 != 0, Tokens: true})
+				server := memory.New(protocol.Features{Queue: seed%3 != 0})
 				seen := newGrammar(t)
 				var clients []*holdfast.Client
 				for range 3 {

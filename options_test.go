@@ -89,7 +89,7 @@ func TestOptions(t *testing.T) {
 			rows = append(rows, fields[0])
 			for i, head := range heads {
 				client, err := holdfast.NewOn(
-					memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
+					memory.New(protocol.Features{Queue: true}).Connect("p"), nil)
 				must(t, err)
 				err = firstErrorOf(head, client, options[fields[0]])
 				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) ||

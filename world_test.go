@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-func newServer() *memory.Server { return memory.New(protocol.Features{Queue: true, Tokens: true}) }
+func newServer() *memory.Server { return memory.New(protocol.Features{Queue: true}) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -45,7 +45,7 @@ func doRuns(e *env) {
 		err := run(context.WithValue(e.ctx(), contextKey{}, "value"), func(ctx context.Context) error {
 			held = ctx
 			lease := e.leaseOf(ctx)
-			if lease.Name() != name || lease.Token() == 0 != e.backend.NoTokens ||
+			if lease.Name() != name || lease.Token() == 0 ||
 				lease.Tokens()[name] != lease.Token() || ctx.Value(contextKey{}) != "value" {
 				e.Errorf("%s: got a lease of %q with %v", name, lease.Name(), lease.Tokens())
 			}

@@ -89,7 +89,7 @@ func groupReentry(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("b"))
 	all := e.takeUnder(outer, a.All([]string{"a", "b", "c"}).TryLock)
-	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
+	if all.Tokens()["b"] != outer.Token() {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered

@@ -13,7 +13,7 @@ import (
 
 func histories() []test {
 	return []test{
-		{"tells who held a name, the newest first", historyTells, token | stream | leaves},
+		{"tells who held a name, the newest first", historyTells, stream | leaves},
 		{"of a client without one", historyOff, 0},
 	}
 }

@@ -59,9 +59,6 @@ type Backend struct {
 	// NoQueue says that the server keeps no queue. Then no order between clients is promised.
 	NoQueue bool
 
-	// NoTokens says that leases carry no tokens.
-	NoTokens bool
-
 	// NoHistory says that nothing is kept of what happened.
 	NoHistory bool
 
@@ -162,7 +159,6 @@ type needs int
 
 const (
 	queue  needs = 1 << iota // a queue at the server
-	token                    // fencing tokens
 	stream                   // a history
 	leaves                   // it leaves keys until their time is over: what a min hold keeps, what a crash left
 )
@@ -187,8 +183,6 @@ func (c test) missing(backend Backend) string {
 		return "no line at this server"
 	case c.needs&stream != 0 && backend.NoHistory:
 		return "no history at this server"
-	case c.needs&token != 0 && backend.NoTokens:
-		return "no tokens at this server"
 	}
 	return ""
 }

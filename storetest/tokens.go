@@ -8,7 +8,7 @@ import (
 
 func tokens() []test {
 	return []test{
-		{"grow through hand-overs", tokensHandedOn, token | queue},
+		{"grow through hand-overs", tokensHandedOn, queue},
 	}
 }
 

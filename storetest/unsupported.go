@@ -17,7 +17,7 @@ func noLatches() []test {
 	return []test{{"is refused", latchRefused, 0}}
 }
 
-func noForce() []test { return []test{{"by force is refused", forceRefused, token}} }
+func noForce() []test { return []test{{"by force is refused", forceRefused, 0}} }
 
 func noEvictions() []test { return []test{{"is refused", evictRefused, 0}} }
 

@@ -39,7 +39,7 @@ func untilExpired(e *env) {
 	if until := lease.Until(); until.After(w.at) {
 		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
 	}
-	if next.Token() <= lease.Token() && !e.backend.NoTokens {
+	if next.Token() <= lease.Token() {
 		e.Errorf("token %d after %d", next.Token(), lease.Token())
 	}
 	e.awaitLoss(lease, holdfast.LossExpired)

@@ -18,7 +18,7 @@ var errOver, errClosed = errors.New("lost"), errors.New("closed")
 
 // inMemory is an engine over a server in memory. The test closes it.
 func inMemory(t *testing.T) *Engine {
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	server := memory.New(protocol.Features{Queue: true})
 	e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 		Cause: func(Lost) error { return errOver }, Closed: errClosed})
 	t.Cleanup(func() { _ = e.Close() })

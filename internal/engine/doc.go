@@ -1,6 +1,6 @@
 // Package engine decides which goroutine of this process waits and which holds. It has the queues
 // of goroutines, the leases, the watchdog and trust. It speaks to the servers through package
-// protocol alone. It also runs on a protocol without a queue and without tokens.
+// protocol alone. It also runs on a protocol without a queue.
 //
 // # Glossary
 //

@@ -477,7 +477,7 @@ func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { sleep(time.Minute) }) // requests in the background give up
-		f(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
+		f(t, memory.New(protocol.Features{Queue: true}))
 	})
 }
 

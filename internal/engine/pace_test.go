@@ -204,7 +204,7 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 				for _, queue := range []bool{true, false} {
 					synctest.Test(t, func(t *testing.T) {
 						own := &parrot{say: p.say, tell: p.tell, deaf: p.deaf, apart: p.apart}
-						own.Protocol = memory.New(protocol.Features{Queue: queue, Tokens: true}).Connect("test")
+						own.Protocol = memory.New(protocol.Features{Queue: queue}).Connect("test")
 						own.isAskedSeldom(t, wait)
 					})
 				}

@@ -53,9 +53,6 @@ func (h *hold) mayPassOn(now time.Time) bool {
 	if h.ticketNamed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
 		return false
 	}
-	if !h.lock.engine.features.Tokens {
-		return true
-	}
 	const ahead = 100 // tokens: less time than losing all data and granting anew takes
 	return h.token < h.lastToken && h.token-h.grantToken < held.Microseconds()+ahead
 }

@@ -116,8 +116,8 @@ func TestSemaphoreResizedLateGrantIsNotBelieved(t *testing.T) {
 // No caller that has waited is refused because of the number, whatever others do meanwhile. The
 // permits that are taken are never more than there may be.
 func TestSemaphoreResizedAtRandomRefusesNoWaiter(t *testing.T) {
-	for name, features := range map[string]protocol.Features{"queue": {Queue: true, Tokens: true},
-		"no queue": {Tokens: true}} {
+	for name, features := range map[string]protocol.Features{"queue": {Queue: true},
+		"no queue": {}} {
 		for seed := range uint64(10) {
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { resizeAtRandom(t, memory.New(features), seed) })

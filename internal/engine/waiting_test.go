@@ -186,7 +186,7 @@ func TestWaiterEntersWhenItCan(t *testing.T) {
 	for _, m := range lateness.Mixes(mixes) {
 		var run *lateness.Run
 		synctest.Test(t, func(*testing.T) {
-			server := memory.New(protocol.Features{Queue: true, Tokens: true})
+			server := memory.New(protocol.Features{Queue: true})
 			run = lateness.Play(m, func(int) protocol.Protocol { return server.Connect("p") })
 		})
 		if faults := run.Faults(); len(faults) > 0 {

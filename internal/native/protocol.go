@@ -46,7 +46,7 @@ func New(s wire.Store, config Config) *Protocol {
 
 // Features implements protocol.Protocol.
 func (p *Protocol) Features() protocol.Features {
-	return protocol.Features{Queue: true, Tokens: true, Confirm: p.config.Replicas > 0}
+	return protocol.Features{Queue: true, Confirm: p.config.Replicas > 0}
 }
 
 // Bind implements protocol.Protocol.

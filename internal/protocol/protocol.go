@@ -57,9 +57,6 @@ type Features struct {
 	// engine asks again when a message says that a name is free, or when the holder's time is over.
 	Queue bool
 
-	// Tokens: grants carry fencing tokens.
-	Tokens bool
-
 	// Confirm: a hand-over is not to be trusted by its message alone: asking confirms it.
 	Confirm bool
 

@@ -72,7 +72,7 @@ func New(stores []wire.Store, config Config) *Protocol {
 
 // Features implements protocol.Protocol.
 func (p *Protocol) Features() protocol.Features {
-	return protocol.Features{Tokens: true, NoPermits: noPermits, NoLatches: noLatches}
+	return protocol.Features{NoPermits: noPermits, NoLatches: noLatches}
 }
 
 // Bind implements protocol.Protocol.

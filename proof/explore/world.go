@@ -21,7 +21,7 @@ type World struct {
 
 	Masters int  // of a quorum; 0: one server
 	Forgets bool // one master of the quorum forgets all, and again once all count
-	NoQueue bool // the protocol has neither a queue nor tokens
+	NoQueue bool // the protocol has no queue
 	Breaks  bool // an operator may break any hold
 	Evicts  bool // an operator may evict any place
 	Resizes bool // an operator may set the permits to 1 and to 2

@@ -203,7 +203,7 @@ func id(n int64) protocol.ID { return protocol.ID(fmt.Sprintf("%022d", n)) }
 
 func TestScriptsAreAsTheModel(t *testing.T) {
 	srv := redisserver.Start(t)
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	server := memory.New(protocol.Features{Queue: true})
 	sides := [2]*side{{}, {}}
 	marker := &marker{srv: srv, marks: make(chan string, 1000)}
 	marker.clients.Store(clients)

@@ -57,7 +57,7 @@ func TestScriptsInSmallWorlds(t *testing.T) {
 // later in its tick than the one before in its own, so nothing ends at the moment of a request.
 func replay(t *testing.T, srv *embedded.Server, w *explore.World, prefix string, story *explore.Story) {
 	t.Helper()
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	server := memory.New(protocol.Features{Queue: true})
 	var sides [2][]protocol.Protocol
 	for i := range w.Callers {
 		rdb := srv.Client(func(o *redis.Options) { o.ClientName = "story" })

@@ -1,10 +1,10 @@
 // Package memory keeps names in the memory of this process. It is the engine's own test fake. It
 // gives the same answers as the scripts of package native, from plain Go under one mutex, with a
-// queue and tokens or without.
+// queue or without.
 //
 // A Server stands for the server and a Client for the connection of one process to it:
 //
-//	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+//	server := memory.New(protocol.Features{Queue: true})
 //	one, other := server.Connect("prefix"), server.Connect("prefix")
 //
 // Nothing happens by itself: as at a real server, the next request finds a hold whose time is over.

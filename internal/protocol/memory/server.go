@@ -136,9 +136,6 @@ func (s *Server) now() int64 { return s.born.UnixMicro() + s.clock().Sub(s.born)
 
 // draw takes a token and reserves the block behind it.
 func (s *Server) draw(now, block int64) int64 {
-	if !s.features.Tokens {
-		return 0
-	}
 	token := max(now, s.token+1)
 	s.token = token + block - 1
 	return token

@@ -8,7 +8,7 @@
 // the queue are in or have left, and those that hold leave it room.
 //
 //	synctest.Test(t, func(t *testing.T) {
-//		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+//		server := memory.New(protocol.Features{Queue: true})
 //		run := lateness.Play(mix, func(int) protocol.Protocol { return server.Connect("p") })
 //		...
 //	})
