@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // noted collects what a Locker tells onError.
@@ -109,6 +110,26 @@ func TestLockerExcludes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Under the context of a lease it enters the hold, and Unlock leaves the lease as it is.
+func TestLockerEntersHoldOfItsContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, sent := w.client()
+		lease := w.must(client.Mutex("n").Lock(t.Context()))
+		l := client.Mutex("n").Locker(leased.Context(lease), nil)
+		l.Lock()
+		l.Unlock()
+		must(t, lease.Check(t.Context()))
+		if n := sent.count("free"); n != 0 {
+			t.Errorf("given back %d times", n)
+		}
+		w.release(lease)
+		over := client.Mutex("n").Locker(leased.Context(lease), nil)
+		if err := panicked(over.Lock); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // Lock never returns without the lock. It tells onError and panics with the same error.

@@ -25,11 +25,13 @@ type grammar struct {
 
 	mu       sync.Mutex
 	state    map[string]holdfast.EventKind // the last event of a call about a name
+	began    map[string]time.Time          // the lease of that call
 	outcomes map[int]int                   // of a call: how many leases began, or were refused or given up
 }
 
 func newGrammar(t *testing.T) *grammar {
-	return &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
+	return &grammar{t: t, state: map[string]holdfast.EventKind{}, began: map[string]time.Time{},
+		outcomes: map[int]int{}}
 }
 
 func (g *grammar) Observe(e holdfast.Event) {
@@ -58,6 +60,7 @@ func (g *grammar) Observe(e holdfast.Event) {
 		ok = !held && !waiting && e.Contended
 	case holdfast.EventGranted, holdfast.EventPassed:
 		ok = !held && e.Contended == waiting && e.Err == nil
+		g.began[place] = time.Now()
 		g.outcomes[id]++
 	case holdfast.EventRefused:
 		ok = !held && !waiting && !e.Contended && e.Err != nil
@@ -66,7 +69,7 @@ func (g *grammar) Observe(e holdfast.Event) {
 		ok = !held && e.Contended == waiting && e.Err != nil
 		g.outcomes[id]++
 	case holdfast.EventReleased:
-		ok = held
+		ok = held && e.Held == time.Since(g.began[place])
 	case holdfast.EventLost:
 		ok = held && errors.Is(e.Err, holdfast.ErrLost)
 	}

@@ -52,23 +52,6 @@ func TestScanEveryMaster(t *testing.T) {
 	}
 }
 
-func TestScanStopsWhenTold(t *testing.T) {
-	f := newFake("a:1", "b:1")
-	f.answer = paged
-	for range Scan(t.Context(), Route(f), "*", time.Second) {
-		break
-	}
-	scans := 0
-	for _, sent := range f.sent {
-		if strings.Contains(sent, "SCAN") {
-			scans++
-		}
-	}
-	if scans != 1 {
-		t.Errorf("%d requests after one key", scans)
-	}
-}
-
 // The end of ctx ends a scan at once, whatever the store waits for: to learn what is behind it, or
 // the answer to one of the scans.
 func TestScanEndsWithContext(t *testing.T) {

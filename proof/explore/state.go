@@ -114,7 +114,8 @@ func (x *search) clock() time.Time { return x.now }
 // start returns the first state.
 func (x *search) start() *state {
 	x.now = begin
-	out := &state{now: first, permits: counts, server: &server{Server: memory.NewAt(protocol.Features{Queue: !x.NoQueue}, x.clock)}}
+	out := &state{now: first, permits: counts, server: &server{
+		Server: memory.NewAt(protocol.Features{Queue: !x.NoQueue}, x.clock)}}
 	for i := range x.Callers {
 		_, _ = out.server.Connect(x.World.Name).Listen(context.Background(), x)
 		out.attempts[i] = attempt{old: -1, grant: -1}
