@@ -97,7 +97,8 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	old := rig.StopMaster(rig.Slot(harness.KeyOf(names[0])))
+	old := rig.AwaitMaster(rig.Slot(harness.KeyOf(names[0])))
+	old.Stop()
 	began, least := time.Now(), time.Hour
 	for time.Since(began) < 10*time.Second {
 		for i, lease := range held {

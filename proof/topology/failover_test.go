@@ -25,7 +25,8 @@ func killMaster(t *testing.T, replicas int) {
 		"sentinel": func(t *testing.T) (harness.Route, []string, func() func()) {
 			rig := redisserver.StartSentinel(t)
 			return harness.SentinelRoute(rig), harness.Names(20), func() func() {
-				old := rig.KillMaster()
+				old := rig.AwaitMaster()
+				old.Kill()
 				return func() { rig.NextMaster(old) }
 			}
 		},
@@ -43,7 +44,8 @@ func killMaster(t *testing.T, replicas int) {
 				}
 			}
 			return harness.ClusterRoute(rig), names, func() func() {
-				old := rig.KillMaster(slot)
+				old := rig.AwaitMaster(slot)
+				old.Kill()
 				return func() { rig.NextMaster(slot, old) }
 			}
 		},

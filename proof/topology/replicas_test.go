@@ -122,15 +122,14 @@ func TestSplitBrain(t *testing.T) {
 	for name, replicas := range map[string]int{"confirmed": 1, "unconfirmed": 0} {
 		t.Run(name, func(t *testing.T) {
 			rig := redisserver.StartSentinel(t)
-			var old *redisserver.Server // nil while the sentinels replace one that stood still for a second
-			harness.Eventually(t, "a master", func() bool { old = rig.Master(); return old != nil })
+			old := rig.AwaitMaster()
 			config := func() *holdfast.Config {
 				return &holdfast.Config{TTL: 10 * time.Second,
 					Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
 			}
 			stuck := harness.Locker(t, old.Addr(), config()) // never hears of the new master
 			held := harness.Lock(t, stuck.Mutex("n"))
-			rig.StopMaster()
+			old.Stop()
 			rig.NextMaster(old)
 			survivor := harness.SentinelRoute(rig).Client(t, *config())
 			next := harness.Claim(harness.Within(t, time.Minute), survivor.Mutex("n"))

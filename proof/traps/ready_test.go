@@ -121,7 +121,7 @@ func TestReadyQuorum(t *testing.T) {
 func TestReadyCluster(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
-	servers, _ := redisserver.StartTwoMasters(t)
+	servers := redisserver.StartTwoMasters(t)
 	c := harness.Route{Topology: harness.Cluster, Addrs: []string{servers[0].Addr()}}.Client(t, holdfast.Config{})
 	harness.Eventually(t, "ready", func() bool { return c.Ready(harness.Within(t, harness.Patience)) == nil })
 	for _, srv := range servers {

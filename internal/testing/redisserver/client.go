@@ -20,21 +20,6 @@ const answerTime = 5 * time.Second
 // strings, []byte and integers.
 func (s *Server) Do(args ...any) (any, error) { return s.cli.do(answerTime, args) }
 
-// CommandsProcessed returns how many commands the server has executed since it started. This
-// includes the commands of this Server's own methods: each call of CommandsProcessed, CommandStats
-// and Do is one. If the server does not answer, it returns -1, and the test of Start fails.
-func (s *Server) CommandsProcessed() int {
-	for line := range s.info("stats") {
-		if n, ok := strings.CutPrefix(line, "total_commands_processed:"); ok {
-			total, err := strconv.Atoi(n)
-			if err == nil {
-				return total
-			}
-		}
-	}
-	return -1
-}
-
 // CommandStats returns how often each command was executed since the server started, or since
 // CONFIG RESETSTAT. The keys are names in lower case such as "set" or "client|setinfo". Commands
 // inside scripts count as well. If the server does not answer, the map is empty, and the test of

@@ -97,23 +97,6 @@ func (c *Cluster) Patient() {
 	}
 }
 
-// KillMaster ends the node that serves a slot at once (SIGKILL) and returns it.
-func (c *Cluster) KillMaster(slot int) *Server {
-	c.tb.Helper()
-	master := c.awaitMaster(slot)
-	master.Kill()
-	return master
-}
-
-// StopMaster freezes the node that serves a slot (SIGSTOP) and returns it. Its Continue lets it go
-// on, at first as a master.
-func (c *Cluster) StopMaster(slot int) *Server {
-	c.tb.Helper()
-	master := c.awaitMaster(slot)
-	master.Stop()
-	return master
-}
-
 // NextMaster waits until another node serves a slot, and returns it.
 func (c *Cluster) NextMaster(slot int, old *Server) (master *Server) {
 	c.tb.Helper()
@@ -151,7 +134,8 @@ func (c *Cluster) awaitAcquaintance() {
 	}
 }
 
-func (c *Cluster) awaitMaster(slot int) (master *Server) {
+// AwaitMaster returns the node that serves a slot, once there is one.
+func (c *Cluster) AwaitMaster(slot int) (master *Server) {
 	c.tb.Helper()
 	await(c.tb, fmt.Sprintf("a master of slot %d", slot), func() bool { master = c.Master(slot); return master != nil })
 	return master

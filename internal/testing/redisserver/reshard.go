@@ -12,7 +12,7 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 	c.tb.Helper()
 	target := to.member().id
 	for _, slot := range slots {
-		from := c.awaitMaster(slot)
+		from := c.AwaitMaster(slot)
 		if from == to {
 			continue
 		}
@@ -43,7 +43,7 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 func (c *Cluster) Send(key string) (arrive func()) {
 	c.tb.Helper()
 	slot := c.Slot(key)
-	from := c.awaitMaster(slot)
+	from := c.AwaitMaster(slot)
 	masters := c.Masters()
 	to := masters[slices.IndexFunc(masters, func(s *Server) bool { return s != from })]
 	to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.member().id)
@@ -68,7 +68,7 @@ func (c *Cluster) Add() *Server {
 // Follow adds a replica to the master of a slot, and returns the replica when it is in step.
 func (c *Cluster) Follow(slot int) *Server {
 	c.tb.Helper()
-	srv, master := c.Add(), c.awaitMaster(slot)
+	srv, master := c.Add(), c.AwaitMaster(slot)
 	srv.must("CLUSTER", "REPLICATE", master.member().id)
 	await(c.tb, "the master knows its replicas", func() bool {
 		return master.field("replication", "connected_slaves") == "2"

@@ -31,15 +31,15 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 	return master, replicas
 }
 
-// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each,
-// and returns their ids as well. Nobody takes over when one stands still or is gone.
-func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
+// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each.
+// Nobody takes over when one stands still or is gone.
+func StartTwoMasters(tb testing.TB) (servers []*Server) {
 	tb.Helper()
 	for i := range 2 {
 		srv := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 		srv.addSlots(i, 2)
 		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		servers, ids = append(servers, srv), append(ids, srv.must("CLUSTER", "MYID").(string))
+		servers = append(servers, srv)
 	}
 	servers[0].must("CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
 	for _, srv := range servers {
@@ -48,7 +48,7 @@ func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
 	for _, srv := range servers { // a node that stands still takes the other down with it, but not so soon
 		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
 	}
-	return servers, ids
+	return servers
 }
 
 // addSlots makes a node serve a share of the slots.

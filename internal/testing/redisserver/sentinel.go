@@ -96,23 +96,6 @@ func (s *Sentinel) Patient() {
 	}
 }
 
-// KillMaster ends the master at once (SIGKILL) and returns it.
-func (s *Sentinel) KillMaster() *Server {
-	s.tb.Helper()
-	master := s.awaitMaster()
-	master.Kill()
-	return master
-}
-
-// StopMaster freezes the master (SIGSTOP) and returns it. Its Continue lets it go on, at first as a
-// master.
-func (s *Sentinel) StopMaster() *Server {
-	s.tb.Helper()
-	master := s.awaitMaster()
-	master.Stop()
-	return master
-}
-
 // NextMaster waits until another server is the master, and returns it.
 func (s *Sentinel) NextMaster(old *Server) (master *Server) {
 	s.tb.Helper()
@@ -132,8 +115,8 @@ func (s *Sentinel) Settled() {
 	})
 }
 
-// awaitMaster returns the master, once there is one.
-func (s *Sentinel) awaitMaster() (master *Server) {
+// AwaitMaster returns the master, once there is one.
+func (s *Sentinel) AwaitMaster() (master *Server) {
 	s.tb.Helper()
 	await(s.tb, "a master", func() bool { master = s.Master(); return master != nil })
 	return master

@@ -11,7 +11,7 @@ import (
 
 func TestExamineCluster(t *testing.T) {
 	long(t)
-	servers, _ := redisserver.StartTwoMasters(t)
+	servers := redisserver.StartTwoMasters(t)
 	url := "redis+cluster://" + servers[0].Addr()
 	report := examineServer(t, url)
 	want(t, report, OK, "cluster", "all slots are served")
@@ -52,7 +52,7 @@ func TestExamineSentinels(t *testing.T) {
 
 func TestExamineClusterMasterAway(t *testing.T) {
 	long(t)
-	servers, _ := redisserver.StartTwoMasters(t)
+	servers := redisserver.StartTwoMasters(t)
 	servers[1].Kill()
 	want(t, examineServer(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
 }
