@@ -204,19 +204,6 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 	}
 }
 
-// A Break that is taken back after the end of the hold leaves nothing: a key without a TTL would
-// stay for ever.
-func TestBreakTakenBackAfterEndLeavesNothing(t *testing.T) {
-	h := breakAtOne(t)
-	over := h.remainder(t)
-	do(t, h.server, "HSET", "q:{%quorum}:x", "-"+string(id(1)), over[:3]+holdValueUntil("",
-		time.Now().Add(-time.Second), 0, 0)[:13]+over[16:])
-	h.frees(t, 7, 'b', endless, 0)
-	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
-		t.Errorf("held: %v", left)
-	}
-}
-
 // A Break whose answers are lost is taken back, once its requests can take effect no more (trap
 // 35). One that arrives later does nothing.
 func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {

@@ -92,14 +92,7 @@ func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 }
 
 // breaks breaks the hold at the master alone, for the Break with an id.
-func (h *atOne) breaks(t *testing.T, n int) { h.breaksBy(t, n, "breaker") }
-
-func (h *atOne) breaksBy(t *testing.T, n int, label string) {
-	t.Helper()
-	b := breaks(h.token)
-	b.By = label
-	breakNode(t, h.r, h.n.index, n, b)
-}
+func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breaks(h.token)) }
 
 // remainder returns what is left of the hold at the master.
 func (h *atOne) remainder(t *testing.T) string {
@@ -209,24 +202,6 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 			t.Errorf("got %c, %q", was, h.all(t))
 		}
 	})
-}
-
-// Any bytes in labels and owners leave all that is written readable.
-func TestRemainderOfAnyBytesIsReadable(t *testing.T) {
-	for _, odd := range []string{"", "a:1:b", "by:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "of:22:" +
-		string(id(7))} {
-		h := heldAtOne(t, odd)
-		h.breaksBy(t, 7, odd)
-		if a := h.renews(t, 1, time.Second); a.letters != "R" || a.brokeBy[0] != odd {
-			t.Errorf("%q: got %q by %q", odd, a.letters, a.brokeBy)
-		}
-		if was, by := h.frees(t, 7, 'b', endless, 0); was != '1' || by != "" {
-			t.Errorf("%q: taken back: %c, %q", odd, was, by)
-		}
-		if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
-			t.Errorf("%q: got %q, want %q", odd, got, h.held)
-		}
-	}
 }
 
 // A repair of tokens that is on its way while the hold is broken sets nothing.
