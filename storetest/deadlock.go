@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -44,7 +45,7 @@ func (e *env) startWaitingUnder(lease *holdfast.Lease, c *client, lock lockFunc)
 // awaitVictim waits for the end of a call that a cycle of so many ends.
 func (e *env) awaitVictim(w *waiter, members int) lockinfo.Deadlock {
 	e.Helper()
-	if !holdsWithin(4*patience, w.hasReturned) {
+	if !eventually.Holds(4*patience, w.hasReturned) {
 		e.Fatal("it still waits")
 	}
 	var waited *holdfast.WaitError

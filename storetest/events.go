@@ -35,7 +35,7 @@ func (o *events) of(kind holdfast.EventKind) []holdfast.Event {
 // await waits until there are n events of a kind.
 func (o *events) await(kind holdfast.EventKind, n int) []holdfast.Event {
 	o.t.Helper()
-	if !eventually(func() bool { return len(o.of(kind)) >= n }) {
+	if !soon(func() bool { return len(o.of(kind)) >= n }) {
 		o.t.Fatalf("never: %d events %q", n, kind)
 	}
 	return o.of(kind)

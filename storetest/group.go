@@ -76,7 +76,7 @@ func groupLostWaiting(e *env) {
 	lease := e.lock(a.Mutex("b"))
 	w := e.startWaiting(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
 	e.busyError(a.Mutex("a"))
-	if !eventually(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
+	if !soon(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
 		e.Fatal("a is not lost")
 	}
 	e.release(lease)

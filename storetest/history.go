@@ -24,7 +24,7 @@ func keeping(c *holdfast.Config) { c.History, c.SlowWait = 1000, time.Millisecon
 // awaitHistory reads the history of a name until it has so many entries.
 func (e *env) awaitHistory(c *client, name string, since time.Time, want int) (entries []lockinfo.Entry) {
 	e.Helper()
-	if !eventually(func() bool {
+	if !soon(func() bool {
 		entries = nil
 		for entry, err := range c.History(e.ctx(), name, since) {
 			if err != nil {

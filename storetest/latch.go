@@ -106,12 +106,12 @@ func latchGone(e *env) {
 	l := c.Latch(name, holdfast.WithTTL(roomy))
 	e.must(l.Set(e.ctx(), 1))
 	e.must(l.CountDown(e.ctx()))
-	if !eventually(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
+	if !soon(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
 		e.Error("it stays open, because it is counted down")
 	}
 	// Nothing is left of the latch. Its keys go one after the other, as a server's clock goes on
 	// while a script sets their times.
-	eventually(func() bool {
+	soon(func() bool {
 		lease, err := e.lockUntilAnswered(c.Mutex(name).TryLock)
 		var refused *holdfast.StoreError
 		if errors.As(err, &refused) && refused.Kind == holdfast.StoreForeign {

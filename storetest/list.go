@@ -95,7 +95,7 @@ func listHolders(e *env) {
 	}
 	if info := e.inspect(a, "of a"); !info.Holds[0].Since.IsZero() {
 		older := holdfast.ListOptions{OlderThan: time.Millisecond}
-		eventually(func() bool { return len(e.list(a, older)) == len(all) }) // else checkList fails
+		soon(func() bool { return len(e.list(a, older)) == len(all) }) // else checkList fails
 		e.checkList(a, older, all...)
 	}
 	e.release(leases...)

@@ -46,7 +46,7 @@ func (e *env) checkState(c *client, name string, want lockinfo.State) {
 // awaitInfo inspects a name until its answer is as wanted.
 func (e *env) awaitInfo(c *client, name, want string, holds func(lockinfo.Info) bool) (info lockinfo.Info) {
 	e.Helper()
-	if !eventually(func() bool { info = e.inspect(c, name); return holds(info) }) {
+	if !soon(func() bool { info = e.inspect(c, name); return holds(info) }) {
 		e.Fatalf("got %+v, want %s", info, want)
 	}
 	return info

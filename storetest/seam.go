@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/store"
@@ -288,7 +289,7 @@ func seamUnsent(s *seam) {
 	st, p := s.openBehindProxy()
 	s.must(st, "", "PING")
 	p.Close()
-	gone := holdsWithin(patience, func() bool { // a connection that the client still has is written to
+	gone := eventually.Holds(patience, func() bool { // a connection that the client still has is written to
 		r := st.Do(s.ctx(), "", []store.Command{{"PING"}})[0]
 		return r.Err != nil && r.Unsent
 	})
@@ -299,7 +300,7 @@ func seamUnsent(s *seam) {
 	l, err := st.Listen(s.ctx(), "", false, e)
 	if err == nil {
 		err = l.Subscribe(s.ctx(), "seam:a")
-		if err == nil && !eventually(func() bool { return e.count("closed") > 0 }) {
+		if err == nil && !soon(func() bool { return e.count("closed") > 0 }) {
 			s.Error("listens, and no server is there")
 		}
 		e.expectNoClosed()
@@ -324,7 +325,7 @@ func seamRenewed(s *seam) {
 			return !strings.Contains(list, "id=")
 		})
 	}
-	if !eventually(func() bool { return len(left()) == 0 }) {
+	if !soon(func() bool { return len(left()) == 0 }) {
 		s.Errorf("connections %d are left, of %d", left(), old)
 	}
 	st.Renew("127.0.0.1:1") // which nobody knows

@@ -71,7 +71,7 @@ func (e *seamEvents) count(what string) (n int) {
 // waitFor waits until something was noted so often.
 func (e *seamEvents) waitFor(what string, times int) {
 	e.s.Helper()
-	if !eventually(func() bool { return e.count(what) >= times }) {
+	if !soon(func() bool { return e.count(what) >= times }) {
 		e.s.Fatalf("never %d times %q: %q", times, what, e.notes)
 	}
 }
@@ -169,7 +169,7 @@ func seamRefused(s *seam) {
 	e.waitFor("!seam:no1 NOPERM", 2)
 	e.subscribe(l, "seam:ok1")
 	s.noError(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
-	if !eventually(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
+	if !soon(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
 		s.Errorf("no answer: %q", e.notes)
 	}
 	s.must(operator, node, "PUBLISH", "seam:ok1", "x")
@@ -207,7 +207,7 @@ func seamEnds(s *seam) {
 		}
 		return false
 	}
-	if !eventually(func() bool { return !listens() }) {
+	if !soon(func() bool { return !listens() }) {
 		s.Error("still connected after Close")
 	}
 	if e.count("closed") != 1 || e.count("+seam:b") > 0 || e2.count("closed") > 0 {
@@ -283,7 +283,7 @@ func seamMoves(s *seam) {
 	s.noError(l.Subscribe(s.ctx(), channel))
 	e.waitFor("!"+channel+" MOVED", 1)
 	move(owner)
-	if !eventually(func() bool {
+	if !soon(func() bool {
 		s.noError(l.Subscribe(s.ctx(), channel))
 		return e.count("+"+channel) >= 2
 	}) {

@@ -104,7 +104,7 @@ func (e *env) checkFree(m *holdfast.Mutex) {
 // askUntilAnswered asks again while the server could not be asked. On a busy machine an answer may
 // take longer than a request may last, and these tests are not about that.
 func (e *env) askUntilAnswered(ask func() error) (err error) {
-	eventually(func() bool {
+	soon(func() bool {
 		err = ask()
 		unavailable := errors.Is(err, holdfast.ErrUnavailable)
 		if unavailable {
@@ -124,7 +124,7 @@ func (e *env) lockUntilAnswered(lock lockFunc) (lease *holdfast.Lease, err error
 // lockWhenFree is lockUntilAnswered for a name that must be free. A former attempt without an
 // answer may still hold the name.
 func (e *env) lockWhenFree(lock lockFunc) (lease *holdfast.Lease, err error) {
-	eventually(func() bool {
+	soon(func() bool {
 		lease, err = e.lockUntilAnswered(lock)
 		return !errors.Is(err, holdfast.ErrHeld) || !e.vague.Load()
 	})
@@ -272,7 +272,7 @@ func (e *env) startWaiting(ctx context.Context, c *client, lock lockFunc) *waite
 	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
 	before := waiting()
 	w := e.goTake(ctx, lock)
-	if !eventually(func() bool { return w.hasReturned() || waiting() > before }) {
+	if !soon(func() bool { return w.hasReturned() || waiting() > before }) {
 		e.Fatal("it neither waits nor returns")
 	}
 	if w.hasReturned() {

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -245,7 +246,7 @@ func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config)
 // are taken back in the background.
 func (e *env) nothingLeft() {
 	var left []string
-	if !holdsWithin(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
+	if !eventually.Holds(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
 		slices.Sort(left)
 		e.Errorf("left at the server: %q", left)
 	}
@@ -266,17 +267,5 @@ func (e *env) ctx() context.Context {
 	return ctx
 }
 
-// eventually reports whether a condition comes to hold.
-func eventually(holds func() bool) bool { return holdsWithin(patience, holds) }
-
-func holdsWithin(d time.Duration, holds func() bool) bool {
-	late := time.After(d)
-	for pause := 2 * time.Millisecond; !holds(); pause = min(2*pause, 20*time.Millisecond) {
-		select {
-		case <-late:
-			return holds()
-		case <-time.After(pause):
-		}
-	}
-	return true
-}
+// soon reports whether a condition comes to hold.
+func soon(holds func() bool) bool { return eventually.Holds(patience, holds) }

@@ -185,7 +185,7 @@ func ticketChecked(e *env) {
 	check := func() error { return e.askUntilAnswered(func() error { return b.CheckTicket(e.ctx(), ticket) }) }
 	e.must(check())
 	// It ends as if nobody had asked.
-	if !eventually(func() bool { return check() != nil }) {
+	if !soon(func() bool { return check() != nil }) {
 		e.Errorf("it is prolonged by asking")
 	}
 	e.checkTicketError(check(), holdfast.TicketGone)

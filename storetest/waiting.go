@@ -112,7 +112,7 @@ func givenUp(e *env) {
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
 		lease := e.lock(a.Mutex(name))
 		e.giveUp(b, b.Mutex(name, option).Lock)
-		if !eventually(func() bool { return e.busyError(c.Mutex(name)).Waiters == 0 }) {
+		if !soon(func() bool { return e.busyError(c.Mutex(name)).Waiters == 0 }) {
 			e.Error("its place in the queue stays")
 		}
 		e.release(lease)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/spf13/cobra"
 )
@@ -154,24 +155,13 @@ func long(t *testing.T) {
 // patient is how long a test waits for an event that must come.
 const patient = 30 * time.Second
 
-// eventually reports whether a condition holds before the patience is over.
-func eventually(holds func() bool) bool {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if holds() {
-			return true
-		}
-	}
-	return false
-}
+// holdsSoon reports whether a condition holds before the patience is over.
+func holdsSoon(holds func() bool) bool { return eventually.Holds(patient, holds) }
 
 // until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	if !eventually(holds) {
-		t.Fatalf("not within %v: %s", patient, what)
-	}
+	eventually.Must(t, patient, what, holds)
 }
 
 // expectRun runs the program until it ends with a code and its output matches all patterns: a
@@ -180,7 +170,7 @@ func expectRun(t *testing.T, code int, args []string, patterns ...string) {
 	t.Helper()
 	var got int
 	var output string
-	if !eventually(func() bool {
+	if !holdsSoon(func() bool {
 		var out, errs string
 		got, out, errs = execute(t, args...)
 		output = out + errs

@@ -186,7 +186,7 @@ func signalTo(ts *testscript.TestScript, _ bool, args []string) {
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[1])
 	var text []byte
-	if !eventually(func() (found bool) {
+	if !holdsSoon(func() (found bool) {
 		text, _ = os.ReadFile(ts.MkAbs(args[0]))
 		return pattern.Match(text)
 	}) {
@@ -207,7 +207,7 @@ func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(s.Restart())
 	case "asked":
 		proxy := ts.Value("proxy").(*fault.Proxy)
-		if !eventually(func() bool { return len(proxy.Sent("")) > 0 }) {
+		if !holdsSoon(func() bool { return len(proxy.Sent("")) > 0 }) {
 			ts.Fatalf("nobody asks the server through the proxy")
 		}
 	case "do":

@@ -39,7 +39,7 @@ func (s dialogStep) do(x *tmux) {
 			x.enter(strings.TrimSpace(line))
 		}
 	}
-	if s.expect != "" && !eventually(func() bool { return seen() > before }) {
+	if s.expect != "" && !holdsSoon(func() bool { return seen() > before }) {
 		x.t.Fatalf("no %q, but\n%s", s.expect, x.do("capture-pane", "-p"))
 	}
 }

@@ -79,7 +79,7 @@ func (x *tmux) has(text string) {
 	x.t.Helper()
 	want, spaces := regexp.MustCompile(masks.Replace(regexp.QuoteMeta(text))), regexp.MustCompile(` {2,}`)
 	screen := ""
-	if !eventually(func() bool {
+	if !holdsSoon(func() bool {
 		screen = x.do("capture-pane", "-p")
 		return want.MatchString(spaces.ReplaceAllString(screen, "  "))
 	}) {

@@ -24,7 +24,7 @@ func counts(t *testing.T, servers []wire.Store) int {
 // askUntil asks all nodes for what they know of themselves until a condition holds.
 func askUntil(t *testing.T, p *Protocol, what string, holds func() bool) {
 	t.Helper()
-	eventually(t, what, func() bool { status(t, p); return holds() })
+	until(t, what, func() bool { status(t, p); return holds() })
 }
 
 // allCount reports whether all masters count by their own record.

@@ -23,7 +23,7 @@ func breaks(token int64) protocol.Break {
 func doBreak(t *testing.T, p *Protocol, token int64, dead int) (done bool, err error) {
 	t.Helper()
 	lives := func(n protocol.Node) bool { return n.Err == nil }
-	eventually(t, "all that live answer in time", func() bool {
+	until(t, "all that live answer in time", func() bool {
 		done, err = p.Break(t.Context(), "x", breaks(token))
 		waitQuiet(t, p)
 		var none *NoMajority

@@ -97,7 +97,7 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 					if masters[i] == 'd' {
 						continue
 					}
-					eventually(t, "the master was told", func() bool {
+					until(t, "the master was told", func() bool {
 						all := fields(t, s)
 						remainder := all["-"+string(id(1))]
 						return all[string(id(1))] == "" && (remainder == "" || keep > 0 &&
@@ -248,7 +248,7 @@ func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 			if _, err := freeKeeping(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
 				t.Errorf("release: %v", err)
 			}
-			eventually(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
+			until(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
 		})
 	}
 }

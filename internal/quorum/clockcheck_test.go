@@ -49,7 +49,7 @@ func wantRefused(t *testing.T, r *resource, n int) {
 // untilCounted waits until so many nodes count by their own record: the others were told.
 func untilCounted(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
-	eventually(t, "the nodes that were set are told", func() bool { return counts(t, servers) == n })
+	until(t, "the nodes that were set are told", func() bool { return counts(t, servers) == n })
 }
 
 // blamesNobody fails if a node was told, or the logger, that its clock was set.
@@ -94,7 +94,7 @@ func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
 	all[1].set(on("node", func() error { return errShut }))
 	r := mutexNamed(p, "x")
 	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
-	eventually(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	until(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
 	all[0].shut()
 	wantRefused(t, mutexNamed(p, "y"), 2)
 	if counts(t, servers) != 3 {
@@ -145,7 +145,7 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
 	all[1].set(on("ask", func() error { // the others have answered by then
-		eventually(t, "the others hold", func() bool {
+		until(t, "the others hold", func() bool {
 			return countAll(t, []wire.Store{servers[0], servers[2]},
 				"EXISTS", "q:{%quorum}:x") == 2
 		})

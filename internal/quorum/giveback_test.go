@@ -48,7 +48,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 				t.Error("it never won")
 			}
 			if lost != nil { // what it won is given back when the request can take effect no more, or by Close
-				eventually(t, "it is noted, or forgotten", func() bool {
+				until(t, "it is noted, or forgotten", func() bool {
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					n := p.nodes[0]
@@ -137,7 +137,7 @@ func TestAskFollowsRelease(t *testing.T) {
 		}
 		got <- answer
 	}()
-	eventually(t, "the ask waits for the release, or went ahead of it", func() bool {
+	until(t, "the ask waits for the release, or went ahead of it", func() bool {
 		return len(overtaken) > 0 || countFollowing() > 0
 	})
 	if len(overtaken) > 0 {
@@ -169,7 +169,7 @@ func TestReleaseFollowsAsk(t *testing.T) {
 	if !free(t, r, 1) {
 		t.Error("there was no hold")
 	}
-	eventually(t, "the release waits for the ask, or went ahead of it", func() bool {
+	until(t, "the release waits for the ask, or went ahead of it", func() bool {
 		select {
 		case <-freed.came:
 			t.Error("it gave back before it asked")
@@ -206,14 +206,14 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	waits(ctx)
-	eventually(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all know who waits", func() bool { return places(t, servers) == 3 })
 	cancel()
 	for _, o := range gone {
 		<-o.came
 	}
 	next := make(chan struct{})
 	go func() { defer close(next); waits(t.Context()) }()
-	eventually(t, "the asks wait for what is on its way, or went ahead of it", func() bool {
+	until(t, "the asks wait for what is on its way, or went ahead of it", func() bool {
 		select {
 		case <-next:
 			return true
@@ -226,7 +226,7 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 	}
 	<-next
 	waitQuiet(t, p) // what was given back is
-	eventually(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all know who waits", func() bool { return places(t, servers) == 3 })
 }
 
 // An Ask that gives an older hold up gives it back later at a master that did not answer, whatever
@@ -244,7 +244,7 @@ func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
 			all[2].shut()
 			want(t, "yield", mustAsk(t, r, yield(2, 1)), status)
 			all[2].set(nil)
-			eventually(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
+			until(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
 		})
 	}
 }
@@ -269,7 +269,7 @@ func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(t, "downgrade", answer, protocol.Held)
-			eventually(t, "it shares", func() bool { return strings.HasPrefix(value(t, s, 1), "3rs") })
+			until(t, "it shares", func() bool { return strings.HasPrefix(value(t, s, 1), "3rs") })
 			return readerOf(p, "")
 		},
 	} {

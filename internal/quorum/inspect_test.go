@@ -16,7 +16,7 @@ import (
 // inspect tells what all masters say of a name, all of which live.
 func inspect(t *testing.T, p *Protocol, name string) (in protocol.Inspection) {
 	t.Helper()
-	eventually(t, "all answer in time", func() bool { // the machine may stand still for longer than Inspect lasts
+	until(t, "all answer in time", func() bool { // the machine may stand still for longer than Inspect lasts
 		var err error
 		in, err = p.Inspect(t.Context(), name, protocol.Page{Holds: 100, Queue: 100})
 		return err == nil && !slices.ContainsFunc(in.Nodes,

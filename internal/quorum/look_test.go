@@ -13,7 +13,7 @@ import (
 // which this machine may stand still.
 func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 	t.Helper()
-	eventually(t, "a majority answers in time", func() bool {
+	until(t, "a majority answers in time", func() bool {
 		var err error
 		if standing, err = r.Look(t.Context(), nil); err != nil && !isPassing(err) {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestLookTellsByMajority(t *testing.T) {
 				_, p := arrangeMasters(t, masters, "3mx")
 				for range 5 {
 					var got protocol.Standing
-					eventually(t, "all that live answer in time", func() bool {
+					until(t, "all that live answer in time", func() bool {
 						began := time.Now()
 						got = lookAgain(t, mutexOf(p))
 						return time.Since(began) < time.Second
@@ -67,7 +67,7 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 				var foreign *protocol.Foreign
 				var err error
 				// where one is down, no error waits for them for long
-				eventually(t, "those that live answer in time", func() bool {
+				until(t, "those that live answer in time", func() bool {
 					err = f()
 					return !isPassing(err)
 				})

@@ -21,7 +21,7 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 			t.Fatal(name, done, err)
 		}
 	}
-	eventually(t, "it is told twice", func() bool { _, breaks := h.of(1); return breaks >= 2 })
+	until(t, "it is told twice", func() bool { _, breaks := h.of(1); return breaks >= 2 })
 	if _, breaks := h.of(3); breaks != 0 {
 		t.Error("told")
 	}
@@ -38,7 +38,7 @@ func TestForeignMessagesAreDropped(t *testing.T) {
 		doAll(t, servers, "PUBLISH", p.channel, text)
 	}
 	doAll(t, servers, "PUBLISH", p.channel, "3N"+string(id(2))+"0") // each master's messages come in order
-	eventually(t, "the last were heard", func() bool { nudges, _ := h.of(2); return len(nudges) == 3 })
+	until(t, "the last were heard", func() bool { nudges, _ := h.of(2); return len(nudges) == 3 })
 	if nudges, breaks := h.of(1); len(nudges) != 0 || breaks != 0 {
 		t.Errorf("told: %v, %d times", nudges, breaks)
 	}
@@ -47,7 +47,7 @@ func TestForeignMessagesAreDropped(t *testing.T) {
 // untilTold waits until a waiter was last told to ask after so long.
 func untilTold(t *testing.T, h *heard, n int, least, most time.Duration) {
 	t.Helper()
-	eventually(t, "the waiter is told", func() bool {
+	until(t, "the waiter is told", func() bool {
 		nudges, _ := h.of(n)
 		return len(nudges) > 0 && nudges[len(nudges)-1] >= least && nudges[len(nudges)-1] < most
 	})
@@ -66,7 +66,7 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	}
 	waitQuiet(t, other)
 	want(t, "another", join(t, mutexOf(p), 3), protocol.Busy)
-	eventually(t, "all masters know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all masters know who waits", func() bool { return places(t, servers) == 3 })
 	free(t, r, 2)
 	untilTold(t, h, 3, 20*time.Second, time.Hour) // when the remainder is over
 	waitQuiet(t, other)

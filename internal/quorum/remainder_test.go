@@ -30,7 +30,7 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 	held := tryAsk(t, h.r, 1)
 	want(t, "hold", held, protocol.Held)
 	h.token = held.Token
-	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
+	until(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
 		for i := range servers {
 			h.n, h.server = h.p.nodes[i], servers[i].(master)
 			if strings.Contains(value(t, h.server, 1), wire.Digits16(held.Token)) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -265,7 +266,7 @@ func hold(t *testing.T, r *resource, servers []wire.Store, n int) protocol.Answe
 	t.Helper()
 	answer := tryAsk(t, r, n)
 	want(t, "hold", answer, protocol.Held)
-	eventually(t, "all masters know of the hold", func() bool {
+	until(t, "all masters know of the hold", func() bool {
 		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == int64(len(servers))
 	})
 	waitQuiet(t, r.p) // where the first round was refused its token, another may yet set it anew
@@ -309,7 +310,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	if r := renewOnce(t, p, renewal); !r.Held || r.Err != nil {
 		t.Errorf("renewed: %+v", r)
 	}
-	eventually(t, "the renewal ends", func() bool {
+	until(t, "the renewal ends", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.repairs) == 0
@@ -321,17 +322,10 @@ func renewalOf(r *resource, n int, token int64) protocol.Renewal {
 	return protocol.Renewal{Resource: r, Ticket: ask(n).Ticket, Token: token, TTL: time.Minute}
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
+// until waits until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
-	for !holds() {
-		select {
-		case <-late:
-			t.Fatalf("never: %s", what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	eventually.Must(t, 30*time.Second, what, holds)
 }
 
 // waitQuiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when
@@ -339,7 +333,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // since.
 func waitQuiet(t *testing.T, p *Protocol) {
 	t.Helper()
-	eventually(t, "nothing is under way", func() bool {
+	until(t, "nothing is under way", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.running == 0
@@ -449,7 +443,7 @@ func knows(t *testing.T, s wire.Store, n int) bool {
 // untilFree waits until no master keeps a hold. It would be there for a minute.
 func untilFree(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
-	eventually(t, "all is given back", func() bool {
+	until(t, "all is given back", func() bool {
 		return countAll(t, servers, "HEXISTS", "q:{%quorum}:x", string(id(n))) == 0
 	})
 }
@@ -481,7 +475,7 @@ func listen(t *testing.T, servers []wire.Store, p *Protocol) *heard {
 	}
 	t.Cleanup(listening.Close)
 	for _, s := range servers {
-		eventually(t, "a master knows the subscription", func() bool {
+		until(t, "a master knows the subscription", func() bool {
 			return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1)
 		})
 	}

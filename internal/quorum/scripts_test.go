@@ -45,7 +45,7 @@ func TestRestartIsSeenByEachPrefix(t *testing.T) {
 	counting := func(prefix string) int64 { return countAll(t, servers, "HEXISTS", prefix+":{%quorum}", "counts") }
 	for _, prefix := range prefixes {
 		founder := open(t, servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour, Trust: true})
-		eventually(t, "all count", func() bool { status(t, founder); return counting(prefix) == 3 })
+		until(t, "all count", func() bool { status(t, founder); return counting(prefix) == 3 })
 		waitQuiet(t, founder) // it would let one that forgot count again
 	}
 	restart(t, servers[0], prefixes...)

@@ -20,7 +20,7 @@ func TestReaderBesideWaitingWriterIsKeptOut(t *testing.T) {
 	p := client(t, start(t), true, id(0))
 	r, w := readerOf(p, ""), writerOf(p, "")
 	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
-	eventually(t, "a reader comes within half a second", func() bool {
+	until(t, "a reader comes within half a second", func() bool {
 		asked := time.Now()
 		want(t, "writer", join(t, w, 2), protocol.Busy)
 		answer := tryAsk(t, r, 3)
@@ -46,7 +46,7 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 			put(t, 9, holdValue("3rs", 7, 7), servers[0])
 			want(t, "a majority holds for the writer", join(t, writerOf(p, ""), 1), protocol.Held)
 			left := func() int64 { return countAll(t, servers[:1], "EXISTS", "q:{%quorum}+x") }
-			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
+			until(t, "the first master knows it to wait", func() bool { return left() == 1 })
 			if !others {
 				do(t, servers[0], "DEL", "q:{%quorum}:x")
 			}
@@ -54,7 +54,7 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 			if err != nil || down.Status != protocol.Held {
 				t.Fatalf("downgrade: %+v, %v", down, err)
 			}
-			eventually(t, "the first master forgets", func() bool { return left() == 0 })
+			until(t, "the first master forgets", func() bool { return left() == 0 })
 			if !free(t, readerOf(p, ""), 1) {
 				t.Error("there was no hold")
 			}
@@ -68,7 +68,7 @@ func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
 	hold(t, writerOf(p, ""), servers, 1)
 	do(t, servers[0], "ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"3rx"+"0:"+p.channel)
 	free(t, readerOf(p, ""), 1)
-	eventually(t, "the first master forgets", func() bool { return places(t, servers) == 0 })
+	until(t, "the first master forgets", func() bool { return places(t, servers) == 0 })
 }
 
 // The place of a writer that was told and does not come goes, and keeps new readers out no longer.
@@ -76,9 +76,9 @@ func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
 	servers, p := startClient(t)
 	hold(t, readerOf(p, ""), servers, 1)
 	want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
-	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
+	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
 	free(t, readerOf(p, ""), 1)
-	eventually(t, "it is told, or is not there", func() bool { return places(t, servers[:1]) <= 1 })
+	until(t, "it is told, or is not there", func() bool { return places(t, servers[:1]) <= 1 })
 	if left := do(t, servers[0], "PTTL", "q:{%quorum}+x").(int64); left > 500 {
 		t.Errorf("%v ms are left", left)
 	}
@@ -104,11 +104,11 @@ func TestLostHoldLeavesNoPlace(t *testing.T) {
 	put(t, 9, holdValue("3mx", 7, 7), servers[0])
 	held := join(t, mutexOf(p), 1)
 	want(t, "hold", held, protocol.Held)
-	eventually(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })
+	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })
 	do(t, servers[0], "DEL", "q:{%quorum}:x")
 	renew(t, p, renewalOf(mutexOf(p), 1, held.Token))
 	p.Close(time.Now().Add(enough)) // else the place goes when no ask can make another
-	eventually(t, "the first master forgets", func() bool { return places(t, servers[:1]) == 0 })
+	until(t, "the first master forgets", func() bool { return places(t, servers[:1]) == 0 })
 	for i, s := range servers {
 		if !knows(t, s, 1) {
 			t.Errorf("master %d forgot the hold", i+1)
@@ -131,7 +131,7 @@ func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
 		}
 	}
 	free(t, mutexOf(other), 1)
-	eventually(t, "the first is told by all", func() bool { nudges, _ := h.of(3); return len(nudges) == 3 })
+	until(t, "the first is told by all", func() bool { nudges, _ := h.of(3); return len(nudges) == 3 })
 	if nudges, _ := h.of(3); nudges[0] != 0 || nudges[2] != 0 {
 		t.Errorf("the first is told to ask in %v", nudges)
 	}

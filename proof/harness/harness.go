@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 )
 
 // Patience bounds what must happen, on a machine that has much else to do, and stands still at
@@ -53,14 +55,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 // Eventually waits until the condition holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(Patience)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	eventually.Must(t, Patience, what, holds)
 }
 
 // Signalled waits until a channel is closed.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -210,13 +211,7 @@ func (f *fleet) end(m *member, kill bool) {
 // await waits until a condition holds.
 func (f *fleet) await(what string, holds func() bool) {
 	f.Helper()
-	for late := time.After(patience); !holds(); {
-		select {
-		case <-late:
-			f.Fatal("never: ", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	eventually.Must(f, patience, what, holds)
 }
 
 // goesOn waits until each of the processes, or of all, has been inside often enough.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/store"
@@ -54,14 +55,7 @@ func (a Adapter) Open(tb testing.TB, client Client) store.Store {
 // Eventually waits until a condition holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(Patience)
-	for !holds() {
-		select {
-		case <-late:
-			t.Fatalf("never: %s", what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	eventually.Must(t, Patience, what, holds)
 }
 
 // Within returns a context that ends with the test, or after d.

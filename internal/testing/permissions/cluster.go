@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 )
 
 // Sometimes tests the commands that a user of a cluster needs at times only: ASKING, while a slot
@@ -47,7 +48,10 @@ func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func()))
 				t.Fatal(err)
 			}
 			arrive := onItsWay(prefix + ":{moved}")
-			soon(func() bool { err = lease.Check(ctx); return !errors.Is(err, holdfast.ErrUnavailable) })
+			eventually.Holds(patience, func() bool {
+				err = lease.Check(ctx)
+				return !errors.Is(err, holdfast.ErrUnavailable)
+			})
 			arrive()
 			expect(t, err, without == "asking", "asking", false)
 			expect(t, lease.Release(), false, "", false)

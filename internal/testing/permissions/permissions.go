@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -180,7 +181,7 @@ func (r Realm) refusedOperations(t *testing.T, commands []string, without string
 			at = fmt.Sprint(name, again) // on a busy machine an answer may take longer than a request has
 		}
 		if failed != nil {
-			soon(func() bool { unusable = o.look(at); return !isUnanswered(unusable) })
+			eventually.Holds(patience, func() bool { unusable = o.look(at); return !isUnanswered(unusable) })
 		}
 		var failure, left *holdfast.StoreError
 		switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 )
 
 // visitor is the user whose permissions are tried, and an operator who may all.
@@ -209,7 +210,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Client) error {
 	queue := v.prefix + ":{" + name + "}:queue"
 	var early error
 	over := false
-	if !soon(func() bool {
+	if !eventually.Holds(patience, func() bool {
 		select {
 		case early = <-done:
 			over = true
@@ -270,16 +271,3 @@ func releaseGot(lease *holdfast.Lease, err error) error {
 
 // patience bounds what must happen, on a machine that has much else to do.
 const patience = 15 * time.Second
-
-// soon reports whether a condition comes to hold.
-func soon(holds func() bool) bool {
-	late := time.After(patience)
-	for !holds() {
-		select {
-		case <-late:
-			return holds()
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-	return true
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 )
 
 // rigTime bounds whatever several servers have to agree on: a first synchronization, an election.
@@ -64,16 +66,7 @@ func (s *Server) addSlots(share, of int) {
 // await polls until the condition holds, and ends the test when it does not for too long.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	late := time.After(rigTime)
-	for !holds() {
-		select {
-		case <-poll.C:
-		case <-late:
-			tb.Fatalf("redisserver: not within %v: %s", rigTime, what)
-		}
-	}
+	eventually.Must(tb, rigTime, "redisserver: "+what, holds)
 }
 
 // must is Do for a command that fails only by a mistake of ours, or if the server is gone. It then
