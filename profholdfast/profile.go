@@ -19,6 +19,7 @@
 package profholdfast
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"net/http"
@@ -108,9 +109,11 @@ func (p *Profile) moveLeastToOthers() {
 
 // WriteTo writes the profile as it is now, compressed. The error is that of w.
 func (p *Profile) WriteTo(w io.Writer) (n int64, err error) {
-	counted := &countingWriter{w: w}
-	err = p.snapshot().Write(counted)
-	return counted.n, err
+	var written bytes.Buffer
+	if err := p.snapshot().Write(&written); err != nil {
+		return 0, err
+	}
+	return written.WriteTo(w)
 }
 
 // ServeHTTP serves the profile as a file. It asks nobody who may read it: functions, files and
@@ -155,16 +158,4 @@ func newLabels(s sample) map[string][]string {
 		out["class"] = []string{s.class}
 	}
 	return out
-}
-
-// A countingWriter counts the bytes that it writes.
-type countingWriter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *countingWriter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
 }

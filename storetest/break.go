@@ -61,7 +61,7 @@ func breakReleased(e *env) {
 	a, b, op := e.client(label("A")), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(6*time.Second)))
 	ctx := leased.Context(lease)
-	next := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+	next := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 	e.breakHold(op, name, lease.Token())
 	e.checkBroken(e.awaitEnd(ctx)) // its next renewal says so
 	e.checkBroken(lease.Err())
@@ -110,7 +110,7 @@ func breakTells(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
 	ctx := leased.Context(lease)
-	w := e.startWaitingFor(e.ctx(), a, a.Mutex(name))
+	w := e.startWaiting(e.ctx(), a, a.Mutex(name).Lock)
 	e.breakHold(op, name, lease.Token())
 	e.checkBroken(e.awaitEnd(ctx))
 	e.releaseBroken(lease)

@@ -51,9 +51,9 @@ func evictEnds(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	b, c, d := e.client(label("B")), e.client(label("C")), e.client(label("D"))
 	lease := e.lock(a.Mutex(name))
-	one := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
-	two := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
-	three := e.startWaitingFor(e.ctx(), d, d.Mutex(name))
+	one := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
+	two := e.startWaiting(e.ctx(), c, c.Mutex(name).Lock)
+	three := e.startWaiting(e.ctx(), d, d.Mutex(name).Lock)
 	out := e.evict(op, "C")
 	two.awaitEviction()
 	info := e.inspect(op, name)
@@ -62,7 +62,7 @@ func evictEnds(e *env) {
 	e.checkIs(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
 	e.release(lease)
 	first := one.await()
-	again := e.startWaitingFor(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
+	again := e.startWaiting(e.ctx(), c, c.Mutex(name).Lock) // it may wait anew, at the end
 	e.release(first)
 	e.release(three.await())
 	e.release(again.await())

@@ -7,10 +7,6 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-func kinds() []test {
-	return []test{{"of one name exclude each other", otherKinds, 0}}
-}
-
 // A use is a way to hold a name.
 type use struct {
 	kind  string

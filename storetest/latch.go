@@ -35,7 +35,7 @@ func (e *env) checkCount(l *holdfast.Latch, want int) {
 func latchOpens(e *env) {
 	a, b := e.client(), e.client()
 	e.must(a.Latch(name).Set(e.ctx(), 2))
-	w := e.startWaitingCall(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	w := e.startWaiting(e.ctx(), b, noLease(func() error { return b.Latch(name).Wait(e.ctx()) }))
 	e.must(a.Latch(name).CountDown(e.ctx()))
 	e.checkCount(b.Latch(name), 1)
 	if w.hasReturned() {

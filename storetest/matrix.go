@@ -81,7 +81,7 @@ func (s *stage) warm(steps string) {
 		a := &actor{client: s.client(label(who))}
 		s.actors[who] = a
 		lease := s.lock(stove.Mutex("warm"))
-		w := s.startWaitingFor(s.ctx(), a.client, a.Mutex("warm"))
+		w := s.startWaiting(s.ctx(), a.client, a.Mutex("warm").Lock)
 		s.release(lease)
 		s.release(w.await())
 	}

@@ -6,12 +6,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func mutex() []test {
-	return []test{
-		{"one at a time", oneAtATime, 0},
-	}
-}
-
 // Clients, handles and goroutines contend, some in the queue, some trying, some in strict order.
 // Never two are inside, and tokens grow.
 func oneAtATime(e *env) {

@@ -6,12 +6,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func names() []test {
-	return []test{
-		{"no two share a lock", distinctNames, 0},
-	}
-}
-
 // Trap 27. The keys of a lock lie in one slot, even if the name has the marks of a hash tag in it.
 func oddNames() []string {
 	return []string{

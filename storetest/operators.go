@@ -175,7 +175,7 @@ func inspectQueue(e *env) {
 	labels := []string{"1st", "2nd", "3rd"}
 	for _, text := range labels {
 		c := e.client(label(text))
-		waiters = append(waiters, e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
+		waiters = append(waiters, e.startWaiting(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text)).Lock))
 	}
 	info := e.inspect(a, name)
 	e.checkQueue(info.Queue, labels...)
@@ -204,7 +204,7 @@ func inspectPlace(e *env) {
 	a, b, c := e.client(), e.client(label("B")), e.client(label("C"))
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
-	w := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
+	w := e.startWaiting(e.ctx(), c, c.Mutex(name).Lock)
 	info := e.inspect(a, name)
 	e.checkQueue(info.Queue, "B", "C")
 	checkEqual(e, "waiters", info.Waiters, 1)

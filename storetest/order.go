@@ -25,7 +25,7 @@ type served struct {
 
 // next starts a goroutine that waits. When the goroutine is in, it notes that and releases.
 func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
-	w := e.startWaitingFor(e.ctx(), c, m)
+	w := e.startWaiting(e.ctx(), c, m.Lock)
 	s.all.Go(func() {
 		<-w.done
 		if w.err != nil {

@@ -24,7 +24,7 @@ func ownerShares(e *env) {
 	if held := e.busyError(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
 		e.Errorf("got %+v", held)
 	}
-	w := e.startWaitingFor(e.ctx(), other, other.Mutex(name))
+	w := e.startWaiting(e.ctx(), other, other.Mutex(name).Lock)
 	e.release(one)
 	if err := e.check(two); err != nil || w.hasReturned() {
 		e.Errorf("when one of two is released: %v, another is in: %v", err, w.hasReturned())

@@ -16,8 +16,6 @@ func place() []test {
 	}
 }
 
-func noPlaces() []test { return []test{{"is refused", placeRefused, 0}} }
-
 // ticket joins the queue. An attempt without an answer is taken back.
 func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
 	e.Helper()
@@ -69,7 +67,7 @@ func placePassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(b.Mutex(name))
 	e.giveUp(b, attachFunc(b, ticket))
-	w := e.startWaitingFor(e.ctx(), c, c.Mutex(name))
+	w := e.startWaiting(e.ctx(), c, c.Mutex(name).Lock)
 	e.release(lease)
 	e.release(w.await())
 	e.checkFree(c.Mutex(name))

@@ -7,17 +7,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func polling() []test {
-	return []test{
-		{"stands in no line", pollingInNoLine, 0},
-	}
-}
-
 func pollingInNoLine(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.startWaitingFor(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.startWaiting(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)).Lock)
 	if held := e.busyError(a.Mutex(name)); held.Waiters != 0 {
 		e.Errorf("%d stand in the queue", held.Waiters)
 	}

@@ -42,7 +42,7 @@ func reenter(e *env) {
 func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+	w := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 	inner := e.takeUnder(outer, a.Mutex(name).TryLock)
 	e.release(outer)
 	if w.hasReturned() {

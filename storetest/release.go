@@ -50,7 +50,7 @@ func releaseOver(e *env) {
 func releaseHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+	w := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 	e.release(lease)
 	next := w.await()
 	e.busyError(a.Mutex(name))

@@ -259,14 +259,9 @@ type waiter struct {
 	at    time.Time // when Lock returned
 }
 
-// startWaitingFor starts a goroutine in Lock, and returns when that goroutine is known to wait. No
-// other caller of the same client may start to wait at the same time.
-func (e *env) startWaitingFor(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
-	e.Helper()
-	return e.startWaiting(ctx, c, m.Lock)
-}
-
-// startWaiting is startWaitingFor for any method that waits for a lease.
+// startWaiting starts a goroutine in a method that waits for a lease, and returns when that
+// goroutine is known to wait. No other caller of the same client may start to wait at the same
+// time.
 func (e *env) startWaiting(ctx context.Context, c *client, lock lockFunc) *waiter {
 	e.Helper()
 	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
@@ -305,12 +300,6 @@ func (e *env) goTake(ctx context.Context, lock lockFunc) *waiter {
 // goCall is goTake for a call that returns no lease.
 func (e *env) goCall(call func() error) *waiter {
 	return e.goTake(context.Background(), noLease(call))
-}
-
-// startWaitingCall is startWaiting for a call that returns no lease.
-func (e *env) startWaitingCall(c *client, call func() error) *waiter {
-	e.Helper()
-	return e.startWaiting(context.Background(), c, noLease(call))
 }
 
 func noLease(call func() error) lockFunc {

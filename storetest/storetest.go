@@ -75,32 +75,35 @@ func (b *Backend) isQuorum() bool { return b.NoSemaphores }
 func Run(t *testing.T, backend Backend) {
 	permits, permitScenes, resizes, latches := semaphore(), permitMatrix(), resizing(), latch()
 	if backend.NoSemaphores {
-		permits, permitScenes, resizes = noSemaphores(), nil, nil
+		permits, permitScenes, resizes = refused(semaphoreRefused), nil, nil
 	}
 	if backend.NoLatches {
-		latches = noLatches()
+		latches = refused(latchRefused)
 	}
 	broken, evicted := breaking(), evicting()
 	if backend.isQuorum() { // without a moment that is the same everywhere, and without a queue
-		broken, evicted = append(broken, noForce()...), noEvictions()
+		broken, evicted = append(broken, test{"by force is refused", forceRefused, 0}), refused(evictRefused)
 	}
 	places := place()
 	if backend.NoQueue {
-		places = noPlaces()
+		places = refused(placeRefused)
 	}
 	sections := []section{
 		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()},
 		{"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()},
 		{"evict", evicted}, {"extend", extend()}, {"group", group()}, {"history", histories()},
-		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()},
-		{"list", lists()}, {"max hold", maxHold()},
-		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()},
-		{"operators", operators()}, {"order", order()}, {"owner", owner()},
-		{"place", places}, {"polling", polling()}, {"reentry", reentry()},
+		{"kinds", []test{{"of one name exclude each other", otherKinds, 0}}}, {"latch", latches},
+		{"lease", lease()}, {"lease of a context", leaseFrom()}, {"list", lists()},
+		{"max hold", maxHold()}, {"min hold", minHold()},
+		{"mutex", []test{{"one at a time", oneAtATime, 0}}},
+		{"names", []test{{"no two share a lock", distinctNames, 0}}}, {"operators", operators()},
+		{"order", order()}, {"owner", owner()}, {"place", places},
+		{"polling", []test{{"stands in no line", pollingInNoLine, 0}}}, {"reentry", reentry()},
 		{"release", release()}, {"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()},
-		{"rwmutex matrix", readWriteMatrix()},
-		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
-		{"tickets", tickets()}, {"tokens", tokens()}, {"trace", tracing()}, {"waiting", waiting()},
+		{"rwmutex matrix", readWriteMatrix()}, {"semaphore", permits},
+		{"semaphore matrix", permitScenes}, {"semaphore resized", resizes}, {"tickets", tickets()},
+		{"tokens", []test{{"grow through hand-overs", tokensHandedOn, queue}}}, {"trace", tracing()},
+		{"waiting", waiting()},
 	}
 	if backend.Parallel > 1 && backend.Around == nil {
 		runBeside(t, backend, sections)

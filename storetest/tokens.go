@@ -6,12 +6,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func tokens() []test {
-	return []test{
-		{"grow through hand-overs", tokensHandedOn, queue},
-	}
-}
-
 // checkAbove fails unless a lease has a token above the last one, which storage can read as a
 // number.
 func (e *env) checkAbove(last *int64, lease *holdfast.Lease) {
@@ -29,7 +23,7 @@ func tokensHandedOn(e *env) {
 	var waiters []*waiter
 	for range 5 {
 		c := e.client()
-		waiters = append(waiters, e.startWaitingFor(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
+		waiters = append(waiters, e.startWaiting(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute)).Lock))
 	}
 	for _, w := range waiters {
 		e.checkAbove(&last, lease)

@@ -51,14 +51,14 @@ func traceOfAHolder(e *env) {
 		want(b.of(holdfast.EventRefused))
 		e.giveUp(b, b.Mutex(name).Lock)
 		want(b.of(holdfast.EventGaveUp))
-		w := e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+		w := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 		e.release(lease)
 		next := w.await()
 		want(b.of(holdfast.EventGranted))
 		e.release(next)
 
 		lease = e.lock(plain.Mutex(name))
-		w = e.startWaitingFor(e.ctx(), b, b.Mutex(name))
+		w = e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 		e.release(lease)
 		e.release(w.await())
 		if granted := b.of(holdfast.EventGranted); len(granted) != 2 || granted[1].Holder != "plain" ||
@@ -75,7 +75,7 @@ func tracePassed(e *env) {
 	lease := e.take(inContext(e.traceContext(callers[0]), c.Mutex(name).Lock))
 	var waiters []*waiter
 	for _, caller := range callers[1:] {
-		waiters = append(waiters, e.startWaitingFor(e.traceContext(caller), c, c.Mutex(name)))
+		waiters = append(waiters, e.startWaiting(e.traceContext(caller), c, c.Mutex(name).Lock))
 	}
 	for _, w := range waiters {
 		e.release(lease)

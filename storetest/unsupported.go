@@ -9,17 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func noSemaphores() []test {
-	return []test{{"is refused", semaphoreRefused, 0}}
-}
-
-func noLatches() []test {
-	return []test{{"is refused", latchRefused, 0}}
-}
-
-func noForce() []test { return []test{{"by force is refused", forceRefused, 0}} }
-
-func noEvictions() []test { return []test{{"is refused", evictRefused, 0}} }
+// refused is the section of what the backend has not.
+func refused(run func(*env)) []test { return []test{{"is refused", run, 0}} }
 
 // checkUnsupported fails unless err is the refusal of a feature that the backend lacks, and says
 // why.

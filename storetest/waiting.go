@@ -95,7 +95,7 @@ func untilContextEnds(e *env) {
 	lease := e.lock(a.Mutex(name))
 	shutdown := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := e.startWaitingFor(ctx, b, b.Mutex(name))
+	w := e.startWaiting(ctx, b, b.Mutex(name).Lock)
 	cancel(shutdown)
 	ended := w.awaitGiveUp(context.Canceled)
 	e.checkIs(ended, shutdown)
