@@ -68,6 +68,7 @@ func newClient(p protocol.Protocol, config Config, process string, stores ...wir
 	e := engine.Config{
 		ReleaseTimeout: config.ReleaseTimeout,
 		Prefix:         config.Prefix,
+		RetainMax:      config.RetainMax,
 		Logger:         config.Logger,
 		Cause:          lostError,
 		Closed:         ErrClosed,

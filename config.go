@@ -47,6 +47,15 @@ type Config struct {
 	// leases: PREFIX-remote:ask, which no pattern PREFIX:* permits. Defaults to none of that.
 	Remote bool
 
+	// RetainMax is how many names at most are retained at one moment (WithRetain), from 1 to
+	// 100,000; the one that was used least lately is given back. Defaults to 1,000.
+	RetainMax int
+
+	// RetainTTL is the TTL of a lock that may be retained, if it is less than its own, from 100 ms
+	// to MaxTTL. It is how long others wait if the process crashes. Defaults to 3 s, or to MaxTTL
+	// if that is less.
+	RetainTTL time.Duration
+
 	// SlowHold and SlowWait are the times, at least 1 ms, after which a lease, or the wait of a
 	// call, is reported: to the Logger as a warning and to the Observer, with the stack of the
 	// call. The report is repeated at doubling times, and the Logger is told of the end. Polling
@@ -84,6 +93,7 @@ type Replicas struct {
 const (
 	defaultTTL            = 15 * time.Second
 	defaultReleaseTimeout = 5 * time.Second
+	defaultRetainTTL      = 3 * time.Second
 )
 
 // withDefaults returns the configuration with its defaults, or all that is wrong with it.
@@ -106,6 +116,9 @@ func (c *Config) withDefaults() (Config, error) {
 		f.Replicas.Timeout, "from 1ms to 1s")
 	bad.check(f.History >= 0 && f.History <= 1_000_000, "Config.History", f.History,
 		"from 0, which means none, to 1000000")
+	bad.check(f.RetainMax >= 1 && f.RetainMax <= 100_000, "Config.RetainMax", f.RetainMax, "from 1 to 100000")
+	bad.check(f.RetainTTL >= limits.MinTTL && f.RetainTTL <= f.MaxTTL, "Config.RetainTTL", f.RetainTTL,
+		fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
 	bad.check(isSlowTime(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
 	bad.check(isSlowTime(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")
@@ -120,6 +133,12 @@ func (c *Config) setDefaults() {
 	}
 	if c.TTL == 0 {
 		c.TTL = min(defaultTTL, c.MaxTTL)
+	}
+	if c.RetainMax == 0 {
+		c.RetainMax = 1000
+	}
+	if c.RetainTTL == 0 {
+		c.RetainTTL = min(defaultRetainTTL, c.MaxTTL)
 	}
 	if c.ReleaseTimeout == 0 {
 		c.ReleaseTimeout = defaultReleaseTimeout

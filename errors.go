@@ -56,6 +56,10 @@ type HeldError struct {
 	// Ticket says that the holder is the ticket of a place, and that Holder made it. No process
 	// need have it.
 	Ticket bool
+
+	// Retains says that the holder's process may keep its hold unused (WithRetain). It was told
+	// that another asks, and did not give it back in time.
+	Retains bool
 }
 
 func (e *HeldError) Error() string {
@@ -67,6 +71,9 @@ func (e *HeldError) Error() string {
 	case e.Holder != "":
 		if more := e.Holders - 1; more > 0 {
 			how += fmt.Sprintf(", with %d more", more)
+		}
+		if e.Retains {
+			how += ", which may keep it unused and was asked to give it back"
 		}
 		if e.Remaining > 0 { // otherwise the hold is being handed on
 			how += fmt.Sprintf(", %v left unless renewed", e.Remaining.Round(time.Millisecond))
@@ -466,7 +473,7 @@ func waitOverError(name string, ended *engine.WaitFailure) error {
 func heldError(name string, kind protocol.Kind, a protocol.Answer) *HeldError {
 	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder),
 		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining,
-		Remainder: holdStates[a.Left], BrokenBy: a.By, Ticket: a.Holder.Kept}
+		Remainder: holdStates[a.Left], BrokenBy: a.By, Ticket: a.Holder.Kept, Retains: a.Holder.Retains}
 }
 
 // namedOwner returns the owner of WithOwner. The id of a hold without one is told only to its

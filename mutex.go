@@ -47,11 +47,12 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.wrapLease(m.lock.Acquire(ctx))
 }
 
-// TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
-// another contender holds the mutex or waits for it. It is a *StoreError if the server refuses, or
-// does not answer within the smaller of a sixth of the TTL and 1 s. The first request of a client
-// has up to 1 s more. All else is as for Lock. If the answer was lost, what the request may have
-// won is taken back in the background.
+// TryLock asks once, in one round trip; up to six times if the holder may not use its hold, as
+// WithRetain says. The error is a *HeldError, which matches ErrHeld, if another contender holds the
+// mutex or waits for it. It is a *StoreError if the server refuses, or does not answer within the
+// smaller of a sixth of the TTL and 1 s. The first request of a client has up to 1 s more. All else
+// is as for Lock. If the answer was lost, what the request may have won is taken back in the
+// background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -70,6 +70,7 @@ func TestOptions(t *testing.T) {
 		"WithWait":          holdfast.WithWait(time.Minute),
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 		"WithUnder":         holdfast.WithUnder(map[string]int64{"n": 1}),
+		"WithRetain":        holdfast.WithRetain(time.Second),
 	}
 	text, err := os.ReadFile("options.go")
 	must(t, err)

@@ -84,9 +84,9 @@ func Run(t *testing.T, backend Backend) {
 	if backend.isQuorum() { // without a moment that is the same everywhere, and without a queue
 		broken, evicted = append(broken, test{"by force is refused", forceRefused, 0}), refused(evictRefused)
 	}
-	places := place()
+	places, retained := place(), retaining()
 	if backend.NoQueue {
-		places = refused(placeRefused)
+		places, retained = refused(placeRefused), refused(retainRefused)
 	}
 	sections := []section{
 		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()},
@@ -99,7 +99,8 @@ func Run(t *testing.T, backend Backend) {
 		{"names", []test{{"no two share a lock", distinctNames, 0}}}, {"operators", operators()},
 		{"order", order()}, {"owner", owner()}, {"place", places},
 		{"polling", []test{{"stands in no line", pollingInNoLine, 0}}}, {"reentry", reentry()},
-		{"release", release()}, {"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()},
+		{"release", release()}, {"retain", retained}, {"rwmutex", rwmutex()},
+		{"rwmutex downgrade", downgrade()},
 		{"rwmutex matrix", readWriteMatrix()}, {"semaphore", permits},
 		{"semaphore matrix", permitScenes}, {"semaphore resized", resizes}, {"tickets", tickets()},
 		{"tokens", []test{{"grow through hand-overs", tokensHandedOn, queue}}}, {"trace", tracing()},

@@ -55,6 +55,9 @@ type attempt struct {
 
 	evidence *evidence // the leases that its ticket names; nil: it names none
 
+	queued       bool      // an answer said that it must wait
+	recallsSince time.Time // since when messages tell that another asks for its hold; zero: they do not
+
 	hold   *hold // what it won; nil before
 	opened *hold // to readers: a hold of this process that the last messages named; nil: none
 }
@@ -90,6 +93,11 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		a.ticket.NoMessages = a.engine.subscription.recentlyDenied()
 		if a.engine.config.Trace != nil {
 			a.ticket.Trace = a.engine.traceOf(a.call.ctx)
+		}
+		if a.ticket.Retain {
+			a.engine.subscription.addWaiter() // until the hold keeps it open
+			defer a.engine.subscription.removeWaiter()
+			a.hearRecalls(ctx)
 		}
 	}
 	err := a.wait(ctx, a, a.ticket.ID)
@@ -190,6 +198,9 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 	delete(e.waits, a.ticket.ID)
 	e.holds.add(h)
 	a.hold = h
+	if a.ticket.Retain {
+		h.retention = &retainState{heardSince: a.recallsSince, recalled: a.queued || a.mailbox.messages.recalled}
+	}
 	if a.mailbox.messages.askNow { // a message about the hold may have come before it, or been missed
 		e.queryInBackground(h)
 	}
@@ -218,6 +229,7 @@ func (a *attempt) afterFailure(ctx context.Context, sent time.Time, err error) (
 
 // mustWait makes messages come after an answer that others hold, and tells when to ask again.
 func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent time.Time) (step, time.Time, error) {
+	a.queued = true
 	if answer.Status == protocol.Queued {
 		a.to(attemptKnown)
 	} else {
@@ -271,13 +283,14 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 }
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
-// the hold was over when the answer arrived, or if the hold was broken since.
+// the hold was over when the answer arrived, or if the hold was broken since. If the holder may not
+// use its hold, it was told to give it back: then try asks up to five times more, within 31 ms.
 func (a *attempt) try(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
 		a.ticket.Trace = e.traceOf(a.call.ctx)
 	}
-	for {
+	for pause := time.Millisecond; ; pause *= 2 {
 		e.awaitPace(ctx, &a.pace)
 		if err := e.check(ctx); err != nil {
 			return nil, err
@@ -290,6 +303,9 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 			return nil, err
 		}
 		if answer.Status != protocol.Held {
+			if e.awaitRecall(ctx, answer, pause) {
+				continue
+			}
 			return nil, &BusyError{Kind: a.lock.spec.Kind, Answer: answer}
 		}
 		if next, err := a.becomeHolder(answer, sent, a.lock.options.TTL); next == stepDone {

@@ -23,6 +23,8 @@
 //	grant          the passage of a ticket from waiting to holding
 //	hand-over      a grant because another hold ended; a message tells the waiter
 //	delivery        what a pool gives a waiting goroutine, without a request: a lease, or the lead
+//	retained       of a hold: it stays with the process although nobody uses it
+//	recall         the message that another asks for a hold that may be retained
 //	yield          to ask for the next goroutine of a pool and give the old hold back in one request
 //	claim          the time in which a hand-over must be taken up
 //	queue          the tickets that wait at the server, in order
@@ -134,8 +136,9 @@
 //	         v                  v                   v
 //	     RELEASING            LOST ------------> CLEARED
 //
-// A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its
-// last entry, a yield or Close makes it releasing. Detach makes it detached; an attached hold is a
+// A hold is held as its lock asked for it. It is live while it is held, retained, downgrading or
+// sharing. A held one may become retained, and held again: see below. Its last entry, a yield or
+// Close makes it releasing. Detach makes it detached; an attached hold is a
 // new one, and is held. A hold is lost when trust ends, or when an operator broke it; the server
 // may still keep it. It is cleared once the server says that nothing is left,
 // or once its cleanup is scheduled. The release of the last lease on a lost hold schedules that.
@@ -151,6 +154,50 @@
 // another process waits, and keeps it if none does. Callers share a pool only if nothing but the
 // goroutine differs. A lease with times of its own, with an owner, or in strict order asks the
 // server itself.
+//
+// # Retained holds
+//
+//	         last entry over, nobody here waits,
+//	         no other process has asked
+//	HELD ----------------------------------------> RETAINED --------> RELEASING
+//	  ^                                               |      recall, idle time over,
+//	  +-----------------------------------------------+      too many, Close
+//	         entry, with trust and with the next token
+//
+// A hold of a lock with Options.Retain may stay with its process while nobody uses it, so that the
+// next entry is no request. Whoever enters it, enters as the next goroutine of a pool does: while
+// trust is left, and with the next token of the block that its grant reserved. If the block is used
+// up or little trust is left, the goroutine leads, and gives the old hold back in the request in
+// which it asks, as in a yield. Readers join the hold, with the token that it has. A token of its
+// block may be smaller than that of a reader of another process who came later.
+//
+// The ticket of such a hold says that it may be retained (protocol.Ticket.Retain). Each ask of
+// another ticket that the hold keeps out has the server send a recall, in the same round trip. A
+// hold that nobody uses is given back at once. A hold in use is trusted as before. It is not
+// retained after its present use, and passes to no other goroutine here.
+//
+//	recalled before            the server may have sent the recall before this process knew of the
+//	the grant is known         grant: then the hold is not retained
+//	granted after waiting      others may wait behind it, who asked before: it is not retained
+//	recall lost, or a gap      a gap counts as a recall of all. Otherwise the waiter asks again when
+//	                           the time of the hold that it knows of is over
+//	this process died, or      others wait for the rest of the hold's TTL, which is at most RetainTTL
+//	stands still
+//	trust ends                 a loss of nobody, if nobody uses it; the server may have renewed it,
+//	                           so it is given back
+//	a Break                    the same
+//
+// The messages must come while any hold may be retained. So the subscription is opened before its
+// first ask, and stays open. Where it is refused, nothing is retained.
+//
+// A name is retained from its second lock on that comes soon after the use before (Engine.noteUse).
+// After a recall it is not for a while, which doubles with each. So two processes that take turns
+// pay for few recalls. A call that does not wait asks again, for 31 ms at most, while the holder
+// retains: the process that does not use its hold gives it back in that time.
+//
+// A small world of each of these is searched to its end (proof/explore). Not retained are holds
+// with a fixed end, a min hold or a max hold, those of an owner, of strict order, of polling, and
+// those that take part in the search for deadlocks. A quorum cannot recall.
 //
 // # Readers
 //

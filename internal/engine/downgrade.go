@@ -55,9 +55,13 @@ func (e *Engine) downgradeForReaders(l *Lease) error {
 // downgrade downgrades the hold of a lease, in which no entry excludes others any more.
 func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	h := l.tenure.hold
-	spec := h.lock.spec
+	lock := h.lock
+	if lock.plain != nil {
+		lock = lock.plain
+	}
+	spec := lock.spec
 	spec.Shared = true
-	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.NewLock(spec, h.lock.options),
+	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.NewLock(spec, lock.options),
 		done: make(chan error, 1)}
 	e.busy.Add(1)
 	go d.run()

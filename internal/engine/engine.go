@@ -14,6 +14,8 @@ type Config struct {
 	ReleaseTimeout time.Duration
 	Prefix         string // of the client's keys, for those that go on with its holds
 
+	RetainMax int // how many holds at most stay with this process unused
+
 	Logger  *slog.Logger // never nil; it does not block
 	Observe func(Event)  // nil: no observer
 
@@ -52,6 +54,7 @@ type Engine struct {
 	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
+	uses      map[poolKey]*recentUse        // of locks that may be retained
 	holds     schedule[*hold]               // of this process, for the watchdog
 	slow      slowReports
 	answering bool // Answer runs
@@ -72,6 +75,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		cleanups:    make(map[protocol.ID]chan struct{}),
 		terms:       make(map[*Lease]bool),
 		witnesses:   make(map[*attempt]bool),
+		uses:        make(map[poolKey]*recentUse),
 	}
 	e.observed = config.Observe != nil || e.takesStacks
 	e.subscription.engine = e
@@ -190,9 +194,6 @@ func (e *Engine) Broken(id protocol.ID) {
 	}
 }
 
-// Recall implements protocol.Sink.
-func (e *Engine) Recall(id protocol.ID) {}
-
 // queryInBackground asks the server whether a hold is there, and once more if it is called
 // meanwhile: the request under way may have been too early. The engine's mutex is held.
 func (e *Engine) queryInBackground(h *hold) {
@@ -216,7 +217,7 @@ func (e *Engine) queryInBackground(h *hold) {
 }
 
 // Gap implements protocol.Sink. All waiters ask at once, and so it is asked about the holds that
-// messages were to tell of.
+// messages were to tell of. Those that may be retained count as recalled.
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -228,6 +229,7 @@ func (e *Engine) Gap() {
 			e.queryInBackground(h)
 		}
 	}
+	e.recallAll()
 }
 
 // awaitPace waits until a pace allows a request, or ctx or the engine ends.

@@ -115,7 +115,11 @@ func (l *Lock) observeGrant(ctx context.Context, start time.Time, lease *Lease) 
 // try asks for all. The observer is not told.
 func (g *Group) try(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
+	var busy *BusyError
 	_, err := p.takeAtOnce(p.notHeld())
+	for pause := time.Millisecond; errors.As(err, &busy) && g.engine.awaitRecall(ctx, busy.Answer, pause); pause *= 2 {
+		_, err = p.takeAtOnce(p.notHeld())
+	}
 	if errors.Is(err, protocol.ErrApart) {
 		err = p.tryEach()
 	}

@@ -12,6 +12,7 @@ type holdState int
 
 const (
 	holdHeld        holdState = iota // as its lock asked for it: it excludes others, or it shares
+	holdRetained                     // as before, and nobody uses it
 	holdDowngrading                  // a request to share is under way, or may have been applied
 	holdSharing                      // it was downgraded
 	holdDetached                     // it has left the process: another one goes on with it, or none
@@ -22,7 +23,8 @@ const (
 
 // holdMoves are the states that may follow each state.
 var holdMoves = [...][]holdState{
-	holdHeld:        {holdDowngrading, holdDetached, holdReleasing, holdLost, holdCleared},
+	holdHeld:        {holdRetained, holdDowngrading, holdDetached, holdReleasing, holdLost, holdCleared},
+	holdRetained:    {holdHeld, holdReleasing, holdLost, holdCleared},
 	holdDowngrading: {holdHeld, holdSharing, holdReleasing, holdLost, holdCleared},
 	holdSharing:     {holdDetached, holdReleasing, holdLost, holdCleared},
 	holdDetached:    {},
@@ -32,7 +34,7 @@ var holdMoves = [...][]holdState{
 }
 
 func (s holdState) String() string {
-	return [...]string{"held", "downgrading", "sharing", "detached", "releasing", "lost", "cleared"}[s]
+	return [...]string{"held", "retained", "downgrading", "sharing", "detached", "releasing", "lost", "cleared"}[s]
 }
 
 // A hold is one hold at the server, from its grant until it is given back or lost. Its local
@@ -120,7 +122,8 @@ type localUse struct {
 	ticketNamed   bool         // others name its ticket: it is not passed on any more
 	tenure        *localTenure // the present one; nil before the first
 	firstTenure   localTenure  // most holds have one, which costs no allocation of its own
-	joinableUntil time.Time    // of readers: when goroutines stop joining it
+	joinableUntil time.Time    // of readers: when goroutines stop joining it; zero: not before it is recalled
+	retention     *retainState // nil: it never stays unused
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as
@@ -151,7 +154,7 @@ func (h *hold) to(next holdState) bool {
 // isLive reports whether the hold is neither lost nor being given back. The engine's mutex is held.
 func (h *hold) isLive() bool {
 	switch h.state {
-	case holdHeld, holdDowngrading, holdSharing:
+	case holdHeld, holdRetained, holdDowngrading, holdSharing:
 		return true
 	}
 	return false
@@ -203,7 +206,13 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 func (h *hold) entry() *dueTime { return &h.due }
 
 // dueAt implements scheduleEntry.
-func (h *hold) dueAt() time.Time { return earlier(h.renewAt, h.end()) }
+func (h *hold) dueAt() time.Time {
+	at := earlier(h.renewAt, h.end())
+	if h.state == holdRetained {
+		at = earlier(at, h.retention.until)
+	}
+	return at
+}
 
 // asAnswer is what an answer of the server would tell of a hold of this process.
 func (h *hold) asAnswer() protocol.Answer {

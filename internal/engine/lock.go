@@ -12,14 +12,17 @@ import (
 // of one pool must agree is in poolKey, or keeps callers out of pools, in Engine.NewLock or in
 // Lock.acquire.
 type Options struct {
-	TTL      time.Duration
-	MinHold  time.Duration // 0: none
-	MaxHold  time.Duration // 0: none
-	Fixed    bool          // no renewal
-	Strict   bool          // every caller stands in the server's queue itself
-	Interval time.Duration // of polling; 0: it waits in the queue
-	Attempts int           // of polling; 0: no end
-	Wait     time.Duration // how long one call waits at most; 0: as long as its context lasts
+	TTL     time.Duration
+	MinHold time.Duration // 0: none
+	MaxHold time.Duration // 0: none
+	Fixed   bool          // no renewal
+	Strict  bool          // every caller stands in the server's queue itself
+	Retain  time.Duration // how long a hold stays with the process unused; 0: it does not
+
+	RetainTTL time.Duration // the TTL of a hold that may stay unused, if it is below TTL
+	Interval  time.Duration // of polling; 0: it waits in the queue
+	Attempts  int           // of polling; 0: no end
+	Wait      time.Duration // how long one call waits at most; 0: as long as its context lasts
 
 	// DeadlockCheck: the place of a caller that waits under leases names them, and the caller looks
 	// for deadlocks. Only with a protocol that has a queue, and not with Interval.
@@ -43,6 +46,8 @@ type Lock struct {
 	key         poolKey
 	pooled      bool     // its callers wait in a pool
 	joinable    bool     // its holds are joined by other goroutines, and not passed on to them
+	retaining   *Lock    // the lock of holds that may stay with the process unused; nil: none may
+	plain       *Lock    // of such a lock: the one that its callers use; else nil
 	unsupported error    // why the protocol has no such locks
 	beside      []*Lease // of a part of a group: the parts that the group holds already
 }
@@ -65,6 +70,12 @@ func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
 			Err: errors.New(why)}
 	}
 	l.setKey()
+	if options.Retain > 0 && l.pooled && e.features.Queue {
+		o := options
+		o.TTL, o.Retain = min(o.TTL, o.RetainTTL), 0
+		l.retaining = e.NewLock(spec, o)
+		l.retaining.key, l.retaining.plain = l.key, l
+	}
 	return l
 }
 
@@ -141,8 +152,8 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 
 // try asks once for a lock that no lease of the caller holds. The observer is not told.
 func (l *Lock) try(c *call) (*Lease, error) {
-	if lease := l.join(c.ctx); lease != nil {
-		return lease, nil
+	if lease, err := l.tryHere(c.ctx); lease != nil || err != nil {
+		return lease, err
 	}
 	a := l.newAttempt(c, 1)
 	return a.beginLease(a.try(c.ctx))

@@ -9,6 +9,7 @@ func (e *Engine) lose(h *hold, why Why) {
 	if why == Gone || why == Foreign { // the server has nothing to give back
 		next = holdCleared
 	}
+	unused := h.state == holdRetained
 	if !h.to(next) {
 		return
 	}
@@ -25,6 +26,9 @@ func (e *Engine) lose(h *hold, why Why) {
 		e.promoteNext(h)
 	}
 	e.queueEnds(h.tenure, h.lossCause)
+	if unused { // no holder is to release it
+		e.scheduleCleanup(h)
+	}
 }
 
 // expireIfPast ends a hold whose trust is over by the clocks, before the watchdog notices. The

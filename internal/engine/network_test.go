@@ -41,7 +41,7 @@ type way struct {
 
 var silent = way{noRequests: true, noAnswers: true, noMessages: true}
 
-// A sent is a request that a process sent.
+// A sent is a request that a process sent, or a recall that it was sent.
 type sent struct {
 	op   string
 	at   time.Time
@@ -262,7 +262,12 @@ func (m *mailbox) Nudge(id protocol.ID, after time.Duration) {
 	m.deliver(func() { m.Sink.Nudge(id, after) })
 }
 
-func (m *mailbox) Recall(id protocol.ID) { m.deliver(func() { m.Sink.Recall(id) }) }
+func (m *mailbox) Recall(id protocol.ID) {
+	m.network.mu.Lock()
+	m.network.log = append(m.network.log, sent{op: "recall", at: time.Now()})
+	m.network.mu.Unlock()
+	m.deliver(func() { m.Sink.Recall(id) })
+}
 
 func (m *mailbox) Broken(id protocol.ID) { m.deliver(func() { m.Sink.Broken(id) }) }
 
@@ -295,8 +300,8 @@ func (l *loss) Error() string { return fmt.Sprintf("lost: %+v", l.Lost) }
 
 // newEngine makes an engine whose log nobody reads. The caller closes it.
 func newEngine(p protocol.Protocol, change ...func(*engine.Config)) *engine.Engine {
-	config := engine.Config{ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
-		Cause: func(l engine.Lost) error { return &loss{l} }}
+	config := engine.Config{ReleaseTimeout: releaseTimeout, RetainMax: 2, Logger: slog.New(slog.DiscardHandler),
+		Closed: errClosed, Cause: func(l engine.Lost) error { return &loss{l} }}
 	for _, f := range change {
 		f(&config)
 	}

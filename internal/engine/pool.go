@@ -42,7 +42,7 @@ func (l *Lock) setKey() {
 type pool struct {
 	key     poolKey
 	leader  *attempt  // the attempt of the leader; nil: no goroutine asks
-	hold    *hold     // of readers: the hold that others may join; else nil
+	hold    *hold     // that a goroutine may enter: that of readers, or one that is retained; else nil
 	waiters list.List // of *poolWaiter, in the order in which they came
 }
 
@@ -173,9 +173,13 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 			return poolEntry{kind: entryJoined, pool: p, lease: lease}
 		}
 	}
+	retained := p.hold != nil && !p.key.shared
 	switch {
-	case leads: // the attempt looks at ctx itself
-		p.leader = l.newAttempt(c, 1)
+	case leads || retained: // the attempt looks at ctx itself
+		p.leader = l.newLead(c, 1)
+		if retained {
+			e.replaceRetained(p, p.leader)
+		}
 		return poolEntry{kind: entryLeads, pool: p, attempt: p.leader}
 	case ctx.Err() != nil:
 		return poolEntry{kind: entryRefused, pool: p}
@@ -288,7 +292,7 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	lease.before = a.predecessor()
 	p.leader = nil
 	if w := p.pop(); w != nil {
-		a.engine.deliverLead(p, w, a.lock.newAttempt(w.call, p.tokenBlock()))
+		a.engine.deliverLead(p, w, a.lock.newLead(w.call, p.tokenBlock()))
 	}
 	if a.answered {
 		// Even a server without a queue may remember the ticket. Only of a known attempt does
@@ -337,7 +341,7 @@ func (e *Engine) promoteNext(h *hold) {
 		e.dropPool(p)
 		return
 	}
-	lead := h.lock.newAttempt(w.call, p.tokenBlock())
+	lead := h.lock.newLead(w.call, p.tokenBlock())
 	// The server granted h with this number of permits. If it refuses the number now, the name was
 	// resized.
 	lead.permitsAccepted = true

@@ -9,12 +9,15 @@ import (
 )
 
 // settleHold decides where a hold goes whose present tenure is over. True: the hold goes to the
-// next goroutine of its pool, or is yielded: the next goroutine gives it back with the request in
-// which it asks. False: the caller must free it, and call e.busy.Done then. The engine's mutex is
-// held.
+// next goroutine of its pool, or is retained, or is yielded: the next goroutine gives it back with
+// the request in which it asks. False: the caller must free it, and call e.busy.Done then. The
+// engine's mutex is held.
 func (e *Engine) settleHold(h *hold) bool {
 	p := h.pool
 	if p != nil && p.key.shared {
+		if e.retain(h) {
+			return true
+		}
 		e.promoteNext(h) // no reader waits without a leader
 	} else if p != nil {
 		if w := p.pop(); w != nil {
@@ -27,13 +30,16 @@ func (e *Engine) settleHold(h *hold) bool {
 			} else {
 				h.to(holdReleasing)
 				e.holds.remove(h)
-				lead := h.lock.newAttempt(w.call, passBlock)
+				lead := h.lock.newLead(w.call, passBlock)
 				lead.release = &h.ticket
 				// until another answer comes
 				lead.answer, lead.answered, lead.holderContext = h.asAnswer(), true, h.tenure.inlineLease.parent
 				e.cleanupLateAsk(h)
 				e.deliverLead(p, w, lead)
 			}
+			return true
+		}
+		if e.retain(h) {
 			return true
 		}
 		e.dropPool(p)
@@ -45,12 +51,13 @@ func (e *Engine) settleHold(h *hold) bool {
 }
 
 // mayPassOn reports whether a hold may go on to the next goroutine without asking the server: for a
-// short time, with a token reserved, unless others name its ticket, and with trust left for the
-// next holder. Tokens must not run ahead of the server's microseconds: otherwise those given
-// out after a loss of all data could be smaller.
+// short time, or while no other process asks for one that is retained, with a token reserved,
+// unless others name its ticket, and with trust left for the next holder. Tokens must not run ahead
+// of the server's microseconds: otherwise those given out after a loss of all data could be
+// smaller.
 func (h *hold) mayPassOn(now time.Time) bool {
 	held := now.Sub(h.heldSince)
-	if h.ticketNamed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+	if h.ticketNamed || held >= passFor && !h.isRetaining() || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
 		return false
 	}
 	const ahead = 100 // tokens: less time than losing all data and granting anew takes

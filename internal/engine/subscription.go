@@ -49,11 +49,15 @@ func (s *subscription) removeWaiter() {
 	}
 }
 
-// closeIdle closes the subscription if no goroutine waits.
+// closeIdle closes the subscription if no goroutine waits, and no hold may be retained.
 func (s *subscription) closeIdle() {
+	needed := s.ticket == "" && s.engine.retainsAny()
 	s.mu.Lock()
 	open := s.listening
-	if s.waiters > 0 || s.closed {
+	if needed && !s.closed {
+		s.idleTimer.Reset(linger)
+	}
+	if needed || s.waiters > 0 || s.closed {
 		s.mu.Unlock()
 		return
 	}
@@ -61,6 +65,11 @@ func (s *subscription) closeIdle() {
 	s.mu.Unlock()
 	if open != nil {
 		open.Close()
+	}
+	if s.ticket == "" { // a hold that came meanwhile hears nothing
+		s.engine.mu.Lock()
+		defer s.engine.mu.Unlock()
+		s.engine.recallAll()
 	}
 }
 

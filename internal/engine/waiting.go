@@ -23,9 +23,10 @@ type mailbox struct {
 
 // messages are what came for a goroutine and was not yet taken.
 type messages struct {
-	grant *protocol.Grant // its ticket was handed the name; nil: no
-	join  *hold           // a hold of this process that a leader of readers may join; nil: none
-	askAt time.Time       // when the server told it to ask; zero: it did not
+	grant    *protocol.Grant // its ticket was handed the name; nil: no
+	join     *hold           // a hold of this process that a leader of readers may join; nil: none
+	askAt    time.Time       // when the server told it to ask; zero: it did not
+	recalled bool            // another asks for the hold that its ticket may have
 	// askNow: it must ask at once. Messages may have been missed, its hold may be broken, or the
 	// name was resized.
 	askNow bool

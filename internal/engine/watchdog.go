@@ -52,6 +52,10 @@ func (e *Engine) renewDue() {
 			e.lose(h, h.lossReason())
 			continue
 		}
+		if h.state == holdRetained && isPast(h.retention.until, now) {
+			e.giveBack(h)
+			continue
+		}
 		ttl := h.lock.options.TTL
 		if h.renewAt.IsZero() || h.renewAt.After(now.Add(ttl/24)) {
 			break
@@ -78,6 +82,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.RenewalAnswer) { e.applyRenewal(holds[i], r, sent) })
+	e.hearRecalls(holds)
 }
 
 // renewalRequest prolongs a hold for another TTL, within its min hold and its max hold. The

@@ -13,10 +13,10 @@ import (
 // originMark begins every origin of this format.
 const originMark = "n" + string(format)
 
-// Origin implements protocol.Resource: "n3", the time of the grant, ":", and the channel, which is
-// a part of the payload. Evidence and a trace are parts of it too. If the ticket has them, "+" and
-// the length of the one, and "~" and the length of the other, stand before the ":", and the texts
-// before the channel.
+// Origin implements protocol.Resource: "n3", the time of the grant, "r" if the hold might be
+// retained, ":", and the channel, which is a part of the payload. Evidence and a trace are parts of
+// it too. If the ticket has them, "+" and the length of the one, and "~" and the length of the
+// other, stand before the ":", and the texts before the channel.
 func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin {
 	under, lengths := evidence(ticket), ""
 	if under != "" {
@@ -25,8 +25,11 @@ func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin
 	if ticket.Trace != "" {
 		lengths += "~" + strconv.Itoa(len(ticket.Trace))
 	}
-	return protocol.Origin(originMark + strconv.FormatInt(granted,
-		10) + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
+	at := strconv.FormatInt(granted, 10)
+	if ticket.Retain {
+		at += "r"
+	}
+	return protocol.Origin(originMark + at + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
 }
 
 // Adopt implements protocol.Resource.
@@ -36,6 +39,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 	granted, channel, cut := strings.Cut(text, ":")
 	granted, traceLength, traced := strings.Cut(granted, "~")
 	granted, length, under := strings.Cut(granted, "+")
+	granted, ticket.Retain = strings.CutSuffix(granted, "r")
 	at, number := wire.Number(granted)
 	if ok = ok && cut && number; ok && under {
 		channel, ok = adoptEvidence(&ticket, length, channel)

@@ -25,6 +25,7 @@ func TestOriginKeepsThePayload(t *testing.T) {
 		"no messages": {ID: "1234567890123456789012", Block: 1, NoMessages: true},
 		"evidence":    {ID: "1234567890123456789012", Block: 1, Under: someEvidence, More: true},
 		"a trace":     {ID: "1234567890123456789012", Block: 1, Trace: "~1+2:"},
+		"retained":    {ID: "1234567890123456789012", Block: 1000, Retain: true, Trace: "r"},
 		"both":        {ID: "1234567890123456789012", Block: 1, Under: someEvidence, Trace: "00-1-2-01"},
 	} {
 		first := New(answers, Config{Prefix: "p", Process: "x", Timeout: time.Second}).bind(specOf("n"))

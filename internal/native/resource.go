@@ -65,7 +65,22 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if t.Weight > 0 {
 		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
 	}
-	channel, extras := r.channelOf(t), ""
+	channel, extras := r.channelOf(t), extrasOf(t)
+	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
+	if r.spec.Fixed {
+		ttl += "f"
+	}
+	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + ttl + ":" + strconv.Itoa(len(channel)) + ":" +
+		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras +
+		r.spec.Label)
+	if usual {
+		r.usual.Store(&text)
+	}
+	return text
+}
+
+// extrasOf are the extras of a ticket.
+func extrasOf(t protocol.Ticket) (extras string) {
 	if t.Keep > 0 {
 		extras = extra("keep", strconv.FormatInt(t.Keep.Milliseconds(), 10))
 	}
@@ -78,17 +93,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if t.Trace != "" {
 		extras += extra("trace", t.Trace)
 	}
-	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
-	if r.spec.Fixed {
-		ttl += "f"
-	}
-	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + ttl + ":" + strconv.Itoa(len(channel)) + ":" +
-		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras +
-		r.spec.Label)
-	if usual {
-		r.usual.Store(&text)
-	}
-	return text
+	return extras
 }
 
 // extra is one of the extras of a payload.

@@ -67,6 +67,7 @@ func (op *Op) options() []holdfast.Option {
 		{op.MaxHold > 0, holdfast.WithMaxHold(op.MaxHold)},
 		{op.Strict, holdfast.WithStrictOrder()},
 		{op.Owner != "", holdfast.WithOwner(op.Owner)},
+		{op.Retain, holdfast.WithRetain(retainTime)},
 		{op.Poll, holdfast.WithPolling(200*time.Millisecond, 50)},
 	} {
 		if o.wanted {

@@ -62,6 +62,7 @@ type Op struct {
 	MinHold       time.Duration
 	MaxHold       time.Duration
 	Fixed, Strict bool
+	Retain        bool          // its name may stay with its process
 	Try           bool          // ask once
 	Poll          bool          // ask every now and then
 	Limit         time.Duration // of waiting
@@ -95,6 +96,7 @@ const (
 	minOps     = 520
 	maxPermits = 3
 	longestTTL = 10 * time.Second
+	retainTime = 10 * time.Second
 )
 
 var ttls = []time.Duration{400 * time.Millisecond, time.Second, 3 * time.Second, longestTTL}
@@ -127,7 +129,10 @@ func class(name string) string {
 }
 
 // Draw makes the plan of a seed.
-func Draw(seed uint64) Plan {
+func Draw(seed uint64) Plan { return drawOrdinary(seed).retained() }
+
+// drawOrdinary makes one in which nothing is retained.
+func drawOrdinary(seed uint64) Plan {
 	d := newDice(seed, "holdfast")
 	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: runLength}
 	switch roll := d.IntN(100); {
@@ -152,6 +157,29 @@ func Draw(seed uint64) Plan {
 	}
 	p.drawClock(newDice(seed, "clocks"))
 	p.drawOperators(newDice(seed, "operator"))
+	return p
+}
+
+// retained returns a plan in which most names stay with their processes. Some operations are done
+// again and again. Where each goroutine stands in the queue, nothing is retained.
+func (p Plan) retained() Plan {
+	d := newDice(p.Seed, "retain")
+	var again []Op
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		op.Retain = (op.Type == history.Mutex || op.Type == history.ReadWrite) && !op.Fixed && !op.Poll && !op.Strict &&
+			op.MinHold == 0 && op.MaxHold == 0
+		if !op.Retain || !d.Percent(15) {
+			continue
+		}
+		for next, n := *op, 5+d.IntN(10); n > 0; n-- {
+			next.At += d.Short(10*time.Millisecond, time.Second)
+			next.Hold = d.Short(0, 20*time.Millisecond)
+			again = append(again, next)
+		}
+	}
+	p.Ops = append(p.Ops, again...)
+	p.sortOps()
 	return p
 }
 

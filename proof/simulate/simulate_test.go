@@ -62,7 +62,7 @@ func TestSeeds(t *testing.T) {
 				harness.Long(t)
 			}
 			t.Log(c.why)
-			checkResult(t, Run(t, shorten(Draw(c.seed))))
+			checkResult(t, Run(t, shorten(drawOrdinary(c.seed))))
 		})
 	}
 }

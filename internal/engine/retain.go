@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// The pauses after a recall, in which a name is not retained: each is twice the one before. A hold
+// that was retained ten times as long as the pause begins anew.
+const (
+	firstRetainPause = 50 * time.Millisecond
+	lastRetainPause  = 30 * time.Second
+)
+
+// longestRecall is the longest pause of a call that does not wait, between two requests for a name
+// whose holder may not use it.
+const longestRecall = 16 * time.Millisecond
+
+// A retainState is what makes a hold one that may stay with this process unused. The engine's mutex
+// guards it.
+type retainState struct {
+	until      time.Time // of an unused hold: when it is given back
+	recalled   bool      // another asks for the name, so the hold is not retained any more
+	heardSince time.Time // since when messages tell that another asks
+}
+
+// A recentUse is how callers of one pool have used a name lately. It decides whether to retain it.
+// The engine's mutex guards it.
+type recentUse struct {
+	last   time.Time     // of the uses
+	again  int           // how many grants in a row came soon after the use before
+	pause  time.Duration // after the last recall
+	resume time.Time     // the end of that pause
+}
+
+// newLead makes an attempt for the leader of a pool, as newAttempt does. Its hold may be retained
+// if the name is used again and again, and no other process has asked for it lately. The engine's
+// mutex is held.
+func (l *Lock) newLead(c *call, block int64) *attempt {
+	if l.plain != nil {
+		l = l.plain
+	}
+	if l.retaining == nil || !l.engine.noteUse(l, time.Now()) {
+		return l.newAttempt(c, block)
+	}
+	a := l.retaining.newAttempt(c, passBlock)
+	a.ticket.Retain = true
+	if l.spec.Shared {
+		a.ticket.Block = 1 // readers join the hold with the token that it has
+	}
+	return a
+}
+
+// noteUse notes that a lock is asked for, and reports whether to retain it: from the second time on
+// that it is asked for soon after the use before. The engine's mutex is held.
+func (e *Engine) noteUse(l *Lock, now time.Time) bool {
+	u := e.uses[l.key]
+	if u == nil {
+		e.forgetUses(now)
+		u = &recentUse{again: -1}
+		e.uses[l.key] = u
+	}
+	if now.Sub(u.last) > l.options.Retain {
+		u.again = -1
+	}
+	u.again++
+	u.last = now
+	return u.again >= 2 && !now.Before(u.resume)
+}
+
+// forgetUses makes room for another recent use: it takes out those whose time is over, or else one
+// of the others. The engine's mutex is held.
+func (e *Engine) forgetUses(now time.Time) {
+	if len(e.uses) < 2*e.config.RetainMax {
+		return
+	}
+	some := false
+	for key, u := range e.uses {
+		if now.Sub(u.last) > lastRetainPause {
+			delete(e.uses, key)
+			some = true
+		}
+	}
+	for key := range e.uses {
+		if !some {
+			delete(e.uses, key)
+		}
+		break
+	}
+}
+
+// hearRecalls makes the message come that another asks for the hold of an attempt. Without it the
+// hold is an ordinary one.
+func (a *attempt) hearRecalls(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
+	defer cancel()
+	a.recallsSince, _ = a.engine.subscription.ensureSubscribed(ctx, a.lock.resource)
+	if a.recallsSince.IsZero() {
+		a.lock, a.ticket.Retain, a.ticket.Block = a.lock.plain, false, 1
+	}
+}
+
+// isRetaining reports whether a hold may stay with this process unused, once its holder has
+// released it. The engine's mutex is held.
+func (h *hold) isRetaining() bool {
+	return h.retention != nil && !h.retention.recalled && !h.ticketNamed
+}
+
+// retain keeps a hold whose last lease was released, and that nobody here waits for. False: it must
+// be given back. The engine's mutex is held.
+func (e *Engine) retain(h *hold) bool {
+	p := h.pool
+	if !h.isRetaining() || p.leader != nil || p.waiters.Len() > 0 || p.hold != nil && p.hold != h ||
+		!h.to(holdRetained) {
+		return false
+	}
+	plain, now := h.lock.plain, time.Now()
+	if u := e.uses[plain.key]; u != nil {
+		u.last = now
+	}
+	h.retention.until = now.Add(plain.options.Retain)
+	p.hold = h
+	e.holds.update(h)
+	e.boundRetained(h)
+	return true
+}
+
+// boundRetained gives back the unused hold that was used least lately, if there are too many. The
+// engine's mutex is held.
+func (e *Engine) boundRetained(latest *hold) {
+	unused, oldest := 0, latest
+	for _, h := range e.holds.entries {
+		if h.state == holdRetained {
+			unused++
+			if h.retention.until.Before(oldest.retention.until) {
+				oldest = h
+			}
+		}
+	}
+	if unused > e.config.RetainMax {
+		e.giveBack(oldest)
+	}
+}
+
+// enterRetained begins the next tenure of a hold that is retained, without a request. Nil: there is
+// none that the next holder could trust, or no token is left for it. The engine's mutex is held.
+func (p *pool) enterRetained(ctx context.Context) *Lease {
+	h, now := p.hold, time.Now()
+	if h.state != holdRetained || ctx.Err() != nil || isPast(h.end(), now) || !h.mayPassOn(now) || !h.to(holdHeld) {
+		return nil
+	}
+	p.hold = nil
+	h.token++
+	h.lock.engine.holds.update(h)
+	return h.beginTenure(ctx)
+}
+
+// replaceRetained lets an attempt give the retained hold of its pool back in the request in which
+// it asks for another. The engine's mutex is held.
+func (e *Engine) replaceRetained(p *pool, a *attempt) {
+	h := p.hold
+	p.hold = nil
+	h.to(holdReleasing)
+	e.holds.remove(h)
+	a.release = &h.ticket
+	e.cleanupLateAsk(h)
+}
+
+// holdHere is a hold that another goroutine of this process uses and that would be retained: the
+// server has nothing to tell of it. Nil: there is none. The engine's mutex is held.
+func (l *Lock) holdHere(p *pool) *hold {
+	if l.spec.Shared {
+		return nil
+	}
+	h := l.engine.holdOfPool(p)
+	if h == nil || h.state != holdHeld || !h.isRetaining() || isPast(h.end(), time.Now()) {
+		return nil
+	}
+	return h
+}
+
+// awaitRecall lets time go by, between two requests of a call that does not wait, if a holder that
+// may not use its hold is to give it back. False: the name is held, or the call has asked often
+// enough.
+func (e *Engine) awaitRecall(ctx context.Context, answer protocol.Answer, pause time.Duration) bool {
+	return answer.Holder.Retains && pause <= longestRecall && e.pause(ctx, pause)
+}
+
+// Recall implements protocol.Sink. A hold that nobody uses is given back. One that is used goes to
+// the others at its release. A ticket that waits here is to be given back like that.
+func (e *Engine) Recall(id protocol.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.holdOf(id); h != nil {
+		e.recall(h)
+	} else if w := e.waits[id]; w != nil {
+		w.mailbox.messages.recalled = true
+	}
+}
+
+// recall lets a hold go to another process that asks, as soon as nobody uses it here. The engine's
+// mutex is held.
+func (e *Engine) recall(h *hold) {
+	r := h.retention
+	if r == nil || r.recalled || !h.isLive() {
+		return
+	}
+	r.recalled = true
+	now := time.Now()
+	if u := e.uses[h.lock.plain.key]; u != nil {
+		if now.Sub(h.heldSince) > 10*u.pause {
+			u.pause = 0
+		}
+		u.pause = min(max(2*u.pause, firstRetainPause), lastRetainPause)
+		u.resume, u.again = now.Add(u.pause), -1
+	}
+	h.joinableUntil = earlier(h.joinableUntil, now)
+	if h.state == holdRetained {
+		e.giveBack(h)
+	}
+}
+
+// giveBack gives a retained hold back in the background. The engine's mutex is held.
+func (e *Engine) giveBack(h *hold) {
+	h.to(holdReleasing)
+	e.holds.remove(h)
+	e.promoteNext(h)
+	e.busy.Add(1)
+	e.mu.after(func() {
+		go func() {
+			defer e.busy.Done()
+			if _, err := e.free(h, time.Now().Add(e.config.ReleaseTimeout)); err != nil {
+				e.config.Logger.Warn("holdfast: giving back a retained lock", "name", h.lock.spec.Name, "error", err)
+			}
+		}()
+	})
+}
+
+// hearRecalls asks again for the messages about holds that may be retained. If messages about one
+// may have been missed, it counts as recalled.
+func (e *Engine) hearRecalls(holds []*hold) {
+	for _, h := range holds {
+		if h.retention == nil {
+			continue
+		}
+		ctx := deadline{context.Background(), time.Now().Add(listenTimeout)}
+		since, _ := e.subscription.ensureSubscribed(ctx, h.lock.resource)
+		e.mu.Lock()
+		if !since.Equal(h.retention.heardSince) {
+			e.recall(h)
+		}
+		e.mu.Unlock()
+	}
+}
+
+// recallAll is for messages that may have been missed: each hold that may be retained counts as
+// recalled. The engine's mutex is held.
+func (e *Engine) recallAll() {
+	for _, h := range e.allHolds() {
+		e.recall(h)
+	}
+}
+
+// retainsAny reports whether a hold may be retained, so that messages about it must come.
+func (e *Engine) retainsAny() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.holds.entries, func(h *hold) bool { return h.retention != nil })
+}
