@@ -28,7 +28,9 @@
 //     shows its use, and for an election its leader.
 //   - Of one name its holds, its queue, and what each master of a quorum says.
 //   - Why a name is waited for: its holders, what they wait for themselves, and so on to the cause,
-//     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most.
+//     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most. The
+//     list names the roots, and in each row the root that it is behind: of the longest waits
+//     first, as far as 20,000 holds and waits go.
 //   - Who held a name, as bars: since the page was opened, and before that as far as clients with
 //     Config.History wrote it, the last 200 entries.
 //   - Which line of code holds a name, when that is asked for, of clients with Config.Remote.
@@ -64,7 +66,6 @@
 //	GET  ./lock         ?name=: a name as the last poll found it
 //	GET  ./history      ?name=: the newest entries of its history, read in at most 2 s
 //	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last poll found it
-//	GET  ./waits        which holders wait for which names, as the last poll found it
 //	GET  ./deadlocks    looks for deadlocks
 //	POST ./break        {"name", "token", "typed"}
 //	POST ./stacks       ?name=: which calls hold a name, as their processes answer within 1 s

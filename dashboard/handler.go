@@ -75,14 +75,13 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux.HandleFunc("GET /{$}", serveAsset("index.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
-	for _, script := range []string{"app.js", "graph.js", "panel.js", "timeline.js", "view.js"} {
+	for _, script := range []string{"app.js", "causes.js", "graph.js", "panel.js", "timeline.js", "view.js"} {
 		mux.HandleFunc("GET /"+script, serveAsset(script, "text/javascript; charset=utf-8"))
 	}
 	mux.Handle("GET /events", refuseOtherSites(h.serveStream))
 	mux.Handle("GET /lock", refuseOtherSites(h.serveLock))
 	mux.Handle("GET /history", refuseOtherSites(h.serveHistory))
 	mux.Handle("GET /process", refuseOtherSites(h.serveProcess))
-	mux.Handle("GET /waits", refuseOtherSites(h.serveWaits))
 	mux.Handle("GET /deadlocks", refuseOtherSites(h.serveDeadlocks))
 	mux.HandleFunc("POST /break", h.serveChange("broken", func(ctx context.Context, o request) error {
 		return client.Break(ctx, o.Name, o.Token)

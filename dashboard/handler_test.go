@@ -110,7 +110,7 @@ func TestPageKeepsContentPolicy(t *testing.T) {
 func TestHandlerRefusesReadsOfAnotherSite(t *testing.T) {
 	f := newFake()
 	h := newHandler(f, nil)
-	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/waits",
+	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1",
 		"/deadlocks"} {
 		w := serve(h, httptest.NewRequest("GET", path, nil), map[string]string{"Sec-Fetch-Site": "cross-site"})
 		if w.Code != http.StatusForbidden {

@@ -194,7 +194,7 @@ func (h *hub) takeSnapshot(ctx context.Context, before map[string]*entry, poll i
 		}
 		s.addName(info)
 	}
-	s.noteGone()
+	s.finish()
 	return s
 }
 

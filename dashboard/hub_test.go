@@ -143,7 +143,7 @@ func TestSnapshotChangesAreSummaries(t *testing.T) {
 	second := newSnapshot(first.names, 2)
 	second.addName(many)
 	third := newSnapshot(second.names, 3)
-	third.noteGone()
+	third.finish()
 	var changes []lockinfo.Change
 	for _, text := range append(second.changes.list, third.changes.list...) {
 		var c lockinfo.Change
@@ -184,7 +184,7 @@ func TestStreamThatIsSlow(t *testing.T) {
 				s.addName(info)
 			}
 		}
-		s.noteGone()
+		s.finish()
 		r.publish(readiness{}, 0, s)
 	}
 	read := func() (got pageUpdate, ok bool) {

@@ -13,11 +13,13 @@ type row struct {
 	ID    uint64        `json:"id"`              // while the name is there
 	Lock  lockinfo.Info `json:"lock"`            // its summary
 	Hosts []string      `json:"hosts,omitempty"` // of the holds, the first maxHosts
+	Waits []wait        `json:"waits,omitempty"`
+	Root  bool          `json:"root,omitempty"`
 }
 
 const maxHosts = 10
 
-func newRow(id uint64, info lockinfo.Info) row { return row{id, info.Summary(), hostsOf(info)} }
+func newRow(e *entry) row { return row{e.id, e.info.Summary(), hostsOf(e.info), e.waits, e.root} }
 
 // hostsOf returns the hosts of the holds, the first maxHosts.
 func hostsOf(info lockinfo.Info) (hosts []string) {
@@ -31,7 +33,8 @@ func hostsOf(info lockinfo.Info) (hosts []string) {
 
 // equalRows reports whether a row is as it was. The end of a hold is computed from what remained at
 // the time of a poll, so it may differ by a little.
-func equalRows(before, now lockinfo.Info) bool {
+func equalRows(old, e *entry) bool {
+	before, now := old.info, e.info
 	a, held := before.Holder()
 	b, _ := now.Holder()
 	if held && before.At.Add(a.Remaining).Sub(now.At.Add(b.Remaining)).Abs() >= 50*time.Millisecond {
@@ -52,7 +55,8 @@ func equalRows(before, now lockinfo.Info) bool {
 		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count},
 			i.WaitingSince.UnixMicro(), i.Late(), i.Foreign}
 	}
-	return a == b && othersOf(before) == othersOf(now) && slices.Equal(hostsOf(before), hostsOf(now))
+	return a == b && othersOf(before) == othersOf(now) && slices.Equal(hostsOf(before), hostsOf(now)) &&
+		slices.Equal(old.waits, e.waits) && old.root == e.root
 }
 
 // nonTextBytes returns the bytes of a name that JSON cannot have as a text, and nil for any other.

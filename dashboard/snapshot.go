@@ -9,10 +9,12 @@ import (
 
 // An entry is what is kept of a name.
 type entry struct {
-	id   uint64
-	info lockinfo.Info
-	row  json.RawMessage
-	poll int // the number of the poll since which the row is so
+	id    uint64
+	info  lockinfo.Info
+	waits []wait // of its holders
+	root  bool   // a holder waits for nothing that is known, and others wait for it
+	row   json.RawMessage
+	poll  int // the number of the poll since which the row is so
 }
 
 // A snapshot is what one poll finds, and how that differs from the snapshot before.
@@ -65,16 +67,19 @@ func (s *snapshot) addName(info lockinfo.Info) {
 		s.addChanges(lockinfo.Info{}, info)
 	}
 	s.names[info.Name] = e
-	if old != nil && equalRows(old.info, info) {
-		e.row, e.poll = old.row, old.poll
-		return
-	}
-	e.row, _ = json.Marshal(newRow(e.id, info))
-	e.poll = s.poll
 }
 
-// noteGone notes which names are gone, once all others were added.
-func (s *snapshot) noteGone() {
+// finish makes the rows once all names were added, and notes which names are gone.
+func (s *snapshot) finish() {
+	addWaits(s.names)
+	for name, e := range s.names {
+		if old := s.before[name]; old != nil && equalRows(old, e) {
+			e.row, e.poll = old.row, old.poll
+			continue
+		}
+		e.row, _ = json.Marshal(newRow(e))
+		e.poll = s.poll
+	}
 	for name, old := range s.before {
 		if s.names[name] != nil {
 			continue

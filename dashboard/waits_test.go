@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,7 @@ func pollOf(pairs ...[2]string) map[string]*entry {
 	for _, info := range infos {
 		s.addName(info)
 	}
+	s.finish()
 	return s.names
 }
 
@@ -55,33 +57,37 @@ func TestReasonsAreBounded(t *testing.T) {
 	}
 }
 
-// The picture of many waits has the cycle among them, and says how many names it lacks.
-func TestWaitMapIsBounded(t *testing.T) {
-	var pairs [][2]string
-	for i := range 3000 {
-		pairs = append(pairs, [2]string{fmt.Sprintf("a%04d", i), fmt.Sprintf("b%04d", i)})
-		pairs = append(pairs, [2]string{fmt.Sprintf("b%04d", i), fmt.Sprintf("c%04d", i)})
+// A row says what its holders wait for, and whether it is a root. What that takes is bounded.
+func TestRowsTellWaits(t *testing.T) {
+	chain := pollOf([2]string{"x", "y"}, [2]string{"y", "z"})
+	if z := chain["z"]; len(z.waits) != 0 || !z.root || !strings.Contains(string(z.row), `"root":true`) {
+		t.Errorf("the root is %s", z.row)
 	}
-	pairs = append([][2]string{{"x", "y"}, {"y", "x"}}, pairs...)
-	got := newWaitMap(pollOf(pairs...))
-	if len(got.Names) != maxDrawn || !strings.Contains("xy", got.Names[0].Name) || got.Omitted != 6002-maxDrawn {
-		t.Errorf("%d names, %d omitted", len(got.Names), got.Omitted)
+	if y := chain["y"]; y.root || !slices.Equal(y.waits, []wait{{ID: chain["z"].id, Label: "y"}}) {
+		t.Errorf("behind it is %s", y.row)
 	}
-	cycle := 0
-	for _, e := range got.Edges {
-		if e.Cycle {
-			cycle++
-		}
-		if e.Perhaps || got.Names[e.From].Name != e.Label {
-			t.Errorf("the edge is %+v", e)
-		}
+	if x := chain["x"]; x.root || len(x.waits) != 0 {
+		t.Errorf("nobody waits for %s", x.row)
 	}
-	if cycle != 2 || len(got.Edges) < maxDrawn/3 {
-		t.Errorf("%d edges, %d of a cycle", len(got.Edges), cycle)
+
+	const names = 1000 // of one process that waits for all of them
+	s := newSnapshot(nil, 1)
+	for i := range names {
+		info := newHeld(fmt.Sprint(i), "A", int64(i+1))
+		info.Waiters, info.Queue = 1, []lockinfo.Waiter{{Place: 1, Host: info.Holds[0].Host, PID: info.Holds[0].PID}}
+		s.addName(info)
+	}
+	s.finish()
+	told := 0
+	for _, e := range s.names {
+		told += len(e.waits)
+	}
+	if told == 0 || told > maxEach*(1+maxWaits/names) {
+		t.Errorf("%d waits are told", told)
 	}
 }
 
-// A page gets why a name is waited for, the graph, and possible deadlocks, of the last poll.
+// A page gets why a name is waited for, and possible deadlocks, of the last poll.
 func TestWaitsAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -92,17 +98,14 @@ func TestWaitsAreServed(t *testing.T) {
 		openStream(t, h).next(t)
 		var got struct {
 			Why      reasons             `json:"why"`
-			Names    []lockinfo.Info     `json:"names"`
-			Edges    []waitEdge          `json:"edges"`
 			Possible []lockinfo.Deadlock `json:"possible"`
 		}
-		for _, path := range []string{"/lock?name=x", "/waits", "/deadlocks"} {
+		for _, path := range []string{"/lock?name=x", "/deadlocks"} {
 			if err := json.Unmarshal(get(h, path).Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !got.Why.Cyclic || len(got.Why.Links) != 2 || len(got.Names) != 2 || len(got.Edges) != 2 ||
-			len(got.Possible) != 1 {
+		if !got.Why.Cyclic || len(got.Why.Links) != 2 || len(got.Possible) != 1 {
 			t.Errorf("got %+v", got)
 		}
 	})

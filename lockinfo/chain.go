@@ -75,28 +75,16 @@ func NewChain(lock Info, all []Info) Chain {
 	return Chain{Lock: lock, Links: w.follow(lock.Name)}
 }
 
-// Links returns the holds of all names, each once, with what their callers wait for.
-func Links(all []Info) []Link {
-	links, _ := followAll(all)
-	return links
-}
-
 // PossibleDeadlocks returns cycles of callers that wait for each other, by what NewChain knows. If
 // several cycles have a name in common, it returns at least one of them.
 func PossibleDeadlocks(all []Info) []Deadlock {
-	_, cycles := followAll(all)
-	return cycles
-}
-
-// followAll returns the holds of all names, and the cycles that it finds.
-func followAll(all []Info) (links []Link, cycles []Deadlock) {
 	w := newChainWalk(all)
 	for i := range all {
 		if _, seen := w.depth[all[i].Name]; !seen {
-			links = append(links, w.follow(all[i].Name)...)
+			w.follow(all[i].Name)
 		}
 	}
-	return links, w.cycles
+	return w.cycles
 }
 
 // Waits returns a function that returns what the caller of a hold waits for, as NewChain knows it.

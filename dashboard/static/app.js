@@ -1,4 +1,5 @@
-import { address, age, bar, counting, inTrouble, link, long, majority, make, many, shown, stateOf, trouble, who } from "./view.js";
+import { address, age, bar, counting, inTrouble, link, long, majority, make, many, nameLink, shown, stateOf, trouble, who } from "./view.js";
+import { causesOf } from "./causes.js";
 import { panel } from "./panel.js";
 import { addSpans } from "./timeline.js";
 
@@ -7,6 +8,7 @@ const rows = new Map(); // by id
 const state = {
   status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
   spans: new Map(), begun: 0, // who held which name, and since when by the server's time
+  causes: causesOf(rows),
   base: 0, received: 0, // the server's time in ms, and when it came
   sort: "trouble", down: false,
 };
@@ -58,8 +60,8 @@ function applyUpdate(update) {
     rows.clear();
   }
   hiddenSince = undefined;
-  for (const row of update.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late),
-    waiting: row.lock.waiting_since ? Date.parse(row.lock.waiting_since) : undefined });
+  for (const row of update.changed) rows.set(row.id, { ...row.lock, ...row, lock: undefined, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late),
+    waiting: row.lock.waiting_since && row.lock.kind !== "election" ? Date.parse(row.lock.waiting_since) : undefined });
   for (const id of update.gone) rows.delete(id);
   remember(update.changes);
   state.omitted += update.omitted;
@@ -78,6 +80,7 @@ function applyUpdate(update) {
   else back();
   by("away").classList.toggle("less", !update.error && !update.ready);
   state.live = !update.error;
+  state.causes = causesOf(rows);
   lost = false;
   arrange();
   view.refresh(changed);
@@ -136,16 +139,17 @@ const longest = row => row.waiting === undefined ? undefined : (serverNow() - ro
 const byTrouble = r => 1e15 * (3 - trouble(r)) + (r.waiting ?? 9e14);
 
 const keys = {
-  name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText, token: r => oldest(r)?.token,
+  name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText,
+  chain: r => { const cause = causeOf(r); return cause && 2 * state.causes.causes.indexOf(cause) + (cause.row !== r); },
   held, left, wait: r => r.waiters, longest,
 };
 
 function chosen() {
   const text = by("search").value.trim().toLowerCase(), kind = by("kind").value, host = by("host").value.trim().toLowerCase();
-  const older = parseFloat(by("older").value), contended = by("contended").checked, troubled = by("trouble").checked;
+  const older = parseFloat(by("older").value), contended = by("contended").checked, troubled = by("trouble").checked, root = by("root").checked;
   return [...rows.values()].filter(r =>
     (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
-    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || inTrouble(r, longest(r))) &&
+    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || inTrouble(r, longest(r))) && (!root || causeOf(r)?.row === r) &&
     (!host || r.hosts.some(h => h.toLowerCase().includes(host))) &&
     (!(older > 0) || held(r) > older));
 }
@@ -163,6 +167,7 @@ function arrange() {
   by("none").hidden = order.length > 0 || !state.base;
   by("none").textContent = rows.size ? "No name matches the filters." : "No name is held or waited for.";
   sum();
+  showCauses();
   draw();
 }
 
@@ -183,6 +188,45 @@ function sum() {
   } else if (!late && !broken && !unknown) parts.push(make("span", { class: "good" }, "nothing waits"));
   if (by("sum").contains(document.activeElement) || by("sum").matches(":hover") && by("sum").textContent) return;
   by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
+}
+
+// showCauses names the roots of what waits, as many as there is room for.
+function showCauses() {
+  const all = state.causes.causes, most = Math.max(2, Math.min(4, Math.floor(by("list").clientWidth / 270)));
+  by("causes").hidden = !all.length;
+  by("more").textContent = all.length > most ? "The first " + most + " of " + many(all.length, "root") : many(all.length, "root");
+  const cards = by("causes").querySelectorAll("a");
+  all.slice(0, most).forEach((c, i) => {
+    const card = cards[i] ?? make("a", {}), h = oldest(c.row), bad = c.cycle || trouble(c.row) === 2;
+    let word = "";
+    if (c.cycle) word = "deadlock";
+    else if (c.row.late) word = "late for " + age((serverNow() - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2);
+    else if (bad) word = stateOf(c.row)[0];
+    card.href = "#lock=" + address(c.row);
+    card.className = "cause" + (bad ? " bad" : "");
+    card.replaceChildren(make("span", { class: "who" }, h ? who(h) : "nobody", c.row.holders > 1 ? " +" + (c.row.holders - 1) : ""),
+      word ? make("span", { class: "tag bad" }, word) : "",
+      make("span", { class: "what" }, c.cycle ? "one of a cycle of " + c.cycle.length + ", holds " : "holds ", make("b", {}, shown(c.row.name))),
+      make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
+    card.setAttribute("aria-label", [...card.children].map(e => e.textContent).join(", "));
+    if (!cards[i]) by("cards").append(card);
+  });
+  for (const card of [...cards].slice(most < all.length ? most : all.length)) card.remove();
+}
+
+const causeOf = row => state.causes.of.get(row.id);
+
+// showChain says in a row what it blocks, or what it is behind.
+function showChain(tr) {
+  const cause = causeOf(tr.lock), chain = !cause ? "" : cause.cycle?.includes(tr.lock) ? "in a cycle" :
+    cause.row === tr.lock ? "blocks " + cause.waiters : "behind";
+  const text = chain === "behind" ? chain + " " + cause.row.id + cause.row.name : chain;
+  if (tr.chain === text) return;
+  tr.chain = text;
+  for (const cell of tr.querySelectorAll(".chain")) {
+    cell.replaceChildren(...chain === "behind" ? [chain + " ", nameLink(cause.row)] : chain ? [make(cause.names.length > 1 ? "b" : "span", {}, chain)] : []);
+    cell.title = chain.startsWith("blocks") ? many(cause.waiters, "waiter") + " in " + many(cause.names.length, "name") : "";
+  }
 }
 
 const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
@@ -211,6 +255,7 @@ function draw() {
       elements.set(row.id, tr = made);
       if (focused) tr.querySelector("button").focus({ preventScroll: true });
     }
+    showChain(tr);
     tr.setAttribute("aria-rowindex", first + i + 2);
     if (row.name === selected) tr.setAttribute("aria-current", "true");
     else tr.removeAttribute("aria-current");
@@ -228,12 +273,12 @@ function rowElement(row) {
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
   const level = trouble(row), [word, why] = stateOf(row);
   const tr = make("tr", { class: "row" + (level === 2 ? " sick" : "") },
-    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : ""),
+    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : "", make("span", { class: "small faint chain" })),
     cell("state", make("span", { class: level === 2 ? "tag bad" : "calm", title: why }, word)),
     cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, row.waiters + " waiting") : ""),
-    cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
+    cell("chain"), cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
     cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
-    cell("held"), cell("left"), cell("kind", kind), cell("token", h ? String(h.token) : ""));
+    cell("held"), cell("left"), cell("kind", kind));
   tr.lock = row;
   return tr;
 }
@@ -263,10 +308,10 @@ scroll.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: 
 scroll.tabIndex = 0;
 scroll.setAttribute("role", "region");
 scroll.setAttribute("aria-label", "List of names");
-addEventListener("resize", draw);
+addEventListener("resize", () => { showCauses(); draw(); });
 
 // The URL has the filters and the order, so a view can be sent to somebody.
-const filters = ["search", "kind", "host", "older", "contended", "trouble"];
+const filters = ["search", "kind", "host", "older", "contended", "root", "trouble"];
 
 function keepInURL() {
   const query = new URLSearchParams();
@@ -303,7 +348,7 @@ by("filters").addEventListener("submit", e => e.preventDefault());
 
 for (const button of document.querySelectorAll("[data-sort]")) {
   button.addEventListener("click", () => {
-    state.down = state.sort === button.dataset.sort ? !state.down : ["held", "wait", "longest", "token"].includes(button.dataset.sort);
+    state.down = state.sort === button.dataset.sort ? !state.down : ["held", "wait", "longest"].includes(button.dataset.sort);
     state.sort = button.dataset.sort;
     showSort();
     keepInURL();

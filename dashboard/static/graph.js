@@ -1,13 +1,10 @@
 import { address, age, long, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
 
-const width = 208, height = 58, across = 284, apart = 82, edge = 14;
+const width = 200, height = 58, across = 242, apart = 76, edge = 4;
 
-// pictureOf draws names and who waits for whom: { names, edges: [{ from, to, label, perhaps, cycle }] }.
-// What all wait for is at the left, or above all if the picture is to be narrow. All that is drawn
-// of others is text.
-export function pictureOf(graph, now, narrow) {
-  const places = placesOf(graph, narrow), x = p => edge + (narrow ? p.row * (width + 20) : p.layer * across);
-  const y = p => edge + (narrow ? p.layer * (apart + 26) : p.row * apart);
+// pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
+export function pictureOf(graph, now) {
+  const places = placesOf(graph), x = p => edge + p.layer * across, y = p => edge + p.row * apart;
   const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
   const heads = ["plain", "cycle"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -15,7 +12,7 @@ export function pictureOf(graph, now, narrow) {
   out.append(svg("defs", {}, ...heads));
   for (const e of graph.edges) {
     const a = { x: x(places[e.from]), y: y(places[e.from]) }, b = { x: x(places[e.to]), y: y(places[e.to]) };
-    out.append(svg("path", { class: "edge" + (e.cycle ? " cycle" : "") + (e.perhaps ? " perhaps" : ""), d: way(a, b, narrow), "marker-end": "url(#head-" + (e.cycle ? "cycle" : "plain") + ")" },
+    out.append(svg("path", { class: "edge" + (e.cycle ? " cycle" : "") + (e.perhaps ? " perhaps" : ""), d: way(a, b), "marker-end": "url(#head-" + (e.cycle ? "cycle" : "plain") + ")" },
       svg("title", {}, shown(e.label || "somebody").textContent + " holds " + shown(graph.names[e.from].name).textContent + " and " + (e.perhaps ? "perhaps " : "") + "waits for " + shown(graph.names[e.to].name).textContent)));
   }
   graph.names.forEach((n, i) => out.append(box(n, x(places[i]), y(places[i]), graph.edges.some(e => e.cycle && (e.from === i || e.to === i)), now)));
@@ -23,12 +20,7 @@ export function pictureOf(graph, now, narrow) {
 }
 
 // way goes from a name that is held to the one that its holder waits for.
-function way(a, b, narrow) {
-  if (narrow) {
-    const up = b.y < a.y, from = { x: a.x + width / 2, y: up ? a.y : a.y + height }, to = { x: b.x + width / 2 + (up ? 0 : 30), y: up ? b.y + height : b.y };
-    const bend = Math.max(24, Math.abs(to.y - from.y) / 2) * (up ? 1 : -1);
-    return "M" + [from.x, from.y] + "C" + [from.x, from.y - bend, to.x, to.y + bend, to.x, to.y];
-  }
+function way(a, b) {
   if (b.x < a.x) {
     const from = a.y + height / 2, to = b.y + height / 2, bend = (a.x - b.x - width) / 2;
     return "M" + [a.x, from] + "C" + [a.x - bend, from, b.x + width + bend, to, b.x + width, to];
@@ -47,12 +39,12 @@ function box(name, x, y, cycle, now) {
   const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
   return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + (trouble(name) === 2 || cycle ? " sick" : "") },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
-    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 24), text(44, "", holder, 14),
+    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 21), text(44, "", holder, 13),
     name.waiters ? svg("text", { x: width - 14, y: 44, class: wait >= long ? "count slow" : "count" }, name.waiters + " wait, " + age(wait)) : undefined);
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
-function placesOf({ names, edges }, narrow) {
+function placesOf({ names, edges }) {
   const waits = names.map((_, i) => edges.filter(e => e.from === i && e.to !== i).map(e => e.to)), layers = names.map(() => undefined);
   const layerOf = (i, above) => {
     if (layers[i] !== undefined) return layers[i];
@@ -71,8 +63,8 @@ function placesOf({ names, edges }, narrow) {
       out[i].row = Math.max(free[layers[i]] ?? 0, near.length ? Math.min(...near) : 0);
       free[layers[i]] = out[i].row + 1;
     }
-    for (const i of inside) out[i][narrow ? "layer" : "row"] += base;
-    base = 1 + Math.max(...inside.map(i => out[i][narrow ? "layer" : "row"]));
+    for (const i of inside) out[i].row += base;
+    base = 1 + Math.max(...inside.map(i => out[i].row));
   }
   return out;
 }
@@ -87,26 +79,48 @@ function groupsOf(count, edges) {
   return group;
 }
 
+// treeOf shows a graph of waits where a picture has no room: below each name those whose holders wait for it.
+export function treeOf(graph, now) {
+  const items = [], seen = new Set(), roots = graph.names.map((_, i) => i).filter(i => !graph.edges.some(e => e.from === i));
+  const add = (i, depth, by) => {
+    const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle;
+    const item = make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") + (!again && graph.edges.some(e => e.to === i) ? " more" : "") }, nameLink(n),
+      sick ? make("span", { class: "tag bad" }, by?.cycle ? "cycle" : stateOf(n)[0]) : "",
+      make("span", { class: "faint line" }, by?.perhaps ? "perhaps " : "", h ? who(h) : "nobody holds it", again ? ", as above" : ", " + n.waiters + " waiting",
+        again || !n.waiting ? "" : ", " + age((now - n.waiting) / 1000)));
+    item.style.setProperty("--depth", Math.min(depth, 8));
+    items.push(item);
+    if (again) return;
+    seen.add(i);
+    for (const e of graph.edges) if (e.to === i) add(e.from, depth + 1, e);
+  };
+  for (const i of roots) add(i, 0);
+  graph.names.forEach((_, i) => { if (!seen.has(i)) add(i, 0, graph.edges.find(e => e.cycle && e.from === i)); });
+  return make("ol", { class: "tree", "aria-label": "Who waits for whom" }, ...items);
+}
+
 // sentencesOf says what a picture shows.
 export function sentencesOf(graph) {
   return make("ul", { class: "sentences" }, ...graph.edges.map(e => make("li", {}, e.label ? shown(e.label) : "somebody", " holds ", nameLink(graph.names[e.from]),
     e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("strong", { class: "bad" }, " (part of a cycle)") : "")));
 }
 
-// chainOf says why a name is waited for: the cause, and the way to it.
-export function chainOf(lock, why, now, processLink) {
+// chainOf says why a name is waited for: the cause, and the way to it; or of a root what waits behind it.
+export function chainOf(lock, why, now, processLink, behind) {
   if (!why.links.length) return [];
   const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
   if (!waits && !lock.waiters) return [];
   const out = [make("h3", {}, lock.waiters ? "Why it is waited for" : "What its holder waits for")];
   if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
   else if (waits && roots.length) {
-    out.push(make("p", { class: "note" }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
+    out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
       " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
-  } else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
+  } else if (behind) out.push(make("p", { class: "note" + (lock.holds.some(h => h.late) ? " bad" : "") }, make("strong", {}, "A root"), ": ",
+    "its holder waits for nothing that is known, and keeps out " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
+  else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
   if (!waits) return out;
   out.push(make("ol", { class: "tree" }, ...why.links.map(l => {
-    const item = make("li", { class: l.waits.length ? "" : "root" }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
+    const item = make("li", { class: l.waits.length ? "more" : "root" }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       l.hold.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(l.hold.since)) / 1000)) : "",
       l.hold.late ? make("span", { class: "tag bad" }, "late") : "",
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),

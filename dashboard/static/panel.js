@@ -1,5 +1,6 @@
-import { age, bar, counting, majority, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, wants, who } from "./view.js";
-import { chainOf, pictureOf, sentencesOf } from "./graph.js";
+import { address, age, bar, counting, majority, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, wants, who } from "./view.js";
+import { graphOf } from "./causes.js";
+import { chainOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
 import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
@@ -87,10 +88,7 @@ export function panel(box, dialog, state, say) {
         const found = await ask("lock?name=" + key);
         if (found) { lock = { ...found.lock, typed: found.typed, why: found.why }; show(lock.name, ...detail(lock)); }
       }
-      if (kind === "waits") {
-        const found = await ask("waits");
-        if (found) show(title(), ...waits(found));
-      }
+      if (kind === "waits" && state.status) show(title(), ...waits(graphOf(state.causes)));
       if (kind === "process") {
         const cut = key.lastIndexOf("/"), found = await ask("process?host=" + key.slice(0, cut) + "&pid=" + key.slice(cut + 1));
         if (found) show("Process " + decode(key), ...processOf(found));
@@ -112,10 +110,16 @@ export function panel(box, dialog, state, say) {
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
       late ? make("p", { class: "note bad" }, meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
-      ...chainOf(l, l.why, state.now(), processLink),
+      ...chainOf(l, l.why, state.now(), processLink, behind(l)),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
       ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
+  }
+
+  // behind is what waits behind a root, beside those that wait for its own name.
+  function behind(l) {
+    const cause = state.causes.causes.find(c => !c.cycle && c.names.length > 1 && address(c.row) === address(l));
+    return cause && { waiters: cause.waiters, names: cause.names, graph: graphOf(state.causes, cause.names) };
   }
 
   function holds(l) {
@@ -178,13 +182,15 @@ export function panel(box, dialog, state, say) {
 
   function waits(found) {
     if (state.status?.masters) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
-    const intro = make("p", { class: "faint" }, found.contended + (found.contended === 1 ? " name is" : " names are") + " waited for. An arrow leads from a name to the one that its holder waits for; dashed: perhaps, as only the process or the owner tells. ",
+    const narrow = box.clientWidth < 700;
+    const intro = make("p", { class: "faint" }, found.contended + (found.contended === 1 ? " name is" : " names are") + " waited for. " +
+      (narrow ? "Below each name are those whose holders wait for it. " : "An arrow leads from a name to the one that its holder waits for; dashed: perhaps, as only the process or the owner tells. "),
       "It is known of callers with WithDeadlockCheck, and perhaps of those of one process.");
     if (!found.names.length) return [intro, make("p", { class: "empty" }, "No holder is known to wait for anything itself.")];
     const cycle = found.edges.some(e => e.cycle);
     return [intro, cycle ? make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red.") : null,
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      pictureOf(found, state.now(), box.clientWidth < 700), make("h3", {}, "In words"), sentencesOf(found)];
+      ...narrow ? [treeOf(found, state.now())] : [pictureOf(found, state.now()), make("h3", {}, "In words"), sentencesOf(found)]];
   }
 
   function masters(list) {

@@ -67,6 +67,10 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.shows("leader node-a")
 	b.shows("3/5 semaphore")
 	b.shows("9 names, 3 contended, 1 broken, longest wait")
+	b.until(`document.querySelectorAll(".cause").length === 1 &&
+		document.querySelector(".cause").ariaLabel.startsWith("billing, holds invoice:1001, blocks 3 waiters in 3 names for ")`)
+	b.shows("blocks 3")
+	b.shows("behind invoice:1001")
 	b.picture("list")
 	b.run(chromedp.SendKeys("#search", "ledger"))
 	b.until(rows + " === 1")
@@ -124,6 +128,9 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 		if hash == "" {
 			b.shows("leader node-a")
 			b.picture("phone")
+		}
+		if hash == "#waits" {
+			b.until(`[...document.querySelectorAll(".tree a")].map(e => e.textContent).join() === "invoice:1001,mail:42,ledger:7"`)
 		}
 		if strings.HasPrefix(hash, "#lock") {
 			b.shows("Break…")
