@@ -26,20 +26,11 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 			})
 		})
 	}
-	t := &tally{p: p}
-	ended := t.collect(ctx, tries, func() bool {
-		return t.counting() >= p.need || len(t.replies)-t.counting() > p.spare()
-	})
-	switch {
-	case t.counting() >= p.need:
-		return l, nil
-	case ended != nil:
-		ended = noAnswer("subscribe", p.channel, ended)
-	default:
-		ended = t.noMajority("subscribe", p.channel)
+	if err := p.collectMajority(ctx, tries, "subscribe", p.channel); err != nil {
+		l.Close()
+		return nil, err
 	}
-	l.Close()
-	return nil, ended
+	return l, nil
 }
 
 // A listener is the subscriptions at all nodes.

@@ -173,29 +173,13 @@ func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *rep
 // watcher. A node that does not answer forgets it by itself.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	deadline := deadlineWithin(ctx, lookTimeout)
-	forgotten, failures := 0, 0
-	var failure error
-	ended := askNodes(r.p, r.p.nodes, func(n *node) error {
+	return r.p.collectMajority(ctx, askNodes(r.p, r.p.nodes, func(n *node) *reply {
 		// A look that arrives later would add the watcher again. If one is still under way at the
 		// deadline, the request is too late as well, and its error is the reply.
 		n.awaitAsks(watcher.ID, deadline)
 		_, err := n.askScript(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher.ID, forgetWatcher))
-		return err
-	}).collect(ctx, func(err error) progress {
-		if err == nil {
-			forgotten++
-		} else if failures++; failures > r.p.spare() {
-			failure = err
-		}
-		if forgotten >= r.p.need || failure != nil {
-			return stop
-		}
-		return goOn
-	})
-	if ended != nil {
-		return noAnswer("look", r.spec.Name, ended) // the script of both is look.lua
-	}
-	return failure
+		return &reply{node: n, counts: err == nil, err: err}
+	}), "look", r.spec.Name) // the script of both is look.lua
 }
 
 // The actions of look.lua on a watcher, if it gets one.

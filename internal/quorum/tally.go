@@ -28,6 +28,22 @@ func (t *tally) collect(ctx context.Context, asked *fanOut[*reply], decided func
 	})
 }
 
+// collectMajority waits until a majority of nodes has done what was asked, or none can. The error
+// is a *protocol.Failure.
+func (p *Protocol) collectMajority(ctx context.Context, asked *fanOut[*reply], op, name string) error {
+	t := &tally{p: p}
+	ended := t.collect(ctx, asked, func() bool {
+		return t.counting() >= p.need || len(t.replies)-t.counting() > p.spare()
+	})
+	switch {
+	case t.counting() >= p.need:
+		return nil
+	case ended != nil:
+		return noAnswer(op, name, ended)
+	}
+	return t.noMajority(op, name)
+}
+
 // pending returns how many nodes have not replied.
 func (t *tally) pending() int { return len(t.p.nodes) - len(t.replies) }
 
