@@ -16,25 +16,24 @@ type network struct {
 	all   sync.WaitGroup // the goroutines of the links
 
 	mu      sync.Mutex // guards all below, and the links' fields
+	changed *sync.Cond // of mu
 	closed  bool
 	silent  bool
 	delay   time.Duration // of what the server sends
 	links   map[*link]bool
-	changed chan struct{} // closed, and made anew, by each change of closed and silent
 }
 
 // A link is one connection: a pipe to the client, a pipe to the server, and two flows between.
 type link struct {
 	client, server net.Conn
-	flows          [2]*flow
+	flows          [2]flow
 	listens        bool // the client has subscribed
 }
 
 // A flow is what goes one way, oldest first.
 type flow struct {
 	packets []packet
-	over    bool          // the connection is broken
-	wake    chan struct{} // there may be something to do; of one
+	over    bool // the connection is broken
 }
 
 type packet struct {
@@ -44,42 +43,40 @@ type packet struct {
 
 // newNetwork makes a network. It gives serve the far end of each connection.
 func newNetwork(serve func(net.Conn)) *network {
-	return &network{serve: serve, links: map[*link]bool{}, changed: make(chan struct{})}
+	n := &network{serve: serve, links: map[*link]bool{}}
+	n.changed = sync.NewCond(&n.mu)
+	return n
 }
 
 // dial connects; in silence, when that is over. On failure there is no connection.
 func (n *network) dial(ctx context.Context) (net.Conn, error) {
-	for {
-		n.mu.Lock()
-		if n.closed || !n.silent {
-			break
-		}
-		changed := n.changed
-		n.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: ctx.Err()}
-		}
-	}
+	defer context.AfterFunc(ctx, n.wake)()
+	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}
+	for n.silent && !n.closed && ctx.Err() == nil {
+		n.changed.Wait()
 	}
-	l := &link{flows: [2]*flow{{wake: make(chan struct{}, 1)}, {wake: make(chan struct{}, 1)}}}
+	err := ctx.Err()
+	if n.closed {
+		err = net.ErrClosed
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	l := &link{}
 	var client, server net.Conn
 	client, l.client = net.Pipe()
 	server, l.server = net.Pipe()
 	n.links[l] = true
-	n.all.Go(func() { n.read(l, l.flows[0], l.client) })
-	n.all.Go(func() { n.read(l, l.flows[1], l.server) })
+	n.all.Go(func() { n.read(l, &l.flows[0], l.client) })
+	n.all.Go(func() { n.read(l, &l.flows[1], l.server) })
 	n.all.Go(func() {
-		n.write(l.flows[0], l.server)
+		n.write(&l.flows[0], l.server)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.links, l)
 	})
-	n.all.Go(func() { n.write(l.flows[1], l.client) })
+	n.all.Go(func() { n.write(&l.flows[1], l.client) })
 	n.serve(server)
 	return client, nil
 }
@@ -89,18 +86,17 @@ func (n *network) read(l *link, f *flow, from net.Conn) {
 	buf := make([]byte, 4096)
 	for {
 		size, err := from.Read(buf)
-		n.mu.Lock()
 		p := packet{due: time.Now()}
 		if err == nil {
 			p.data = bytes.Clone(buf[:size])
 		}
-		if from == l.server {
-			p.due = p.due.Add(n.delay)
-		}
-		l.listens = l.listens || from == l.client && bytes.Contains(bytes.ToLower(p.data), []byte("subscribe"))
-		f.packets = append(f.packets, p)
-		n.mu.Unlock()
-		f.nudge()
+		n.change(func() {
+			if from == l.server {
+				p.due = p.due.Add(n.delay)
+			}
+			l.listens = l.listens || from == l.client && bytes.Contains(bytes.ToLower(p.data), []byte("subscribe"))
+			f.packets = append(f.packets, p)
+		})
 		if err != nil {
 			return
 		}
@@ -111,52 +107,37 @@ func (n *network) read(l *link, f *flow, from net.Conn) {
 func (n *network) write(f *flow, to net.Conn) {
 	defer to.Close()
 	for {
-		p, wait := n.next(f)
-		switch {
-		case wait > 0:
-			timer := time.NewTimer(wait)
-			select {
-			case <-f.wake:
-			case <-timer.C:
-			}
-			timer.Stop()
-		case wait < 0:
-			<-f.wake
-		case p.data == nil:
+		p := n.next(f)
+		if p.data == nil {
 			return
-		default:
-			if _, err := to.Write(p.data); err != nil {
-				return
-			}
+		}
+		if _, err := to.Write(p.data); err != nil {
+			return
 		}
 	}
 }
 
-// next takes the next packet, if wait is 0. Else there is none yet: wait says when, and less than 0
-// that nobody knows.
-func (n *network) next(f *flow) (p packet, wait time.Duration) {
+// next waits for the next packet. A broken connection has none: its end is closed.
+func (n *network) next(f *flow) (p packet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if f.over {
-		return packet{}, 0
+	for !f.over {
+		if len(f.packets) == 0 || n.silent {
+			n.changed.Wait()
+		} else if wait := time.Until(f.packets[0].due); wait > 0 {
+			timer := time.AfterFunc(wait, n.wake)
+			n.changed.Wait()
+			timer.Stop()
+		} else {
+			p, f.packets = f.packets[0], f.packets[1:]
+			return p
+		}
 	}
-	if len(f.packets) == 0 || n.silent {
-		return packet{}, -1
-	}
-	if wait = time.Until(f.packets[0].due); wait > 0 {
-		return packet{}, wait
-	}
-	p, f.packets = f.packets[0], f.packets[1:]
-	return p, 0
+	return packet{}
 }
 
-// nudge has the writer of a flow look again.
-func (f *flow) nudge() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
+// wake has all who wait look again.
+func (n *network) wake() { n.change(func() {}) }
 
 // setSilent makes the network silent, or ends that: nothing arrives, and nothing fails.
 func (n *network) setSilent(silent bool) { n.change(func() { n.silent = silent }) }
@@ -186,12 +167,7 @@ func (n *network) change(how func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	how()
-	close(n.changed)
-	n.changed = make(chan struct{})
-	for l := range n.links {
-		l.flows[0].nudge()
-		l.flows[1].nudge()
-	}
+	n.changed.Broadcast()
 }
 
 // subscribed reports whether the client listens for messages on the connection.
@@ -199,9 +175,7 @@ func (l *link) subscribed() bool { return l.listens }
 
 // cut breaks the connection.
 func (l *link) cut() {
-	for _, f := range l.flows {
-		f.over = true
-	}
+	l.flows[0].over, l.flows[1].over = true, true
 	_ = l.client.Close()
 	_ = l.server.Close()
 }
