@@ -18,17 +18,9 @@ type end struct {
 	broken   bool
 	closed   bool // from this side
 	deadline time.Time
-	wake     chan struct{} // there is something to see; of one
 }
 
 var errReset = errors.New("connection reset by peer")
-
-func (e *end) nudge() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
 
 // receive takes what arrives; nil: the other side has closed. mu is held.
 func (e *end) receive(data []byte) {
@@ -43,45 +35,31 @@ func (e *end) receive(data []byte) {
 	}
 }
 
-// look returns what a read finds; wait is how long until its deadline, 0 for ever.
-func (e *end) look(p []byte) (n int, wait time.Duration, err error) {
-	e.link.n.mu.Lock()
-	defer e.link.n.mu.Unlock()
-	switch {
-	case e.closed:
-		return 0, 0, net.ErrClosed
-	case len(e.buf) > 0:
-		n = copy(p, e.buf)
-		e.buf = e.buf[n:]
-		return n, 0, nil
-	case e.broken:
-		return 0, 0, errReset
-	case e.over:
-		return 0, 0, io.EOF
-	case !e.deadline.IsZero():
-		if wait = time.Until(e.deadline); wait <= 0 {
-			return 0, 0, os.ErrDeadlineExceeded
-		}
-	}
-	return 0, wait, nil
-}
-
 func (e *end) Read(p []byte) (int, error) {
+	n := e.link.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for {
-		n, wait, err := e.look(p)
-		if n > 0 || err != nil {
-			return n, err
+		switch {
+		case e.closed:
+			return 0, net.ErrClosed
+		case len(e.buf) > 0:
+			read := copy(p, e.buf)
+			e.buf = e.buf[read:]
+			return read, nil
+		case e.broken:
+			return 0, errReset
+		case e.over:
+			return 0, io.EOF
+		case e.deadline.IsZero():
+			n.changed.Wait()
+		case !time.Now().Before(e.deadline):
+			return 0, os.ErrDeadlineExceeded
+		default:
+			timer := time.AfterFunc(time.Until(e.deadline), n.wake)
+			n.changed.Wait()
+			timer.Stop()
 		}
-		if wait == 0 {
-			<-e.wake
-			continue
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-e.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
 	}
 }
 
@@ -104,7 +82,7 @@ func (e *end) Close() error {
 	if !e.closed {
 		e.closed, e.buf = true, nil
 		e.link.send(1-e.reads, nil)
-		e.nudge()
+		e.link.n.changed.Broadcast()
 	}
 	return nil
 }
@@ -113,7 +91,7 @@ func (e *end) SetDeadline(t time.Time) error {
 	e.link.n.mu.Lock()
 	defer e.link.n.mu.Unlock()
 	e.deadline = t
-	e.nudge()
+	e.link.n.changed.Broadcast()
 	return nil
 }
 

@@ -27,7 +27,7 @@ type packet struct {
 func newLink(n *Network) *link {
 	l := &link{n: n}
 	for way := range l.ends {
-		l.ends[way] = &end{link: l, reads: Way(way), wake: make(chan struct{}, 1)}
+		l.ends[way] = &end{link: l, reads: Way(way)}
 	}
 	return l
 }
@@ -106,7 +106,7 @@ func (l *link) deliver(way Way) {
 		e.receive(f.queue[0].data)
 		f.queue = f.queue[1:]
 	}
-	e.nudge()
+	l.n.changed.Broadcast()
 	if len(f.queue) > 0 {
 		after := f.queue[0].due.Sub(now)
 		if f.timer == nil {
@@ -132,7 +132,7 @@ func (l *link) cut() {
 	for way, e := range l.ends {
 		l.lose(Way(way))
 		e.broken, e.buf = true, nil
-		e.nudge()
 	}
+	l.n.changed.Broadcast()
 	delete(l.n.links, l)
 }

@@ -45,12 +45,14 @@ type Network struct {
 	slow    time.Duration // more latency
 	rules   []*Rule
 	links   map[*link]bool
-	awake   chan struct{} // closed and renewed when something above has changed
+	changed *sync.Cond // of mu: something above, or an end, is another
 }
 
 // New makes a network. Serve gives the server the far end of a connection; an error refuses it.
 func New(serve func(net.Conn) error, config Config) *Network {
-	return &Network{serve: serve, config: config, links: map[*link]bool{}, awake: make(chan struct{})}
+	n := &Network{serve: serve, config: config, links: map[*link]bool{}}
+	n.changed = sync.NewCond(&n.mu)
+	return n
 }
 
 // Dial connects; in silence when that is over, or ctx. The connection has a method Broken() error,
@@ -66,40 +68,43 @@ func (n *Network) Dial(ctx context.Context) (net.Conn, error) {
 			return nil, failed(ctx.Err())
 		}
 	}
-	for ctx.Err() == nil {
-		l, changed, err := n.open()
-		if l != nil {
-			if err = n.serve(l.ends[There]); err == nil {
-				return l.ends[Back], nil
-			}
-			n.change(l.cut)
-		}
-		if err != nil {
-			return nil, failed(err)
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
+	l, err := n.open(ctx)
+	if err != nil {
+		return nil, failed(err)
 	}
-	return nil, failed(ctx.Err())
+	if err := n.serve(l.ends[There]); err != nil {
+		n.change(l.cut)
+		return nil, failed(err)
+	}
+	return l.ends[Back], nil
 }
 
-// open makes a link; none: in silence, until something has changed.
-func (n *Network) open() (l *link, changed <-chan struct{}, err error) {
+// open makes a link, once there is no silence.
+func (n *Network) open(ctx context.Context) (*link, error) {
+	defer context.AfterFunc(ctx, n.wake)()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for !n.closed && !n.refused && n.quiet[There]+n.quiet[Back] > 0 && ctx.Err() == nil {
+		n.changed.Wait()
+	}
 	switch {
 	case n.closed:
-		return nil, nil, net.ErrClosed
+		return nil, net.ErrClosed
 	case n.refused:
-		return nil, nil, errors.New("connection refused")
-	case n.quiet[There]+n.quiet[Back] > 0:
-		return nil, n.awake, nil
+		return nil, errors.New("connection refused")
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	}
-	l = newLink(n)
+	l := newLink(n)
 	n.links[l] = true
-	return l, nil, nil
+	return l, nil
+}
+
+// wake has all who wait look again.
+func (n *Network) wake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.changed.Broadcast()
 }
 
 // Pause makes the network silent, in both directions: nothing arrives and nothing fails. New
@@ -175,8 +180,7 @@ func (n *Network) change(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f()
-	close(n.awake)
-	n.awake = make(chan struct{})
+	n.changed.Broadcast()
 	for l := range n.links {
 		l.deliver(There)
 		l.deliver(Back)
