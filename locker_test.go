@@ -119,7 +119,7 @@ func TestLockerEntersHoldOfItsContext(t *testing.T) {
 		lease := w.must(client.Mutex("n").Lock(t.Context()))
 		l := client.Mutex("n").Locker(leased.Context(lease), nil)
 		l.Lock()
-		l.Unlock()
+		l.Unlock() //nolint:staticcheck // nothing is to be guarded
 		must(t, lease.Check(t.Context()))
 		if n := sent.count("free"); n != 0 {
 			t.Errorf("given back %d times", n)

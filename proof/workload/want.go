@@ -79,7 +79,10 @@ func (a *actor) drawOptions(w *want) []holdfast.Option {
 		r.Queues, r.Owner = true, []string{"ann", "bob"}[a.dice.IntN(2)]
 		add(holdfast.WithOwner(r.Owner), "owner")
 	}
+	plain := len(options) == 1
 	switch roll := a.dice.IntN(100); {
+	case plain && roll >= 50 && (r.Type == history.Mutex || r.Type == history.ReadWrite):
+		add(holdfast.WithRetain(2*time.Second), "retain")
 	case roll < 20:
 		r.Queues = true
 		add(holdfast.WithStrictOrder(), "strict")
