@@ -143,7 +143,7 @@ func newHolds(in protocol.Inspection) []lockinfo.Hold {
 			Mode:    newMode(in.Kind, h.Shared),
 			Permits: h.Weight, Token: h.Token, LastToken: h.Token + max(h.Block, 1) - 1, Since: serverTime(h.Since),
 			Remaining: time.Duration(h.Until-in.Server) * time.Microsecond, TTL: h.TTL, Fixed: h.Fixed,
-			Renewed: serverTime(h.Renewed), Ticket: h.Party.Kept,
+			Renewed: serverTime(h.Renewed), Ticket: h.Party.Kept, Retains: h.Party.Retains,
 		}
 		hold.Host, hold.PID = parseProcess(h.Process)
 		unrenewed := time.Duration(in.Server-h.Renewed) * time.Microsecond

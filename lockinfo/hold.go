@@ -32,6 +32,9 @@ type Hold struct {
 	Ticket    bool          `json:"ticket,omitempty"` // of a kept place: no process need have it
 	Renewed   time.Time     `json:"renewed,omitzero"` // when it was last prolonged; zero if it is not known
 
+	// Retains: its process may keep it unused, and gives it back if another asks (WithRetain).
+	Retains bool `json:"retains,omitempty"`
+
 	// Late: it is renewed, and was last prolonged more than half a TTL ago. Its process may be
 	// stopped or cut off, or its max hold is nearly over.
 	Late bool `json:"late"`

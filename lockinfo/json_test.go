@@ -65,7 +65,8 @@ func values() []any {
 	full.Kind, full.Class, full.Foreign = KindLatch, "orders", "damaged"
 	full.WaitingSince = at
 	h := &full.Holds[0]
-	h.By, h.Owner, h.Permits, h.Fixed, h.Late, h.Ticket = "ops", "team a", 3, true, true, true
+	h.By, h.Owner, h.Permits, h.Fixed, h.Late, h.Ticket, h.Retains = "ops", "team a", 3, true, true, true,
+		true
 	h.Remaining, h.TTL = 12345678*time.Microsecond, 24*time.Hour
 	full.Queue = []Waiter{{ID: "abc", Place: 1, Owner: "o", Label: "w", Host: "b", PID: 3, Mode: ModePermits,
 		Permits: 2, Since: at, Alive: AliveUnknown, Kept: true, Under: []string{"a", "\xff"}}}

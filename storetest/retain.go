@@ -50,6 +50,7 @@ func retainSendsNothing(e *env) {
 	m := a.Mutex(name, holdfast.WithRetain(retainedFor))
 	token := e.retain(m.Lock)
 	hold := e.onlyHold(e.inspect(a, name))
+	checkEqual(e, "retains", hold.Retains, true)
 	for range 40 { // 100 tokens are ahead of a clock that stands still
 		for _, lock := range []lockFunc{m.Lock, m.TryLock} {
 			lease := e.take(lock)

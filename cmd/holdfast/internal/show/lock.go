@@ -167,6 +167,8 @@ func holdState(h lockinfo.Hold) Cell {
 	switch {
 	case h.Late:
 		return Cell{text + ", late", Warning}
+	case h.State == lockinfo.StateHeld && h.Retains:
+		return Cell{text + ", perhaps unused", Good}
 	case h.State == lockinfo.StateHeld:
 		return Cell{text, Good}
 	case h.By != "":
