@@ -115,7 +115,7 @@ export function chainOf(lock, why, now, processLink, behind) {
   else if (waits && roots.length) {
     out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
       " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
-  } else if (behind) out.push(make("p", { class: "note" + (lock.holds.some(h => h.late) ? " bad" : "") }, make("strong", {}, "A root"), ": ",
+  } else if (behind) out.push(make("p", { class: "note" }, make("strong", {}, "A root"), ": ",
     "its holder waits for nothing that is known, and keeps out " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
   else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
   if (!waits) return out;

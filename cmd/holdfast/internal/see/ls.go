@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -158,7 +159,7 @@ func (l *Ls) newList() list {
 	if l.waits != nil {
 		columns = append(columns, show.WaitsColumn)
 	}
-	return &tableList{ls: l, table: l.Page().Table(columns)}
+	return &tableList{ls: l, table: l.Page().Table(columns), since: map[string]time.Time{}}
 }
 
 // A lineList is a document a line, one for each name.
@@ -171,6 +172,7 @@ func (lineList) end(error) error                { return nil }
 type tableList struct {
 	ls    *Ls
 	table *show.Table
+	since map[string]time.Time // which of the names is waited for since when
 	names int
 }
 
@@ -178,15 +180,22 @@ func (t *tableList) add(info lockinfo.Info) error {
 	t.names++
 	row := append(show.LockRow(info), show.ProcessCell(info))
 	if t.ls.waits != nil {
+		t.since[row[0].Text] = info.WaitingSince
 		row = append(row, show.WaitsCell(info.Name, t.ls.chosenHolds(info), t.ls.waits))
 	}
 	return t.table.Row(row...)
 }
 
 func (t *tableList) end(err error) error {
-	if t.ls.Sort == unsorted { // a short list is sorted by name
+	if t.ls.Sort == unsorted { // a short list is sorted, by the longest wait if all wait, and by name
 		t.table.Sort(func(rows [][]show.Cell) {
-			slices.SortStableFunc(rows, func(a, b []show.Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
+			slices.SortStableFunc(rows, func(a, b []show.Cell) int {
+				x, y := a[0].Text, b[0].Text
+				if t.ls.Options.Contended {
+					return cmp.Or(t.since[x].Compare(t.since[y]), strings.Compare(x, y))
+				}
+				return strings.Compare(x, y)
+			})
 		})
 	}
 	if t.names == 0 && err == nil {
@@ -238,8 +247,8 @@ func newLs() *cobra.Command {
 none of ours. PATTERN is a glob of Redis, such as 'order:*', which the whole name matches.
 
 The keys of every master are read by SCAN. A name that is used for a shorter time than that may be
-missed. Without --sort the names are printed as they come, and a list of up to 1,000 is a table in
-the order of the names. With --sort the first 1,000 are printed.
+missed. Without --sort the names are printed as they come, and a table of up to 1,000 is in the order
+of the names, or with --contended the longest wait first. With --sort the first 1,000 are printed.
 
 STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others
 until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or

@@ -164,7 +164,7 @@ func (r *rig) has(texts ...string) {
 }
 
 const head = `
-holdfast top  redis://h  02:14:05  3 names, 1 contended, 0 late
+holdfast top  02:14:05  3 names, 1 contended, 0 late  redis://h
 looking every second (it took 4 ms): what lasts for less may not be seen
 
 `

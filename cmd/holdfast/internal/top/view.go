@@ -48,14 +48,15 @@ func (m *Model) head() []string {
 			late++
 		}
 	}
-	first := fmt.Sprintf("holdfast top  %s  %s  %d names, %d contended, %d late", show.Text(m.title),
-		m.now.At.Local().Format(time.TimeOnly), m.now.Total, contended, late)
+	first := fmt.Sprintf("holdfast top  %s  %d names, %d contended, %d late", m.now.At.Local().Format(time.TimeOnly),
+		m.now.Total, contended, late)
 	if longest > 0 {
 		first += ", longest wait " + show.Age(longest)
 	}
 	if m.now.Total > len(m.now.Locks) {
 		first += fmt.Sprintf(", the first %d by %s", len(m.now.Locks), m.order)
 	}
+	first += "  " + show.Text(m.title)
 	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen",
 		tookText(m.now.Took)))
 	switch {
