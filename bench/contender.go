@@ -50,6 +50,7 @@ var entries = []entry{
 	{name: "rueidislock", rows: []int{1, 2, 3, 4, 5}, open: openRueidislock},
 	{name: subject, rows: []int{1, 2, 3, 4, 5, 6, 7}, open: openHoldfast},
 	{name: subject + ", ctx with cancel", rows: []int{1}, open: openHoldfast, cancellable: true},
+	{name: subject + ", retained", rows: []int{1, 5}, open: openRetained},
 	{name: subject + ", history", rows: []int{6, 7}, sends: []string{"xadd"}, open: openWithHistory},
 }
 

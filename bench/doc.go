@@ -38,6 +38,9 @@
 // overtakes waits for fewer, whoever is overtaken for more. In all rows with contention the holders
 // sign in and out on a [board] shared between the processes, and two at once are counted.
 //
+// Retained, holdfast is as with WithRetain: row 1 shows what a lock costs then, and row 5 that two
+// processes which take turns lose little by it.
+//
 // A contender that leaves somebody waiting for ever is reported, and its numbers are those from
 // before that was noticed.
 //

@@ -24,11 +24,16 @@ func openWithHistory(t target) (contender, error) {
 	return openConfig(t, holdfast.Config{TTL: ttl, History: 10_000})
 }
 
-func openConfig(t target, config holdfast.Config) (contender, error) {
+// openRetained opens holdfast as openHoldfast does, with names that stay with their process.
+func openRetained(t target) (contender, error) {
+	return openConfig(t, holdfast.Config{TTL: ttl}, holdfast.WithRetain(10*time.Second))
+}
+
+func openConfig(t target, config holdfast.Config, options ...holdfast.Option) (contender, error) {
 	rdb := newRedis(t)
 	client, err := holdfast.New(redisstore.New(rdb), &config)
 	lock := func(ctx context.Context, name string) (func() error, error) {
-		lease, err := client.Mutex(name).Lock(ctx)
+		lease, err := client.Mutex(name, options...).Lock(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -200,6 +200,9 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 	a.hold = h
 	if a.ticket.Retain {
 		h.retention = &retainState{heardSince: a.recallsSince, recalled: a.queued || a.mailbox.messages.recalled}
+		if h.retention.recalled {
+			e.pauseRetaining(h)
+		}
 	}
 	if a.mailbox.messages.askNow { // a message about the hold may have come before it, or been missed
 		e.queryInBackground(h)

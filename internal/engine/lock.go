@@ -46,8 +46,7 @@ type Lock struct {
 	key         poolKey
 	pooled      bool     // its callers wait in a pool
 	joinable    bool     // its holds are joined by other goroutines, and not passed on to them
-	retaining   *Lock    // the lock of holds that may stay with the process unused; nil: none may
-	plain       *Lock    // of such a lock: the one that its callers use; else nil
+	plain       *Lock    // of the lock of holds that may be retained: the one that its callers use; else nil
 	unsupported error    // why the protocol has no such locks
 	beside      []*Lease // of a part of a group: the parts that the group holds already
 }
@@ -70,11 +69,8 @@ func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
 			Err: errors.New(why)}
 	}
 	l.setKey()
-	if options.Retain > 0 && l.pooled && e.features.Queue {
-		o := options
-		o.TTL, o.Retain = min(o.TTL, o.RetainTTL), 0
-		l.retaining = e.NewLock(spec, o)
-		l.retaining.key, l.retaining.plain = l.key, l
+	if !l.pooled || !e.features.Queue {
+		l.options.Retain = 0
 	}
 	return l
 }

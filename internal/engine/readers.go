@@ -38,7 +38,7 @@ func (p *pool) joinHold(ctx context.Context, opened *hold) *Lease {
 // and that is young, or one that is retained. A *BusyError: a goroutine of this process uses a hold
 // that would be retained.
 func (l *Lock) tryHere(ctx context.Context) (*Lease, error) {
-	if !l.joinable && l.retaining == nil {
+	if !l.joinable && l.options.Retain == 0 {
 		return nil, nil
 	}
 	l.engine.mu.Lock()

@@ -43,10 +43,14 @@ func (l *Lock) newLead(c *call, block int64) *attempt {
 	if l.plain != nil {
 		l = l.plain
 	}
-	if l.retaining == nil || !l.engine.noteUse(l, time.Now()) {
+	if l.options.Retain == 0 || !l.engine.noteUse(l, time.Now()) {
 		return l.newAttempt(c, block)
 	}
-	a := l.retaining.newAttempt(c, passBlock)
+	options := l.options
+	options.TTL, options.Retain = min(options.TTL, options.RetainTTL), 0
+	retaining := l.engine.NewLock(l.spec, options)
+	retaining.key, retaining.plain = l.key, l
+	a := retaining.newAttempt(c, passBlock)
 	a.ticket.Retain = true
 	if l.spec.Shared {
 		a.ticket.Block = 1 // readers join the hold with the token that it has
@@ -209,18 +213,25 @@ func (e *Engine) recall(h *hold) {
 		return
 	}
 	r.recalled = true
-	now := time.Now()
-	if u := e.uses[h.lock.plain.key]; u != nil {
-		if now.Sub(h.heldSince) > 10*u.pause {
-			u.pause = 0
-		}
-		u.pause = min(max(2*u.pause, firstRetainPause), lastRetainPause)
-		u.resume, u.again = now.Add(u.pause), -1
-	}
-	h.joinableUntil = earlier(h.joinableUntil, now)
+	e.pauseRetaining(h)
+	h.joinableUntil = earlier(h.joinableUntil, time.Now())
 	if h.state == holdRetained {
 		e.giveBack(h)
 	}
+}
+
+// pauseRetaining is for a name that another process wants too: it is not retained for a while. The
+// engine's mutex is held.
+func (e *Engine) pauseRetaining(h *hold) {
+	u, now := e.uses[h.lock.plain.key], time.Now()
+	if u == nil {
+		return
+	}
+	if now.Sub(h.heldSince) > 10*u.pause {
+		u.pause = 0
+	}
+	u.pause = min(max(2*u.pause, firstRetainPause), lastRetainPause)
+	u.resume, u.again = now.Add(u.pause), -1
 }
 
 // giveBack gives a retained hold back in the background. The engine's mutex is held.
