@@ -9,25 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
-func lease() []test {
-	return []test{
-		{"a check", leaseCheck, 0},
-		{"a loss has a cause", leaseLost, 0},
-	}
-}
-
 type contextKey struct{}
-
-// A Check changes nothing. With a context that is over it fails, and the lease stays.
-func leaseCheck(e *env) {
-	lease := e.lock(e.client().Mutex(name))
-	e.checkHolds(lease, lease)
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	e.checkIs(lease.Check(over), context.Canceled)
-	e.must(lease.Err())
-	e.release(lease)
-}
 
 // Trap 6: the caller can tell a loss from its own cancel.
 func leaseLost(e *env) {

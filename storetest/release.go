@@ -1,37 +1,11 @@
 package storetest
 
-import (
-	"context"
-	"sync"
-	"sync/atomic"
-
-	"github.com/holdfast-go/holdfast"
-)
+import "context"
 
 func release() []test {
 	return []test{
-		{"by many at once", releaseByMany, 0},
 		{"with a context that is over", releaseOver, 0},
 		{"lets the next in", releaseHandsOn, 0},
-	}
-}
-
-func releaseByMany(e *env) {
-	lease := e.lock(e.client().Mutex(name))
-	var good atomic.Int64
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if err := lease.Release(); err == nil {
-				good.Add(1)
-			} else {
-				e.checkIs(err, holdfast.ErrNotHeld)
-			}
-		})
-	}
-	all.Wait()
-	if n := good.Load(); n != 1 {
-		e.Errorf("%d released it", n)
 	}
 }
 

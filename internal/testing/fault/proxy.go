@@ -110,21 +110,18 @@ func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 // HoldRequest keeps back the next request that contains match, and all requests behind it on its
 // connection.
 func (p *Proxy) HoldRequest(match string) *Held {
-	h := &Held{arrived: make(chan struct{}), passed: make(chan struct{})}
-	p.mu.Lock()
-	p.holds = append(p.holds, &rule{match: match, happen: h.arrived, held: h})
-	p.kept = append(p.kept, h)
-	p.mu.Unlock()
-	return h
+	return p.hold(&p.holds, match)
 }
 
 // HoldAnswer keeps back the answer to the next request that contains match.
-func (p *Proxy) HoldAnswer(match string) *Held {
+func (p *Proxy) HoldAnswer(match string) *Held { return p.hold(&p.drops, match) }
+
+func (p *Proxy) hold(rules *[]*rule, match string) *Held {
 	h := &Held{arrived: make(chan struct{}), passed: make(chan struct{})}
 	p.mu.Lock()
-	p.drops = append(p.drops, &rule{match: match, happen: h.arrived, held: h})
+	defer p.mu.Unlock()
+	*rules = append(*rules, &rule{match: match, happen: h.arrived, held: h})
 	p.kept = append(p.kept, h)
-	p.mu.Unlock()
 	return h
 }
 
