@@ -349,3 +349,44 @@ func ExampleWithDeadlockCheck() {
 	}
 	// Output: from shelf 1 to shelf 2
 }
+
+// A process that locks the same name again and again sends no request for it, while no other
+// process wants the name. Release is no request either, so a write may still be on its way when the
+// next lease begins. The storage tells by the token that it is late.
+func ExampleWithRetain() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	var newest int64 // what a storage knows
+	write := func(token int64, what string) {
+		if token < newest {
+			fmt.Println(what, "is refused: it comes late")
+			return
+		}
+		newest = token
+		fmt.Println(what, "is written")
+	}
+	cart := client.Mutex("cart:7", holdfast.WithRetain(time.Minute))
+	var late int64
+	for i := range 5 {
+		lease, err := cart.Lock(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		if i == 3 {
+			late = lease.Token() // of a write that arrives after the release
+		} else {
+			write(lease.Token(), fmt.Sprint("item ", i))
+		}
+		if err := lease.Release(); err != nil {
+			log.Print(err)
+		}
+	}
+	write(late, "item 3")
+	// Output:
+	// item 0 is written
+	// item 1 is written
+	// item 2 is written
+	// item 4 is written
+	// item 3 is refused: it comes late
+}
