@@ -109,12 +109,13 @@ const (
 	EventSlowWait                       // a caller waits for longer than Config.SlowWait; Waited, Holder, Since, Stack
 	EventSlowHold                       // a lease lasts for longer than Config.SlowHold; Held, Stack
 	EventConfirmed                      // the first renewal of a lease that was handed over was confirmed
+	EventRecalled                       // a retained lock went to another process, unused; Held: how long it took
 )
 
 // String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
 	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused",
-		"gave up", "watching", "slow wait", "slow hold", "confirmed"}
+		"gave up", "watching", "slow wait", "slow hold", "confirmed", "recalled"}
 	if k <= 0 || int(k) >= len(names) {
 		return "unknown"
 	}
@@ -200,7 +201,7 @@ func newEvent(e engine.Event, class string) Event {
 	switch e.Kind {
 	case engine.Granted, engine.Passed, engine.Refused, engine.GaveUp, engine.SlowWait:
 		out.Waited = e.Took
-	case engine.Released, engine.LostHold, engine.SlowHold:
+	case engine.Released, engine.LostHold, engine.SlowHold, engine.Recalled:
 		out.Held = e.Took
 	}
 	return out

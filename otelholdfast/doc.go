@@ -16,6 +16,7 @@
 //	lock.losses            counter        leases that were lost; by reason
 //	lock.renewal.headroom  histogram, s   how much trust was left, of a TTL, when a renewal was confirmed
 //	lock.retries           counter        requests of waiters and renewals that failed and are tried again
+//	lock.recall_time       histogram      in which a retained lock that nobody used went to another process
 //	lock.server.requests   counter        requests that were sent to a server; by request and outcome
 //
 // The boundaries of the histograms begin at 0.1 ms. Attributes are:

@@ -24,6 +24,7 @@ type metrics struct {
 	losses   metric.Int64Counter
 	headroom metric.Float64Histogram
 	retries  metric.Int64Counter
+	recalls  metric.Float64Histogram
 
 	acquisitions metric.Int64ObservableCounter
 	requests     metric.Int64ObservableCounter
@@ -65,6 +66,7 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		losses:   counter("lock.losses", "{lease}", "Leases that were lost."),
 		headroom: histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
 		retries:  counter("lock.retries", "{request}", "Requests that failed and are tried again."),
+		recalls:  histogram("lock.recall_time", "Time in which a retained lock was given back to another process."),
 
 		acquisitions: observedCounter("lock.acquisitions", "{call}", "Calls for a lock that ended."),
 		requests:     observedCounter("lock.server.requests", "{request}", "Requests that were sent to a server."),

@@ -61,6 +61,8 @@ func (o *Observer) Observe(e holdfast.Event) {
 		m.headroom.Record(e.Context, e.Headroom.Seconds(), m.lockSeries(e).record...)
 	case holdfast.EventRetried:
 		m.retries.Add(e.Context, 1, m.lockSeries(e).add...)
+	case holdfast.EventRecalled:
+		m.recalls.Record(e.Context, e.Held.Seconds(), m.lockSeries(e).record...)
 	case holdfast.EventReleased:
 		m.recordHold(e)
 		o.traceEnd(e, "lock.released")

@@ -15,6 +15,7 @@
 //	holdfast_losses_total              counter    leases that were lost; by reason
 //	holdfast_renewal_headroom_seconds  histogram  how much trust was left, of a TTL, when a renewal was confirmed
 //	holdfast_retries_total             counter    requests of waiters and renewals that failed and are tried again
+//	holdfast_recall_seconds            histogram  in which a retained lock that nobody used went to another process
 //	holdfast_server_requests_total     counter    requests that were sent to a server; by op and outcome
 //
 // All but the last have the labels kind (mutex, rwmutex, semaphore, election or latch) and class,

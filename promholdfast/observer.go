@@ -28,6 +28,7 @@ type Observer struct {
 	losses       *prometheus.CounterVec
 	headroom     *prometheus.HistogramVec
 	retries      *prometheus.CounterVec
+	recalls      *prometheus.HistogramVec
 	requests     *prometheus.CounterVec
 
 	locks seriesMap[lockKey, *lockSeries]
@@ -63,6 +64,8 @@ func NewObserver() *Observer {
 		headroom: histogram(
 			"holdfast_renewal_headroom_seconds", "Trust that was left when a renewal was confirmed.", of),
 		retries: counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
+		recalls: histogram("holdfast_recall_seconds", "Time in which a retained lock was given back to another process.",
+			of),
 		requests: counter("holdfast_server_requests_total", "Requests that were sent to a server.",
 			[]string{"op", "outcome"}),
 	}
@@ -80,6 +83,8 @@ func (o *Observer) Observe(e holdfast.Event) {
 		lock.headroom.Observe(e.Headroom.Seconds())
 	case holdfast.EventRetried:
 		lock.retries.Inc()
+	case holdfast.EventRecalled:
+		lock.recalls.Observe(e.Held.Seconds())
 	case holdfast.EventReleased:
 		lock.recordHold(e)
 	case holdfast.EventLost:
@@ -152,6 +157,7 @@ type lockSeries struct {
 	waiters   prometheus.Gauge
 	headroom  prometheus.Observer
 	retries   prometheus.Counter
+	recalls   prometheus.Observer
 }
 
 func (o *Observer) newLockSeries(key lockKey) *lockSeries {
@@ -161,6 +167,7 @@ func (o *Observer) newLockSeries(key lockKey) *lockSeries {
 		waiters:   o.waiters.WithLabelValues(key.kind, key.class),
 		headroom:  o.headroom.WithLabelValues(key.kind, key.class),
 		retries:   o.retries.WithLabelValues(key.kind, key.class),
+		recalls:   o.recalls.WithLabelValues(key.kind, key.class),
 	}
 }
 
@@ -203,5 +210,6 @@ func (o *Observer) Collect(out chan<- prometheus.Metric) {
 
 func (o *Observer) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries, o.requests}
+		o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries,
+		o.recalls, o.requests}
 }

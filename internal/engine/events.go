@@ -27,6 +27,7 @@ const (
 	SlowWait                       // a caller waits for long: Took, Holder, Since and Stack
 	SlowHold                       // a lease lasts long: Took and Stack
 	Confirmed                      // a renewal of a hold that had less than a TTL, such as a claim
+	Recalled                       // an unused hold went to another process: Took, and Err as of Released
 )
 
 // An Event is one thing that happened. Its Kind says which of the later fields are set; the others

@@ -309,11 +309,11 @@ func newEngine(p protocol.Protocol, change ...func(*engine.Config)) *engine.Engi
 }
 
 // newHost makes a process. The test closes it when it ends, over a network that works.
-func newHost(t *testing.T, server *memory.Server) *host {
+func newHost(t *testing.T, server *memory.Server, change ...func(*engine.Config)) *host {
 	t.Helper()
 	h := &host{network: &network{}, t: t}
 	h.network.Protocol = &inspector{server.Connect("test"), h.network}
-	h.Engine = newEngine(h.network)
+	h.Engine = newEngine(h.network, change...)
 	t.Cleanup(func() {
 		h.setWay(way{})
 		if err := h.Close(); err != nil {

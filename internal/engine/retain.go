@@ -236,18 +236,27 @@ func (e *Engine) pauseRetaining(h *hold) {
 
 // giveBack gives a retained hold back in the background. The engine's mutex is held.
 func (e *Engine) giveBack(h *hold) {
+	event, since := h.event(Recalled), time.Now()
 	h.to(holdReleasing)
 	e.holds.remove(h)
 	e.promoteNext(h)
 	e.busy.Add(1)
-	e.mu.after(func() {
-		go func() {
-			defer e.busy.Done()
-			if _, err := e.free(h, time.Now().Add(e.config.ReleaseTimeout)); err != nil {
-				e.config.Logger.Warn("holdfast: giving back a retained lock", "name", h.lock.spec.Name, "error", err)
-			}
-		}()
-	})
+	e.mu.after(func() { go e.freeRetained(h, event, since) })
+}
+
+// freeRetained frees a retained hold, and tells the observer if it was recalled.
+func (e *Engine) freeRetained(h *hold, event Event, since time.Time) {
+	defer e.busy.Done()
+	_, err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
+	if err != nil {
+		e.config.Logger.Warn("holdfast: giving back a retained lock", "name", h.lock.spec.Name, "error", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.retention.recalled {
+		event.Took, event.Err = time.Since(since), err
+		e.queueEvent(event, nil)
+	}
 }
 
 // hearRecalls asks again for the messages about holds that may be retained. If messages about one

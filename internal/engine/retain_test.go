@@ -120,7 +120,15 @@ func TestRetainedLockIsRecalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
+				events := make(chan engine.Event, 100)
+				b := newHost(t, server)
+				a := newHost(t, server, func(c *engine.Config) {
+					c.Observe = func(e engine.Event) {
+						if e.Kind == engine.Recalled {
+							events <- e
+						}
+					}
+				})
 				a.setWay(way{there: 2 * time.Millisecond, messages: time.Millisecond})
 				l := a.mutex(retains)
 				token := a.retain(l)
@@ -131,6 +139,9 @@ func TestRetainedLockIsRecalled(t *testing.T) {
 				}
 				if lease != nil && lease.Token() <= token {
 					t.Errorf("token %d after %d", lease.Token(), token)
+				}
+				if e := <-events; e.Took != 2*time.Millisecond || e.Err != nil || e.Token != token {
+					t.Errorf("told %+v", e)
 				}
 			})
 		})
