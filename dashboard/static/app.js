@@ -140,7 +140,7 @@ const byTrouble = r => 1e15 * (3 - trouble(r)) + (r.waiting ?? 9e14);
 
 const keys = {
   name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText,
-  chain: r => { const cause = causeOf(r); return cause && 2 * state.causes.causes.indexOf(cause) + (cause.row !== r); },
+  chain: r => { const cause = causeOf(r); return cause && 2 * cause.place + (cause.row !== r); },
   held, left, wait: r => r.waiters, longest,
 };
 

@@ -31,6 +31,7 @@ export function causesOf(rows) {
     waiters: [...all].reduce((sum, r) => sum + r.waiters, 0), since: Math.min(...[...all].map(r => r.waiting ?? Infinity)) }));
   const first = Math.min(...causes.map(c => c.since)), rank = c => c.cycle ? 0 : c.since === first ? 1 : 4 - trouble(c.row);
   causes.sort((a, b) => rank(a) - rank(b) || b.waiters - a.waiters || a.since - b.since);
+  causes.forEach((c, i) => { c.place = i; });
   const of = new Map(); // the cause of each row, by id
   for (const c of causes) for (const r of c.names) if (!of.has(r.id) || r === c.row) of.set(r.id, c);
   return { causes, of, circle, before, next };

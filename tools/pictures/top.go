@@ -17,12 +17,13 @@ import (
 )
 
 // cast are the commands of a small shop that hold and wait in the picture, in the order in which
-// they begin.
+// they begin; "then" is what a command runs that holds.
 var cast = []string{
 	"run --label web@eu-1/4711 order:42",
 	"run --label web@eu-2/4720 order:42",
 	"run --label batch@eu-2/812 order:42",
 	"run --label web@eu-1/4711 order:57",
+	"run --label web@eu-2/4720 order:58 then run --label web@eu-2/4720 order:57",
 	"run --label cron@eu-3/77 --ttl 2m nightly-report",
 	"elect --label cron@eu-3/77 scheduler",
 	"elect --label batch@eu-2/812 scheduler",
@@ -38,6 +39,7 @@ var cast = []string{
 
 // play starts a command of the cast, and returns when it holds or waits. It ends with ctx.
 func play(ctx context.Context, ended *sync.WaitGroup, program, url, line string) error {
+	line = strings.ReplaceAll(line, " then ", " -v --redis "+url+" -- "+program+" ")
 	args := append(strings.Fields(line), "-v", "--redis", url, "--", "sleep", "600")
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -81,6 +83,6 @@ func top(ctx context.Context, bin, into string) (err error) {
 	if err := exec.CommandContext(ctx, program, "latch", "set", "--redis", url, "migrated", "3").Run(); err != nil {
 		return fmt.Errorf("latch set: %w", err)
 	}
-	return takePicture(ctx, bin, url, 14, "holdfast top", `(?s) 7 names.* TOKEN .* 12s `, "holdfast top",
+	return takePicture(ctx, bin, url, 14, "holdfast top", `(?s) 8 names.* HOLDER WAITS FOR.* 12s `, "holdfast top",
 		filepath.Join(into, "top.svg"))
 }
