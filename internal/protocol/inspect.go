@@ -26,9 +26,10 @@ type Operators interface {
 	// long as what is left of the hold is there.
 	Break(ctx context.Context, name string, b Break) (bool, error)
 
-	// Evict takes a ticket out of the queue, and nudges it. Its next ask, and each one while it is
-	// remembered, is answered with an *Evicted. True again as long as the ticket is remembered, for
-	// the life of its place. False: the ticket has no place there, and nothing was touched.
+	// Evict takes a ticket out of the queue, and nudges it. Each ask while it is remembered is
+	// answered with an *Evicted. A first ask that is sent again, as its answer was lost, may join
+	// once more; the ask after it is answered so. True again as long as the ticket is remembered,
+	// for the life of its place. False: the ticket has no place there, and nothing was touched.
 	// Protocols without a queue refuse it, and so does a latch.
 	Evict(ctx context.Context, name string, kind Kind, id ID, by string) (bool, error)
 }
