@@ -55,6 +55,7 @@ type Engine struct {
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	uses      map[poolKey]*recentUse        // of locks that may be retained
+	unused    int                           // holds that are retained
 	holds     schedule[*hold]               // of this process, for the watchdog
 	slow      slowReports
 	answering bool // Answer runs

@@ -147,6 +147,12 @@ func (h *hold) to(next holdState) bool {
 	if !slices.Contains(holdMoves[h.state], next) {
 		return false
 	}
+	if h.state == holdRetained {
+		h.lock.engine.unused--
+	}
+	if next == holdRetained {
+		h.lock.engine.unused++
+	}
 	h.state = next
 	return true
 }

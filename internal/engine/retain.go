@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -75,24 +76,16 @@ func (e *Engine) noteUse(l *Lock, now time.Time) bool {
 	return u.again >= 2 && !now.Before(u.resume)
 }
 
-// forgetUses makes room for another recent use: it takes out those whose time is over, or else one
-// of the others. The engine's mutex is held.
+// forgetUses makes room for other names: it takes out those that were not used lately. If more than
+// can be retained are left, it forgets all, so that a client of many names seldom looks through
+// them. The engine's mutex is held.
 func (e *Engine) forgetUses(now time.Time) {
 	if len(e.uses) < 2*e.config.RetainMax {
 		return
 	}
-	some := false
-	for key, u := range e.uses {
-		if now.Sub(u.last) > lastRetainPause {
-			delete(e.uses, key)
-			some = true
-		}
-	}
-	for key := range e.uses {
-		if !some {
-			delete(e.uses, key)
-		}
-		break
+	maps.DeleteFunc(e.uses, func(_ poolKey, u *recentUse) bool { return now.Sub(u.last) > lastRetainPause })
+	if len(e.uses) > e.config.RetainMax {
+		clear(e.uses)
 	}
 }
 
@@ -135,18 +128,16 @@ func (e *Engine) retain(h *hold) bool {
 // boundRetained gives back the unused hold that was used least lately, if there are too many. The
 // engine's mutex is held.
 func (e *Engine) boundRetained(latest *hold) {
-	unused, oldest := 0, latest
+	if e.unused <= e.config.RetainMax {
+		return
+	}
+	oldest := latest
 	for _, h := range e.holds.entries {
-		if h.state == holdRetained {
-			unused++
-			if h.retention.until.Before(oldest.retention.until) {
-				oldest = h
-			}
+		if h.state == holdRetained && h.retention.until.Before(oldest.retention.until) {
+			oldest = h
 		}
 	}
-	if unused > e.config.RetainMax {
-		e.giveBack(oldest)
-	}
+	e.giveBack(oldest)
 }
 
 // enterRetained begins the next tenure of a hold that is retained, without a request. Nil: there is
