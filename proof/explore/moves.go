@@ -154,10 +154,10 @@ func (x *search) wishesOfHolder(s *state, who int8) (can []moveKind) {
 	case !c.Fixed:
 		can = append(can, renew)
 	}
-	if c.Downgrades && a.mode == whole {
-		can = append(can, change)
-	}
 	if certain := a.until < s.now; certain { // else the engine looks after the ask that may come late
+		if c.Downgrades && a.mode == whole {
+			can = append(can, change)
+		}
 		if c.Yields || c.Retains && a.entries+1 == block {
 			can = append(can, yield)
 		}
