@@ -115,11 +115,13 @@ export const meanings = {
   broken: "Broken: an operator ended the hold. It keeps others out until its code has stopped, or the time left is over.",
   "min hold": "Min hold: the holder is done. Its min hold keeps others out for the time left.",
   "handed over": "Handed over: to a waiter that is not known to have taken it up.",
+  retained: "Perhaps unused: its process keeps it for its next use, and gives it back when another asks.",
   unknown: "Unknown: fewer masters than a majority answered, of those that count.",
 };
 
 // stateOf is the state of a name or hold in words, and what it means.
 export function stateOf(row) {
+  if (row.retains && row.state === "held" && !row.late) return ["held, perhaps unused", meanings.retained];
   const word = row.late && row.state === "held" ? "late" : row.state + (row.late ? ", late" : "");
   return [word, meanings[row.late ? "late" : row.state]];
 }
