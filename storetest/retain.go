@@ -26,13 +26,16 @@ func (e *env) retainer() *client {
 	return e.client(func(c *holdfast.Config) { c.TTL, c.RetainTTL = retainedFor, retainedFor })
 }
 
-// retain uses a lock until it is retained, and returns the last token.
-func (e *env) retain(lock lockFunc) (token int64) {
-	for range 3 {
+// retain uses a lock of a name, also after a recall, until so many clients retain it. It returns
+// the last token.
+func (e *env) retain(c *client, name string, lock lockFunc, clients int) (token int64) {
+	eventually.Must(e, patience, "the name is retained", func() bool {
 		lease := e.take(lock)
-		e.release(lease)
 		token = lease.Token()
-	}
+		e.release(lease)
+		holds := e.inspect(c, name).Holds
+		return len(holds) == clients && holds[clients-1].Retains
+	})
 	return token
 }
 
@@ -48,7 +51,7 @@ func (e *env) checkLarger(lease *holdfast.Lease, before int64) int64 {
 func retainSendsNothing(e *env) {
 	a := e.retainer()
 	m := a.Mutex(name, holdfast.WithRetain(retainedFor))
-	token := e.retain(m.Lock)
+	token := e.retain(a, name, m.Lock, 1)
 	hold := e.onlyHold(e.inspect(a, name))
 	checkEqual(e, "retains", hold.Retains, true)
 	for range 40 { // 100 tokens are ahead of a clock that stands still
@@ -77,27 +80,17 @@ func retainRecalled(e *env) {
 			return b.All([]string{name, name + " 2"}).Lock(ctx)
 		},
 	} {
-		ours := e.eventuallyRetained(a, m)
+		ours := e.retain(a, name, m.Lock, 1)
 		theirs := e.take(lock)
 		e.checkLarger(theirs, ours)
 		e.release(theirs)
 	}
 }
 
-// eventuallyRetained uses a lock until it is retained, also after a recall, and returns the last
-// token.
-func (e *env) eventuallyRetained(c *client, m *holdfast.Mutex) (token int64) {
-	eventually.Must(e, patience, "the name is retained", func() bool {
-		token = e.retain(m.Lock)
-		return len(e.inspect(c, name).Holds) > 0
-	})
-	return token
-}
-
 func retainUsed(e *env) {
 	a, b := e.retainer(), e.client()
 	m := a.Mutex(name, holdfast.WithRetain(retainedFor))
-	e.retain(m.Lock)
+	e.retain(a, name, m.Lock, 1)
 	lease := e.lock(m)
 	w := e.startWaiting(e.ctx(), b, b.Mutex(name).Lock)
 	if held := e.busyError(b.Mutex(name)); !held.Retains {
@@ -110,11 +103,8 @@ func retainUsed(e *env) {
 
 func retainReaders(e *env) {
 	a, b, c := e.retainer(), e.retainer(), e.client()
-	for _, reader := range []*client{a, b} {
-		rw := reader.RWMutex(name, holdfast.WithRetain(retainedFor))
-		for range 3 {
-			e.release(e.take(rw.RLock))
-		}
+	for i, reader := range []*client{a, b} {
+		e.retain(reader, name, reader.RWMutex(name, holdfast.WithRetain(retainedFor)).RLock, i+1)
 	}
 	e.release(e.take(c.RWMutex(name).RLock)) // it recalls no reader
 	if holds := e.inspect(a, name).Holds; len(holds) != 2 {
@@ -126,10 +116,10 @@ func retainReaders(e *env) {
 func retainDetached(e *env) {
 	a, b := e.retainer(), e.client()
 	for what, lock := range map[string]lockFunc{
-		"mutex":  a.Mutex(name, holdfast.WithRetain(retainedFor)).Lock,
-		"reader": a.RWMutex(name+" rw", holdfast.WithRetain(retainedFor)).RLock,
+		"mutex":  a.Mutex("mutex", holdfast.WithRetain(retainedFor)).Lock,
+		"reader": a.RWMutex("reader", holdfast.WithRetain(retainedFor)).RLock,
 	} {
-		e.retain(lock)
+		e.retain(a, what, lock, 1)
 		ticket, err := e.take(lock).Detach()
 		if err != nil {
 			e.Fatal(err)
