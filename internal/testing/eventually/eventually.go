@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Holds reports whether a condition comes to hold within a time.
+// Holds reports whether a condition comes to hold within a time. It looks often at first, and then
+// every 20 ms: a look may ask a server.
 func Holds(within time.Duration, condition func() bool) bool {
 	late := time.After(within)
-	for !condition() {
+	for pause := 2 * time.Millisecond; !condition(); pause = min(2*pause, 20*time.Millisecond) {
 		select {
 		case <-late:
 			return condition()
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 	return true
