@@ -88,6 +88,14 @@ func (c *clock) ceiling(end, trusted time.Time) string {
 	return max(at, wire.Digits16(latest(c.server, c.sent, trusted)))
 }
 
+// latestAt returns the latest that the node's clock can show at a local time. It is false if
+// nothing was heard of the node.
+func (c *clock) latestAt(local time.Time) (server int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return latest(c.server, c.sent, local), c.server != 0
+}
+
 // set notes an answer whatever was known before.
 func (c *clock) set(now, born int64, sent time.Time) {
 	c.mu.Lock()

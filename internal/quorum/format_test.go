@@ -135,3 +135,37 @@ func TestOriginOfAnotherQuorumIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The age of a fixed hold is not less than it is, however slow the answers were, that to its ask or
+// those that tell of the nodes' clocks: its holder would trust it past its end.
+func TestAdoptedFixedHoldIsNoYounger(t *testing.T) {
+	for _, slow := range []string{"ask", "node"} {
+		t.Run(slow, func(t *testing.T) {
+			slowly := on(slow, func() error { <-time.After(100 * time.Millisecond); return nil })
+			spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Fixed: true}
+			servers, all, p := startGated(t)
+			warm(t, p)
+			came := make(chan time.Time, len(all))
+			for _, g := range all {
+				g.set(on("ask", func() error { came <- time.Now(); return nil }))
+				g.answers(slowly)
+			}
+			r := p.bind(spec)
+			answer := tryAsk(t, r, 1)
+			want(t, "hold", answer, protocol.Held)
+			for _, g := range all {
+				g.answers(nil)
+			}
+			status(t, p) // it knows the clocks well
+			held, origin := <-came, r.Origin(ask(1).Ticket, answer.Server)
+			others, behind := gates(servers)
+			for _, g := range others {
+				g.answers(slowly)
+			}
+			got, err := client(t, behind, true, id(7)).bind(spec).Adopt(t.Context(), ask(1).Ticket, origin, true)
+			if age := time.Duration(got.Server-got.Granted) * time.Microsecond; err != nil || age < got.Sent.Sub(held) {
+				t.Errorf("%v old, %v after it was held: %v", age, got.Sent.Sub(held), err)
+			}
+		})
+	}
+}

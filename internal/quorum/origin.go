@@ -32,7 +32,8 @@ func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {
 }
 
 // Adopt implements protocol.Resource. The age of the hold is the median of what the nodes' clocks
-// say that it is. The clock of our answers needs no request.
+// say that it is. A fixed hold ends by its age, so that is the most that they can say, however slow
+// the answers were. The clock of our answers needs no request.
 func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin,
 	timed bool) (protocol.AdoptedHold, error) {
 	p := r.p
@@ -60,7 +61,11 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 		if !number {
 			return protocol.AdoptedHold{}, protocol.ErrOrigin
 		}
-		if at, known := n.clock.At(out.Sent); known && granted > 0 {
+		at, known := n.clock.At(out.Sent)
+		if r.spec.Fixed {
+			at, known = n.clock.latestAt(out.Sent)
+		}
+		if known && granted > 0 {
 			ages = append(ages, at-granted)
 		}
 	}

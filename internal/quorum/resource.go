@@ -117,10 +117,11 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 			return protocol.Answer{}, &protocol.Failure{Op: "lock", Name: r.spec.Name, Reason: protocol.Other,
 				Err: errTokens}
 		}
+		sent := time.Now()
 		out := t.runRound(ctx, first)
 		switch out.verdict {
 		case held:
-			return t.holdWith(first), nil
+			return t.holdWith(first, sent), nil
 		case tokenRefused:
 			floor = out.largestToken()
 			if t.pause(ctx, 0, t.ask.Deadline) {
@@ -152,12 +153,13 @@ func (t *acquisition) endAsk(ctx context.Context, w *wait, err error) {
 	}
 }
 
-// holdWith notes that the ticket holds, with its tokens from first on, and returns the answer.
-func (t *acquisition) holdWith(first int64) protocol.Answer {
+// holdWith notes that the ticket holds, with its tokens from first on, and returns the answer. No
+// node granted it before the round was sent, and what is counted from the grant counts from there.
+func (t *acquisition) holdWith(first int64, sent time.Time) protocol.Answer {
 	t.outcome.held = true
 	block := t.ask.Ticket.Block
 	learn(&t.r.p.known[t.r.bucket], first+block-1)
-	return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: t.r.p.now()}
+	return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: t.r.p.micros(sent)}
 }
 
 // giveUpRounds gives back what the rounds have won so far. That comes before the pause: otherwise

@@ -120,6 +120,10 @@ func quorumMutants() []Mutant {
 			"\tif pace != nil && pace.Next().After(now.Add(d)) {", "\tif false {"),
 		patched("quorum: a break waits for a silent master", clock("TestQuorumBreakWithSilentMasterIsQuick"),
 			"operate.go", "\tif c.quorum == nil { // a quorum finds out", "\tif true { // a quorum finds out"),
+		patched("quorum: an attached hold is trusted past its end", inside("TestAdoptedFixedHoldIsNoYounger"),
+			"internal/quorum/origin.go", "\t\tif r.spec.Fixed {\n", "\t\tif false {\n"),
+		patched("quorum: a hold is as young as its answer", inside("TestAdoptedFixedHoldIsNoYounger"),
+			"internal/quorum/resource.go", "Server: t.r.p.micros(sent)}", "Server: t.r.p.now()}"),
 		patched("quorum: a list goes on without its caller", inside("TestNamesEndWithContext"), "internal/wire/scan.go",
 			"\tcase <-ctx.Done():\n\t\treturn answer, false\n", ""),
 	}
