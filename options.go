@@ -26,6 +26,7 @@ import (
 //	WithDeadlockCheck yes    yes      -          -      yes       yes
 //	WithUnder         yes    yes      -          -      yes       yes
 //	WithRetain        yes    yes      -          -      -         -
+//	WithoutRecall     yes    yes      -          -      -         yes
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -54,17 +55,19 @@ const (
 	optDeadlockCheck
 	optUnder
 	optRetain
+	optNoRecall
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table at Option
 // says the same, and a test compares them. The key is the kind that Client.newSettings is called
 // with.
 var meaningless = map[string]optionSet{
-	"Semaphore": optOwner | optDeadlockCheck | optUnder | optRetain, // no single hold of it excludes others
+	// No single hold of it excludes others.
+	"Semaphore": optOwner | optDeadlockCheck | optUnder | optRetain | optNoRecall,
 	"Latch": optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel |
-		optDeadlockCheck | optUnder | optRetain, // nobody holds it
-	"Election": optOwner | optRetain, // two of one owner would both lead; a leader that steps down lets others lead
-	"Group":    optRetain,            // its names are taken together, in one request
+		optDeadlockCheck | optUnder | optRetain | optNoRecall, // nobody holds it
+	"Election": optOwner | optRetain | optNoRecall, // two of one owner would both lead, and no leader retains
+	"Group":    optRetain,                          // its names are taken together, in one request
 }
 
 func (s *settings) isGiven(option optionSet) bool { return s.given&option != 0 }
@@ -190,7 +193,8 @@ func WithUnder(tokens map[string]int64) Option {
 // is not retained for 50 ms, and for twice as long after each further one, up to 30 s. If the
 // message is lost, or this process stands still, others wait for the rest of the RetainTTL. TryLock
 // of another process asks up to six times within 31 ms and its own round trips, in place of one.
-// Its *HeldError says that the holder Retains if it got no answer in that time.
+// Its *HeldError says that the holder Retains if it got no answer in that time. WithoutRecall has
+// it ask once.
 //
 // Release returns before anything is known of the writes that the caller has under way elsewhere,
 // as always; but no request hides them for a moment. A storage that checks tokens refuses a write
@@ -199,6 +203,12 @@ func WithUnder(tokens map[string]int64) Option {
 // The break of an unused name is no loss of anybody. Detach of a lease ends the retaining.
 func WithRetain(idle time.Duration) Option {
 	return func(s *settings) { s.Retain, s.given = idle, s.given|optRetain }
+}
+
+// WithoutRecall makes TryLock and TryDo answer after one round trip, also if the holder may keep
+// the lock unused (WithRetain). The holder is asked to give it back all the same.
+func WithoutRecall() Option {
+	return func(s *settings) { s.NoRecall, s.given = true, s.given|optNoRecall }
 }
 
 // notWithRetain has the options that a retained lock cannot have, and why.
@@ -314,7 +324,8 @@ func (s *settings) meaninglessOptions(kind string) (bad problems) {
 		{"WithPolling", s.Interval},
 		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)},
 		{"WithWait", s.Wait},
-		{"WithDeadlockCheck", "given"}, {"WithUnder", "given"}, {"WithRetain", s.Retain}} {
+		{"WithDeadlockCheck", "given"}, {"WithUnder", "given"}, {"WithRetain", s.Retain},
+		{"WithoutRecall", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
 		}

@@ -71,6 +71,7 @@ func TestOptions(t *testing.T) {
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 		"WithUnder":         holdfast.WithUnder(map[string]int64{"n": 1}),
 		"WithRetain":        holdfast.WithRetain(time.Second),
+		"WithoutRecall":     holdfast.WithoutRecall(),
 	}
 	text, err := os.ReadFile("options.go")
 	must(t, err)

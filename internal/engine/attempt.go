@@ -306,7 +306,7 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 			return nil, err
 		}
 		if answer.Status != protocol.Held {
-			if e.awaitRecall(ctx, answer, pause) {
+			if a.lock.awaitRecall(ctx, answer, pause) {
 				continue
 			}
 			return nil, &BusyError{Kind: a.lock.spec.Kind, Answer: answer}

@@ -115,9 +115,12 @@ func (l *Lock) observeGrant(ctx context.Context, start time.Time, lease *Lease) 
 // try asks for all. The observer is not told.
 func (g *Group) try(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
-	var busy *BusyError
 	_, err := p.takeAtOnce(p.notHeld())
-	for pause := time.Millisecond; errors.As(err, &busy) && g.engine.awaitRecall(ctx, busy.Answer, pause); pause *= 2 {
+	for pause := time.Millisecond; ; pause *= 2 {
+		var busy *BusyError
+		if !errors.As(err, &busy) || !g.locks[0].awaitRecall(ctx, busy.Answer, pause) {
+			break
+		}
 		_, err = p.takeAtOnce(p.notHeld())
 	}
 	if errors.Is(err, protocol.ErrApart) {

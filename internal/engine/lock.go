@@ -19,6 +19,7 @@ type Options struct {
 	Strict  bool          // every caller stands in the server's queue itself
 	Retain  time.Duration // how long a hold stays with the process unused; 0: it does not
 
+	NoRecall  bool          // a call that does not wait asks once, whatever the holder retains
 	RetainTTL time.Duration // the TTL of a hold that may stay unused, if it is below TTL
 	Interval  time.Duration // of polling; 0: it waits in the queue
 	Attempts  int           // of polling; 0: no end

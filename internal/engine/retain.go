@@ -180,8 +180,8 @@ func (l *Lock) holdHere(p *pool) *hold {
 // awaitRecall lets time go by, between two requests of a call that does not wait, if a holder that
 // may not use its hold is to give it back. False: the name is held, or the call has asked often
 // enough.
-func (e *Engine) awaitRecall(ctx context.Context, answer protocol.Answer, pause time.Duration) bool {
-	return answer.Holder.Retains && pause <= longestRecall && e.pause(ctx, pause)
+func (l *Lock) awaitRecall(ctx context.Context, answer protocol.Answer, pause time.Duration) bool {
+	return answer.Holder.Retains && !l.options.NoRecall && pause <= longestRecall && l.engine.pause(ctx, pause)
 }
 
 // Recall implements protocol.Sink. A hold that nobody uses is given back. One that is used goes to

@@ -171,6 +171,11 @@ func TestRetainedLockInUse(t *testing.T) {
 				if !errors.As(err, &busy) || !busy.Answer.Holder.Retains || time.Since(asked) != 31*time.Millisecond {
 					t.Errorf("Try: %v after %v", err, time.Since(asked))
 				}
+				asked = time.Now()
+				_, err = c.mutex(engine.Options{NoRecall: true}).Try(t.Context())
+				if err == nil || time.Since(asked) > 0 {
+					t.Errorf("Try without a recall: %v after %v", err, time.Since(asked))
+				}
 				sleep(time.Minute)
 				if err := lease.Err(); err != nil || !other.isWaiting() {
 					t.Errorf("the lease in use: %v", err)
