@@ -85,6 +85,11 @@ func (x *search) moves(all []move, s *state) []move {
 	for i := range s.late {
 		all = append(all, move{kind: arrive, who: s.late[i].Who, arg: int8(i)})
 	}
+	return x.operations(all, s)
+}
+
+// operations appends what an operator may do.
+func (x *search) operations(all []move, s *state) []move {
 	if x.Resizes {
 		all = append(all, move{kind: operate, arg: int8(3 - s.permits)})
 	}
