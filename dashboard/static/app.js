@@ -194,7 +194,8 @@ function sum() {
 function showCauses() {
   const all = state.causes.causes, most = Math.max(2, Math.min(4, Math.floor(by("list").clientWidth / 270)));
   by("causes").hidden = !all.length;
-  by("more").textContent = all.length > most ? "The first " + most + " of " + many(all.length, "root") : many(all.length, "root");
+  by("more").textContent = all.length > most ? "The first " + most + " of " + many(all.length, "root") + ". " : many(all.length, "root");
+  by("every").hidden = all.length <= most || by("root").checked;
   const cards = by("causes").querySelectorAll("a");
   all.slice(0, most).forEach((c, i) => {
     const card = cards[i] ?? make("a", {}), h = oldest(c.row), bad = c.cycle || trouble(c.row) === 2;
@@ -344,6 +345,10 @@ by("filters").addEventListener("input", () => {
   clearTimeout(saying);
   saying = setTimeout(() => say(by("count").textContent), 700);
 });
+by("every").addEventListener("click", () => {
+  by("root").checked = true;
+  by("filters").dispatchEvent(new Event("input"));
+});
 by("filters").addEventListener("submit", e => e.preventDefault());
 
 for (const button of document.querySelectorAll("[data-sort]")) {
@@ -390,7 +395,7 @@ function route() {
   document.querySelector("main").classList.toggle("open", !by("panel").hidden);
   document.querySelector("main").classList.toggle("wide", hash === "waits");
   for (const a of document.querySelectorAll("nav a")) {
-    if (a.getAttribute("href") === "#" + hash) a.setAttribute("aria-current", "page");
+    if (a.getAttribute("href") === "#" + (hash.includes("=") ? "" : hash)) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
   }
   draw();

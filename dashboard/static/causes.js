@@ -3,7 +3,7 @@ import { trouble } from "./view.js";
 // causesOf finds what keeps waiters out, by what the rows tell of their holders' waits: holds whose
 // callers wait for nothing that is known, and cycles. A cause is { row, cycle, names, waiters, since }:
 // the row that leads to it, the rows of a cycle, all rows behind it and its own, how many wait there,
-// and since when. First come cycles, then the cause of the longest wait, then what is in trouble, then
+// and since when. First come cycles, then late holders, then the cause of the longest wait, then
 // what most wait for.
 export function causesOf(rows) {
   const contended = [...rows.values()].filter(r => r.waiters > 0), before = new Map(contended.map(r => [r, []]));
@@ -29,7 +29,7 @@ export function causesOf(rows) {
   for (const row of contended) if (!circle.has(row) && (row.root && row.kind !== "election" || row.late || row.state === "free")) found.push({ row, all: behind(row) });
   const causes = found.map(({ row, cycle, all }) => ({ row, cycle, names: [...all],
     waiters: [...all].reduce((sum, r) => sum + r.waiters, 0), since: Math.min(...[...all].map(r => r.waiting ?? Infinity)) }));
-  const first = Math.min(...causes.map(c => c.since)), rank = c => c.cycle ? 0 : c.since === first ? 1 : 4 - trouble(c.row);
+  const first = Math.min(...causes.map(c => c.since)), rank = c => c.cycle ? 0 : c.row.late ? 1 : c.since === first ? 2 : 3;
   causes.sort((a, b) => rank(a) - rank(b) || b.waiters - a.waiters || a.since - b.since);
   causes.forEach((c, i) => { c.place = i; });
   const of = new Map(); // the cause of each row, by id

@@ -1,6 +1,6 @@
 import { address, age, long, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
 
-const width = 200, height = 58, across = 242, apart = 76, edge = 4;
+const width = 216, height = 76, across = 260, apart = 92, edge = 4;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
 export function pictureOf(graph, now) {
@@ -39,8 +39,8 @@ function box(name, x, y, cycle, now) {
   const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
   return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + (trouble(name) === 2 || cycle ? " sick" : "") },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
-    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 21), text(44, "", holder, 13),
-    name.waiters ? svg("text", { x: width - 14, y: 44, class: wait >= long ? "count slow" : "count" }, name.waiters + " wait, " + age(wait)) : undefined);
+    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 23), text(43, "", holder, 32),
+    name.waiters ? svg("text", { x: 14, y: 62, class: wait >= long ? "slow" : "" }, name.waiters + " waiting, " + age(wait)) : undefined);
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -115,12 +115,12 @@ export function chainOf(lock, why, now, processLink, behind) {
   else if (waits && roots.length) {
     out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
       " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
-  } else if (behind) out.push(make("p", { class: "note" }, make("strong", {}, "A root"), ": ",
+  } else if (behind) out.push(make("p", { class: "note" + (lock.holds.some(h => h.late) ? " bad" : "") }, make("strong", {}, "A root"), ": ",
     "its holder waits for nothing that is known, and keeps out " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
   else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
   if (!waits) return out;
   out.push(make("ol", { class: "tree" }, ...why.links.map(l => {
-    const item = make("li", { class: l.waits.length ? "more" : "root" }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
+    const item = make("li", { class: l.waits.length ? "more" : "root" + (l.hold.late ? " sick" : "") }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       l.hold.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(l.hold.since)) / 1000)) : "",
       l.hold.late ? make("span", { class: "tag bad" }, "late") : "",
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),

@@ -109,12 +109,15 @@ export function panel(box, dialog, state, say) {
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
-      late ? make("p", { class: "note bad" }, meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
+      late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
       ...chainOf(l, l.why, state.now(), processLink, behind(l)),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
       ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
+
+  // renewed says when a late hold was renewed last, and how often it should be.
+  const renewed = h => h.renewed ? make("strong", {}, "Last renewed " + age((state.now() - Date.parse(h.renewed)) / 1000) + " ago, with a TTL of " + age(h.ttl_seconds) + ". ") : "";
 
   // behind is what waits behind a root, beside those that wait for its own name.
   function behind(l) {
