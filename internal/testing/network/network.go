@@ -45,6 +45,7 @@ type Network struct {
 	slow    time.Duration // more latency
 	rules   []*Rule
 	links   map[*link]bool
+	serving int        // far ends that the server is being given
 	changed *sync.Cond // of mu: something above, or an end, is another
 }
 
@@ -72,8 +73,14 @@ func (n *Network) Dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	if err := n.serve(l.ends[There]); err != nil {
-		n.change(l.cut)
+	err = n.serve(l.ends[There])
+	n.change(func() {
+		n.serving--
+		if err != nil {
+			l.cut()
+		}
+	})
+	if err != nil {
 		return nil, failed(err)
 	}
 	return l.ends[Back], nil
@@ -97,6 +104,7 @@ func (n *Network) open(ctx context.Context) (*link, error) {
 	}
 	l := newLink(n)
 	n.links[l] = true
+	n.serving++
 	return l, nil
 }
 
@@ -153,10 +161,21 @@ func (n *Network) Disconnect() {
 	})
 }
 
-// Kill is the end of the client's process: its connections break, and it makes no others.
+// Kill is the end of the client's process: its connections break, and it makes no others. The
+// server is not given any more once Kill has returned.
 func (n *Network) Kill() {
 	n.change(func() { n.refused = true })
+	n.awaitServed()
 	n.Disconnect()
+}
+
+// awaitServed waits until the server has the far end of each connection that was made.
+func (n *Network) awaitServed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for n.serving > 0 {
+		n.changed.Wait()
+	}
 }
 
 // Vanish is the end of the client's host: nothing arrives any more, and nothing fails.
@@ -170,9 +189,11 @@ func (n *Network) Vanish() {
 	})
 }
 
-// Close ends the network: all connections break, and none can be made.
+// Close ends the network: all connections break, and none can be made. As after Kill, the server
+// is given no more.
 func (n *Network) Close() {
 	n.change(func() { n.closed = true })
+	n.awaitServed()
 	n.Disconnect()
 }
 
