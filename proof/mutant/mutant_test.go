@@ -233,7 +233,10 @@ func TestMutantsAreCaught(t *testing.T) {
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("HOLDFAST_PROOF=1 runs it")
 	}
-	for _, m := range always() {
+	for _, m := range Mutants() {
+		if m.Caught.Says != "violation overlap:" {
+			continue
+		}
 		t.Run(m.Name, func(t *testing.T) {
 			verdict, err := m.Try(t.Context(), top, t.TempDir(), 1)
 			if err != nil {
