@@ -1,13 +1,10 @@
 package proof
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // TestTorture is 8 processes on few names of every type for HOLDFAST_TORTURE_SECONDS, or 10 s with
 // HOLDFAST_PROOF=1. HOLDFAST_SEED repeats the decisions of a run. The history of a run that failed
-// is kept, and drawn.
+// is kept.
 func TestTorture(t *testing.T) {
 	seconds := int(harness.Number(t, "HOLDFAST_TORTURE_SECONDS", 0))
 	if seconds == 0 {
@@ -55,8 +52,8 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in
-// the queue, is looked at where nothing excuses a breach.
+// TestCalm is the same with nobody to trouble it: the order in the queue is looked at where nothing
+// excuses a breach.
 func TestCalm(t *testing.T) {
 	harness.Long(t)
 	names := workload.EveryType()
@@ -64,7 +61,7 @@ func TestCalm(t *testing.T) {
 	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"}
 	server := redisserver.Start(t)
 	run := workload.Run{
-		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm",
+		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, Prefix: "calm",
 			Names: names},
 		For: 3 * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
 	}
@@ -100,23 +97,9 @@ func torture(t *testing.T, run *workload.Run) workload.Report {
 		}
 	}
 	if t.Failed() {
-		keep(t, run.Dir, report)
+		t.Logf("the history is in %s", run.Dir)
 	} else if err := os.RemoveAll(run.Dir); err != nil {
 		t.Error(err)
 	}
 	return report
-}
-
-// keep says where the history is, and draws it.
-func keep(t *testing.T, dir string, report workload.Report) {
-	t.Helper()
-	t.Logf("the history is in %s, drawn in history.html", dir)
-	if report.History == nil {
-		return
-	}
-	var page bytes.Buffer
-	err := history.Draw(&page, report.History, report.Violations)
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "history.html"), page.Bytes(), 0o600)); err != nil {
-		t.Error(err)
-	}
 }

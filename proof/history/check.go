@@ -43,10 +43,10 @@ func Check(h *History, limits Limits) []Violation {
 	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
 	limits.Idle = cmp.Or(limits.Idle, time.Second)
 	var found []Violation
-	resizes, asked := h.OpsOf(Resize), h.OpsOf(Leader)
+	asked := h.OpsOf(Leader)
 	for name, holds := range groupHolds(h.Holds) {
 		found = append(found, checkOverlap(holds)...)
-		found = append(found, checkPermits(holds, resizes[name])...)
+		found = append(found, checkPermits(holds)...)
 		found = append(found, checkMin(holds)...)
 		found = append(found, checkLeaders(holds, asked[name])...)
 		found = append(found, checkTokens(holds)...)

@@ -46,7 +46,6 @@ func Assemble(records []Record) (*History, error) {
 		h.findEnd(hold)
 		hold.findRoot()
 	}
-	h.markFollowers()
 	return h, nil
 }
 

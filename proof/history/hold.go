@@ -15,7 +15,6 @@ type Hold struct {
 	ID, Name, Proc string
 	Called, Start  int64 // of the lock: its call and its return
 	Token          int64
-	Follows        bool  // the number of permits may be another than its handle's: see follow
 	Exclusive      int64 // until when it excludes readers too: End, or its downgrade; of a reader, Start
 	End            int64 // when trust ended, or the end of the history; may be before Start
 	Cause          Event // Call (of Release), Lost, Trust (its end came), Detach, Close, Kill

@@ -20,18 +20,6 @@ const (
 // before it, their TTLs, and the limit.
 func checkIdle(h *History, limit time.Duration) []Violation {
 	var found []Violation
-	h.eachIdle(func(op *Op, idle int64) {
-		if idle > int64(limit) {
-			found = append(found, violation(judge.Idle, op.Call.Name, op.records(),
-				"one waited %v, %v of which nobody held it",
-				time.Duration(op.Return.At-op.Call.At), time.Duration(idle)))
-		}
-	})
-	return found
-}
-
-// eachIdle tells of every operation that stood in a queue how much of its wait nothing explains.
-func (h *History) eachIdle(tell func(op *Op, idle int64)) {
 	busy := h.busyTimes()
 	for _, op := range h.Ops {
 		call := op.Call
@@ -46,10 +34,13 @@ func (h *History) eachIdle(tell func(op *Op, idle int64)) {
 				at = to
 			}
 		}
-		if idle > 0 {
-			tell(op, idle)
+		if idle > int64(limit) {
+			found = append(found, violation(judge.Idle, call.Name, op.records(),
+				"one waited %v, %v of which nobody held it",
+				time.Duration(op.Return.At-call.At), time.Duration(idle)))
 		}
 	}
+	return found
 }
 
 // A usage is the times, by name, in which it was held or the server may have taken it for held.

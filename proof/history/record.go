@@ -39,7 +39,6 @@ const (
 	Downgrade Kind = "downgrade"
 	Confirm   Kind = "check" // Lease.Check
 	Do        Kind = "do"    // around a TryLock that enters it, which tells its token
-	Resize    Kind = "resize"
 	Leader    Kind = "leader"
 	Set       Kind = "set" // and the next three: of a latch
 	CountDown Kind = "count down"
@@ -103,7 +102,7 @@ type Record struct {
 	// it stands in the server's queue itself, not behind others of its process
 	Queues bool `json:"queues,omitempty"`
 	Polls  bool `json:"polls,omitempty"`
-	// permits taken, or those that Resize asks for; what a latch counts
+	// permits taken; what a latch counts
 	Weight int64            `json:"weight,omitempty"`
 	Size   int64            `json:"size,omitempty"` // permits that the handle names
 	Min    int64            `json:"min,omitempty"`  // min hold

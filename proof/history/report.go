@@ -5,57 +5,34 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // A Summary is what a history amounts to, for people.
 type Summary struct {
-	Calls        int
-	Results      map[string]map[Result]int // by type and kind
-	Holds        int                       // leases and entries that were trusted at all
-	Ends         map[Event]int             // how holds ended
-	LongestWaits map[Type]time.Duration    // of a Lock, the time its process stood still not counted
-	LongestIdle  time.Duration             // of a wait, the time that neither holders nor faults explain
-	LatestTold   time.Duration             // how long after its trust end a loss was told, again not counting stops
+	Calls   int
+	Results map[string]map[Result]int // by type and kind
+	Holds   int                       // leases and entries that were trusted at all
+	Ends    map[Event]int             // how holds ended
 }
-
-// looking is at most how long ago a worker that waits for the end of a hold has looked at it.
-const looking = int64(10 * time.Millisecond)
 
 // Summarize counts.
 func Summarize(h *History) Summary {
-	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{},
-		LongestWaits: map[Type]time.Duration{}}
-	h.eachIdle(func(_ *Op, idle int64) { s.LongestIdle = max(s.LongestIdle, time.Duration(idle)) })
+	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{}}
 	for _, op := range h.Ops {
-		row := rowName(op.Call)
-		counts := s.Results[row]
-		if counts == nil {
-			counts = map[Result]int{}
-			s.Results[row] = counts
+		row := strings.TrimSpace(string(op.Call.Type) + " " + string(op.Call.Kind))
+		if s.Results[row] == nil {
+			s.Results[row] = map[Result]int{}
 		}
-		if op.Return == nil {
-			counts["none"]++
-			continue
+		result := Result("none")
+		if op.Return != nil {
+			result = op.Return.Result
 		}
-		counts[op.Return.Result]++
-		if op.Call.Kind == Lock {
-			waited := op.Return.At - op.Call.At - h.stoppedTime(op.Call.Proc, op.Call.At, op.Return.At)
-			s.LongestWaits[op.Call.Type] = max(s.LongestWaits[op.Call.Type], time.Duration(waited))
-		}
+		s.Results[row][result]++
 	}
 	for _, hold := range h.Holds {
-		if !hold.isTrusted() {
-			s.Ends["untrusted"]++
-			continue
-		}
-		s.Holds++
-		s.Ends[hold.Cause]++
-		// Only where the worker was looking when trust ended: else it is late, not the notice.
-		if n := len(hold.Trusts); n > 0 && hold.Notice != nil && hold.Cause == Trust &&
-			hold.Trusts[n-1].At > hold.End-looking {
-			told := hold.Notice.At - hold.End - h.stoppedTime(hold.Proc, hold.End, hold.Notice.At)
-			s.LatestTold = max(s.LatestTold, time.Duration(told))
+		if hold.isTrusted() {
+			s.Holds++
+			s.Ends[hold.Cause]++
 		}
 	}
 	return s
@@ -64,25 +41,10 @@ func Summarize(h *History) Summary {
 // String returns one line a kind of operation, and one of holds.
 func (s Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d calls; at most %v of a wait explained by neither holders nor faults; longest waits:", s.Calls,
-		s.LongestIdle.Round(time.Millisecond))
-	for _, t := range slices.Sorted(maps.Keys(s.LongestWaits)) {
-		fmt.Fprintf(&b, " %s %v", t, s.LongestWaits[t].Round(time.Millisecond))
-	}
-	b.WriteByte('\n')
+	fmt.Fprintf(&b, "%d calls\n", s.Calls)
 	for _, row := range slices.Sorted(maps.Keys(s.Results)) {
 		fmt.Fprintf(&b, "  %-19s %v\n", row, s.Results[row])
 	}
-	fmt.Fprintf(&b, "  holds    %d trusted, ended by %v; latest notice of a loss %v after its trust end",
-		s.Holds, s.Ends, s.LatestTold.Round(time.Microsecond))
+	fmt.Fprintf(&b, "  holds    %d trusted, ended by %v", s.Holds, s.Ends)
 	return b.String()
-}
-
-// rowName returns the line of a summary that an operation counts in.
-func rowName(call Record) string {
-	mode := ""
-	if call.Shares && call.Kind != Release {
-		mode = " to read"
-	}
-	return strings.TrimSpace(string(call.Type) + " " + string(call.Kind) + mode)
 }

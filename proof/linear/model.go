@@ -14,23 +14,14 @@ const (
 	enter verb = iota
 	share
 	leave
-	resize
-	set
-	countDown
-	counts // a latch: so many have yet to count down
-	isSet
-	isUnset
 )
 
 // A step is an operation of which the model says whether it may be the next.
 type step struct {
 	verb
 	member
-	entry  bool // into a lease that is there
-	unsure bool // it may have had no effect; of enter: a Resize may have come between
-	// Of enter: its process may have learned of any other number of permits.
-	follows bool
-	n       int64
+	entry   bool  // into a lease that is there
+	permits int64 // that there are
 }
 
 // A member is a hold.
@@ -44,18 +35,13 @@ type member struct {
 type state struct {
 	members []member
 	tokens  judge.Tokens
-	permits int64 // or unknown
-	latch   int64 // what is left to count down, 0: open, -1: not set
 }
 
-// unknown is a number of permits that a process has learned and that no other handle has named yet.
-const unknown = -1
-
-func initial() []any { return []any{state{latch: -1}} }
+func initial() []any { return []any{state{}} }
 
 func equal(a, b any) bool {
 	x, y := a.(state), b.(state)
-	return x.tokens == y.tokens && x.permits == y.permits && x.latch == y.latch && slices.Equal(x.members, y.members)
+	return x.tokens == y.tokens && slices.Equal(x.members, y.members)
 }
 
 // next are the states that a step may lead to: none, when it cannot be the next.
@@ -72,36 +58,6 @@ func next(from, input, _ any) []any {
 		}
 	case leave:
 		now.members = slices.DeleteFunc(slices.Clone(was.members), func(m member) bool { return m.id == s.id })
-	case resize:
-		if now.permits = s.n; s.unsure || len(was.members) == 0 {
-			return []any{was, now}
-		}
-	default:
-		return latch(was, s)
-	}
-	return []any{now}
-}
-
-// latch is next for the steps of a latch.
-func latch(was state, s step) []any {
-	now, may := was, true
-	switch s.verb {
-	case set:
-		now.latch, may = s.n, was.latch <= 0
-	case countDown:
-		now.latch, may = max(was.latch-1, 0), was.latch >= 0
-	case counts:
-		may = was.latch == s.n
-	case isSet:
-		may = was.latch > 0
-	case isUnset:
-		may = was.latch < 0
-	}
-	switch {
-	case s.unsure && (s.verb == set || s.verb == countDown):
-		return []any{was, now}
-	case !may:
-		return nil
 	}
 	return []any{now}
 }
@@ -122,39 +78,11 @@ func enters(was state, s step) []any {
 	now.members = append(slices.Clone(was.members), s.member)
 	slices.SortFunc(now.members, func(a, b member) int { return strings.Compare(a.id, b.id) })
 	now.tokens = was.tokens.With(s.token, s.Shares)
-	if s.Weight == 0 {
-		return []any{now}
-	}
-	return permits(was, now, s)
-}
-
-// permits are the states after a hold entered that takes some. The server refuses a handle that
-// names another number of permits, unless it stood in the queue before a Resize or its process has
-// learned of that number.
-func permits(was, now state, s step) []any {
-	named := now
-	named.permits = s.n
-	if len(was.members) == 0 {
-		switch {
-		case s.follows:
-			now.permits = unknown // the number of before, that of its handle, or any other
-			return []any{now}
-		case s.unsure:
-			return []any{now, named}
-		}
-		return []any{named}
-	}
 	var sum int64
 	for _, m := range now.members {
 		sum += m.Weight
 	}
-	unsure := s.unsure || s.follows
-	switch {
-	case was.permits == unknown && unsure:
-		return []any{now}
-	case was.permits == unknown && sum <= s.n:
-		return []any{named}
-	case was.permits == unknown || sum > was.permits || s.n != was.permits && !unsure:
+	if s.Weight > 0 && sum > s.permits {
 		return nil
 	}
 	return []any{now}

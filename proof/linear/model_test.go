@@ -34,12 +34,7 @@ func out(id string) step { return step{verb: leave, member: member{id: id}} }
 func reads(s *step)      { s.Shares = true }
 func ann(s *step)        { s.Owner = "ann" }
 func takes(n int64) func(*step) {
-	return func(s *step) { s.Weight, s.n = n, 4 }
-}
-
-// follows is takes for one whose process may know of another number.
-func follows(n int64) func(*step) {
-	return func(s *step) { s.Weight, s.n, s.follows = n, 4, true }
+	return func(s *step) { s.Weight, s.permits = n, 4 }
 }
 
 func TestModel(t *testing.T) {
@@ -68,28 +63,6 @@ func TestModel(t *testing.T) {
 		}))}, true},
 		{"permits", order{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(2)))}, true},
 		{"too many permits", order{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(3)))}, false},
-		{"another number of permits", order{at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}),
-			at(4, 5, in("b", 2, takes(2)))}, false},
-		{"many permits after a Resize", order{at(0, 1, in("a", 1, takes(2))), at(2, 5, step{verb: resize, n: 8}),
-			at(2, 5, in("b", 2, func(s *step) { s.Weight, s.n, s.unsure = 3, 4, true }))}, true},
-		{"another number, which its process has learned", order{at(0, 1, in("a", 1, takes(2))),
-			at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, follows(6)))}, true},
-		{"more than the number that its process has learned", order{at(0, 1, in("a", 1, takes(2))),
-			at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, follows(7)))}, false},
-		{"any number may be what its process has learned", order{at(0, 1, in("a", 1, follows(2))),
-			at(2, 3, in("b", 2, follows(6)))}, true},
-		{"a handle tells the number that a process had learned", order{at(0, 1, in("a", 1, follows(3))),
-			at(2, 3, in("b", 2, takes(2)))}, false},
-		{"the number that a handle told stays", order{at(0, 1, in("a", 1, follows(2))),
-			at(2, 3, in("b", 2, takes(2))), at(4, 5, in("c", 3, follows(1)))}, false},
-		{"a Resize without an answer", order{at(0, 1, in("a", 1, takes(2))),
-			at(2, 9, step{verb: resize, n: 8, unsure: true}), at(4, 5, in("b", 2, takes(2)))}, true},
-		{"a latch", order{at(0, 1, step{verb: isUnset}), at(2, 3, step{verb: set, n: 2}),
-			at(4, 5, step{verb: countDown}), at(6, 7, step{verb: counts, n: 1}), at(6, 9, step{verb: counts}),
-			at(7, 9, step{verb: countDown}), at(10, 11, step{verb: set, n: 1}), at(12, 13, step{verb: isSet})}, true},
-		{"a latch opens too early", order{at(2, 3, step{verb: set, n: 2}), at(4, 5, step{verb: countDown}),
-			at(6, 7, step{verb: counts})}, false},
-		{"a latch is set twice", order{at(2, 3, step{verb: set, n: 2}), at(4, 5, step{verb: set, n: 2})}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := porcupine.NondeterministicModel{Init: initial, Step: next, Equal: equal}

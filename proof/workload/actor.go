@@ -10,15 +10,13 @@ import (
 
 // An actor is one goroutine of a worker.
 type actor struct {
-	client   *holdfast.Client
-	dice     dice
-	names    Names
-	permits  map[string]int64 // of semaphores, as last heard
-	rec      *history.Recorder
-	slot     int
-	storage  *storage
-	latchTTL time.Duration
-	err      error // of the workload itself
+	client  *holdfast.Client
+	dice    dice
+	names   Names
+	rec     *history.Recorder
+	slot    int
+	storage *storage
+	err     error // of the workload itself
 }
 
 // A hold is a lease with how it is held.
@@ -36,8 +34,6 @@ func (a *actor) takeStep() {
 	switch {
 	case typ == history.Latch:
 		a.useLatch(names[0])
-	case typ == history.Semaphore && a.dice.Percent(4):
-		a.resize(names[0])
 	case typ == history.Election && a.dice.Percent(35):
 		a.askLeader(names[0])
 	case typ == history.Mutex && a.dice.Percent(4):
@@ -75,7 +71,6 @@ func (a *actor) acquire(ctx context.Context, w want, outer *hold) *hold {
 	var err error
 	h.Lease, err = a.rec.Take(w.record, limit, func() (*holdfast.Lease, error) { return w.take(ctx) })
 	if err != nil {
-		a.learnPermits(w.record, err)
 		return nil
 	}
 	return h

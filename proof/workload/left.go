@@ -116,12 +116,11 @@ func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) 
 // tryLock asks for a name once, and gives it back.
 func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
 	lease, err := history.WayOf(client, history.Record{
-		Kind: history.TryLock, Type: typ, Name: name, Size: manyPermits, Weight: 1})(ctx)
-	var refused *holdfast.ArgumentError
+		Kind: history.TryLock, Type: typ, Name: name, Size: permits, Weight: 1})(ctx)
 	switch {
 	case err == nil:
 		return lease.Release()
-	case errors.Is(err, holdfast.ErrHeld), typ == history.Semaphore && errors.As(err, &refused):
+	case errors.Is(err, holdfast.ErrHeld):
 		return nil
 	}
 	return err

@@ -30,19 +30,6 @@ func (a *actor) runDo(name string) {
 	})
 }
 
-// resize changes how many permits a semaphore has.
-func (a *actor) resize(name string) {
-	permits := 2 + a.dice.Int64N(mostPermits-1)
-	record := history.Record{Kind: history.Resize, Type: history.Semaphore, Name: name, Weight: permits}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if a.rec.Run(record, time.Second, func(*history.Record) error {
-		return a.client.Semaphore(name, a.knownPermits(name)).Resize(ctx, permits)
-	}) == nil {
-		a.permits[name] = permits
-	}
-}
-
 // askLeader asks who leads.
 func (a *actor) askLeader(name string) {
 	record := history.Record{Kind: history.Leader, Type: history.Election, Name: name}
@@ -57,8 +44,8 @@ func (a *actor) askLeader(name string) {
 
 // useLatch does one of the things that can be done with a latch.
 func (a *actor) useLatch(name string) {
-	latch := a.client.Latch(name, holdfast.WithTTL(a.latchTTL))
-	record := history.Record{Type: history.Latch, Name: name, TTL: int64(a.latchTTL)}
+	latch := a.client.Latch(name, holdfast.WithTTL(longestTTL))
+	record := history.Record{Type: history.Latch, Name: name, TTL: int64(longestTTL)}
 	limit := time.Second
 	act := func(ctx context.Context, back *history.Record) error {
 		n, err := latch.Count(ctx)

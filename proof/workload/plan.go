@@ -16,14 +16,13 @@ const Env = "HOLDFAST_WORKER"
 
 // A Plan is what a worker needs to know.
 type Plan struct {
-	Addr       string        // of the server
-	Dir        string        // of the history
-	Goroutines int           // in each process
-	Names      Names         // of the locks
-	LatchTTL   time.Duration // defaults to the longest of leases
-	Prefix     string        // of the keys
-	Proc       string        // name of this process; different for each life
-	Resource   string        // address of the Resource
+	Addr       string // of the server
+	Dir        string // of the history
+	Goroutines int    // in each process
+	Names      Names  // of the locks
+	Prefix     string // of the keys
+	Proc       string // name of this process; different for each life
+	Resource   string // address of the Resource
 	Seed       uint64
 	Slot       int // of the process, the same in each life
 }

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,11 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// manyPermits are how many a semaphore has at first, mostPermits how many it gets at most.
-const (
-	manyPermits = 4
-	mostPermits = 6
-)
+// permits are how many a semaphore has.
+const permits = 4
 
 // A want is a lock to be taken in a way the dice chose.
 type want struct {
@@ -39,21 +35,12 @@ func (a *actor) drawWant(typ history.Type, names []string) want {
 		r.Shares = a.dice.Percent(60)
 		w.hold.shares = r.Shares
 	case history.Semaphore:
-		r.Size = a.knownPermits(r.Name)
-		r.Weight = 1 + a.dice.Int64N(min(3, r.Size))
+		r.Size, r.Weight = permits, 1+a.dice.Int64N(3)
 	case history.Election:
 		r.Queues = !r.Polls
 	}
 	w.take = history.WayOf(a.client, *r, options...)
 	return w
-}
-
-// knownPermits returns the number of permits that a semaphore is believed to have.
-func (a *actor) knownPermits(name string) int64 {
-	if a.permits[name] == 0 {
-		a.permits[name] = manyPermits
-	}
-	return a.permits[name]
 }
 
 // drawOptions draws them, and says in the record what the checks must know of them.
@@ -91,15 +78,4 @@ func (a *actor) drawOptions(w *want) []holdfast.Option {
 		add(holdfast.WithPolling(15*time.Millisecond, 10), "polling")
 	}
 	return options
-}
-
-// learnPermits learns from a refusal how many permits a semaphore has.
-func (a *actor) learnPermits(asked history.Record, err error) {
-	var wrong *holdfast.ArgumentError
-	if errors.As(err, &wrong) && len(wrong.Problems) > 0 && asked.Type == history.Semaphore {
-		var permits int64
-		if _, err := fmt.Sscan(wrong.Problems[0].Allowed, &permits); err == nil && permits > 0 {
-			a.permits[asked.Name] = permits
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,8 +85,7 @@ func runActor(stop context.Context, plan Plan, index int, client *holdfast.Clien
 	_, _ = proc.Write([]byte(plan.Proc))
 	a := &actor{
 		client: client, dice: newDice(plan.Seed, proc.Sum64(), uint64(index)), names: plan.Names, rec: rec,
-		slot: plan.Slot, storage: storage, permits: map[string]int64{},
-		latchTTL: cmp.Or(plan.LatchTTL, longestTTL),
+		slot: plan.Slot, storage: storage,
 	}
 	for stop.Err() == nil && a.err == nil {
 		a.takeStep()
