@@ -1,9 +1,29 @@
 package main
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // inChinese says that the output is in Chinese. It is set before a step begins.
 var inChinese bool
+
+//go:embed chinese.txt
+var chineseText string
+
+// chinese has the texts of the program, and its formats, in Chinese.
+var chinese = readTranslations(chineseText)
+
+// readTranslations reads pairs of lines, which stand between empty lines or comments.
+func readTranslations(pairs string) map[string]string {
+	translated := map[string]string{}
+	for pair := range strings.SplitSeq(strings.ReplaceAll(pairs, "\r\n", "\n"), "\n\n") {
+		if english, other, ok := strings.Cut(strings.TrimSuffix(pair, "\n"), "\n"); ok {
+			translated[english] = other
+		}
+	}
+	return translated
+}
 
 // wantsChinese reports whether an environment asks for Chinese, as other programs read it: the
 // first of LC_ALL, LC_MESSAGES and LANG that is set decides.

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		for n, step := range steps {
 			fmt.Fprintf(out, "%2d  %s\n", n+1, text(step.title))
 		}
-		fmt.Fprint(out, text("\nsteps N plays a step, and steps all plays all.\n"))
+		fmt.Fprintln(out, "\n"+text("steps N plays a step, and steps all plays all."))
 		return nil
 	}
 	if len(args) == 1 && args[0] == "all" {
@@ -146,7 +146,7 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 	step := steps[n-1]
 	ctx, cancel := context.WithTimeoutCause(ctx, limit-3*time.Second, errors.New("not at its end after 17s"))
 	defer cancel()
-	fmt.Fprintf(out, text("Step %d of %d: %s (docs/steps.md explains it)\n"), n, len(steps), text(step.title))
+	fmt.Fprintf(out, text("Step %d of %d: %s (docs/steps.md explains it)")+"\n", n, len(steps), text(step.title))
 	var errs []error
 	for _, part := range []struct {
 		heading, met, missed string
@@ -156,7 +156,7 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 			text("THE BUG WAS NOT SEEN"), step.naive},
 		{text("The same with holdfast"), text("IT HOLDS"), text("IT DID NOT HOLD"), step.holdfast},
 	} {
-		fmt.Fprintf(out, text("\n%s:\n\n"), part.heading)
+		fmt.Fprintf(out, "\n"+text("%s:")+"\n\n", part.heading)
 		v, err := perform(ctx, out, part.play)
 		if err != nil {
 			return fmt.Errorf("step %d, %s, could not be judged: %w", n, part.heading, err)
