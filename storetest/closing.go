@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -14,7 +13,6 @@ func closing() []test {
 		{"gives all leases back", closeReleases, 0},
 		{"ends contexts with a cause", closeEnds, 0},
 		{"wakes who waits", closeWakes, leaves},
-		{"nothing works after it", closedUse, 0},
 		{"while many lock", closeUnderLoad, 0},
 	}
 }
@@ -86,21 +84,6 @@ func closeWakes(e *env) {
 	}
 	e.release(lease, leads)
 	e.release(e.take(a.All([]string{name, "a", "leader"}).TryLock))
-}
-
-func closedUse(e *env) {
-	c := e.client()
-	held := e.takeUnder(e.lock(c.Mutex("held")), c.Mutex("inner").Lock)
-	all := append(e.allCalls(c.Client), leaseCalls(held)...) // of handles from before, and of new ones
-	e.close(c)
-	for i, call := range append(all, e.allCalls(c.Client)...) {
-		if err := call(e.ctx()); !errors.Is(err, holdfast.ErrClosed) {
-			e.Errorf("call %d: %v", i, err)
-		}
-	}
-	for _, option := range []holdfast.Option{holdfast.WithStrictOrder(), holdfast.WithPolling(1e6, 0)} {
-		e.checkIs(errorOf(c.Mutex("other", option).Lock(e.ctx())), holdfast.ErrClosed)
-	}
 }
 
 // A caller in the middle of Lock gets a lease that ends, or ErrClosed. A hold that was won is given

@@ -80,13 +80,11 @@ func otherKinds(e *env) {
 			e.checkForeign(errorOf(b.RWMutex(name).RLock(e.ctx())))
 		}
 		if one.kind != "election" {
-			for _, call := range e.electionCalls(b.Election(name)) {
-				e.checkForeign(e.askUntilAnswered(func() error { return call(e.ctx()) }))
-			}
+			e.checkForeign(e.leaderError(b.Election(name)))
 		}
 		// Of other kinds the state has another type, which an embedded server refuses in its words.
 		if one.kind == "mutex" && !e.backend.NoLatches {
-			for _, call := range e.latchCalls(b.Latch(name)) {
+			for _, call := range latchCalls(b.Latch(name)) {
 				e.checkForeign(e.askUntilAnswered(func() error { return call(e.ctx()) }))
 			}
 		}

@@ -89,7 +89,8 @@ func Run(t *testing.T, backend Backend) {
 		places, retained = refused(placeRefused), refused(retainRefused)
 	}
 	sections := []section{
-		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()},
+		{"arguments", []test{{"at their limits", limits, 0}}}, {"bind", bind()},
+		{"break", broken}, {"close", closing()},
 		{"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()},
 		{"evict", evicted}, {"extend", extend()}, {"group", group()}, {"history", histories()},
 		{"kinds", []test{{"of one name exclude each other", otherKinds, 0}}}, {"latch", latches},

@@ -32,17 +32,28 @@ func (e *env) checkUnsupported(method string, err error) {
 func semaphoreRefused(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 3)
-	e.checkAllUnsupported(c, append(e.semaphoreCalls(s, 2),
-		func(ctx context.Context) error { return s.Resize(ctx, 5) }))
+	e.checkAllUnsupported(c,
+		func(ctx context.Context) error { return errorOf(s.Acquire(ctx, 2)) },
+		func(ctx context.Context) error { return errorOf(s.TryAcquire(ctx, 2)) },
+		func(ctx context.Context) error { return s.Do(ctx, 2, e.never) },
+		func(ctx context.Context) error { return s.Resize(ctx, 5) })
 }
 
 func latchRefused(e *env) {
 	c := e.client()
-	e.checkAllUnsupported(c, e.latchCalls(c.Latch(name)))
+	e.checkAllUnsupported(c, latchCalls(c.Latch(name))...)
+}
+
+// latchCalls returns the calls of a latch.
+func latchCalls(l *holdfast.Latch) []func(context.Context) error {
+	return []func(context.Context) error{
+		func(ctx context.Context) error { return l.Set(ctx, 1) }, l.CountDown, l.Wait,
+		func(ctx context.Context) error { _, err := l.Count(ctx); return err },
+	}
 }
 
 // checkAllUnsupported fails unless calls are refused at once, whether the name is free or not.
-func (e *env) checkAllUnsupported(c *client, all calls) {
+func (e *env) checkAllUnsupported(c *client, all ...func(context.Context) error) {
 	e.Helper()
 	for _, held := range []bool{false, true} {
 		if held {
