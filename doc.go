@@ -72,5 +72,6 @@
 // [Config] and [Option] say what can be set. [Lease.Detach] and [Mutex.Ticket] are for work in
 // several processes. [Client.Inspect], [Client.List] and [Client.Break] are for operators.
 // [Client.Ready] and [Election.Check] are for probes, and [Config.Observer] for metrics and traces.
+// Package flight has one process make a value that many wait for.
 // The folder docs/ treats topologies, quorums, fencing, operations and moving from other libraries.
 package holdfast

@@ -17,6 +17,7 @@ var mayImport = map[string][]string{
 		"internal/ticketcode",
 		"internal/wire", "lockinfo", "store", "telemetry"},
 	"dashboard":                {".", "lockinfo"},
+	"flight":                   {"."},
 	"internal/classes":         {},
 	"internal/deadlock":        {"internal/protocol"},
 	"internal/engine":          {"internal/deadlock", "internal/protocol"},
