@@ -5,6 +5,8 @@
 //   - Example_cron: a cron job on many hosts runs on one of them;
 //   - Example_exports: at most n exports run at a time;
 //   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
+//   - price, accessToken, page, dailyReport and thumbnails in flight_test.go: one process makes a
+//     value, and the others wait for it;
 //   - Example_leader: a leader schedules;
 //   - leader: a leader as a program, with the probes of Kubernetes;
 //   - Example_middleware: net/http serves one request a customer at a time;

@@ -3,7 +3,6 @@ package examples_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +13,6 @@ import (
 )
 
 // The code of docs/recipes.md, word for word.
-
-type reports interface {
-	get(day string) (text string, found bool)
-	create(ctx context.Context, day string) (text string, err error)
-}
-
-func report(ctx context.Context, client *holdfast.Client, saved reports, day string) (text string, err error) {
-	if text, found := saved.get(day); found {
-		return text, nil
-	}
-	err = client.Mutex("report:"+day).Do(ctx, func(ctx context.Context) error {
-		var found bool
-		if text, found = saved.get(day); found { // another call made it while this one waited
-			return nil
-		}
-		text, err = saved.create(ctx, day)
-		return err
-	})
-	return text, err
-}
 
 var errReplaced = errors.New("a newer run waits")
 
@@ -77,44 +56,6 @@ func export(ctx context.Context, client *holdfast.Client, customer string, work 
 
 func mount(ctx context.Context, client *holdfast.Client, pod string) (*holdfast.Lease, error) {
 	return client.Mutex("disk:7", holdfast.WithOwner(pod)).Lock(ctx)
-}
-
-type savedReports struct{ created, text atomic.Value }
-
-func (s *savedReports) get(string) (string, bool) {
-	text, found := s.text.Load().(string)
-	return text, found
-}
-
-func (s *savedReports) create(_ context.Context, day string) (string, error) {
-	if s.created.Swap(true) != nil {
-		return "", errors.New("the report was made twice")
-	}
-	<-time.After(time.Minute)
-	s.text.Store("all is well on " + day)
-	return "all is well on " + day, nil
-}
-
-// Calls that waited for the report do not make it again.
-func TestReportIsMadeOnceForAllWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, saved := holdfasttest.Start(t), &savedReports{}
-		texts := make(chan string)
-		for range 4 {
-			go func() {
-				text, err := report(t.Context(), server.Client(nil), saved, "Monday")
-				if err != nil {
-					t.Error(err)
-				}
-				texts <- text
-			}()
-		}
-		for range 4 {
-			if text := <-texts; text != "all is well on Monday" {
-				t.Errorf("got %q", text)
-			}
-		}
-	})
 }
 
 // Each run ends for a newer one, and one that waited while others came does not begin.

@@ -17,6 +17,7 @@ import (
 var translations = []struct{ page, translated string }{
 	{"README.md", "README.zh-CN.md"},
 	{"docs/fencing.md", "docs/fencing.zh-CN.md"},
+	{"docs/flight.md", "docs/flight.zh-CN.md"},
 	{"docs/moving.md", "docs/moving.zh-CN.md"},
 	{"docs/operations.md", "docs/operations.zh-CN.md"},
 	{"docs/steps.md", "docs/steps.zh-CN.md"},
