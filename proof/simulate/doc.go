@@ -41,14 +41,9 @@
 //
 // # Clocks
 //
-// The clock of each server shows any time from 1970 to 2200 when a run begins (clocks.go). In mode
-// Clock some of its steps are leaps: forward to any time, or back to any time until it is set
-// right, at most 6 minutes later. In mode Quorum some masters step instead of losing their memory
-// otherwise. A step forward is to forget, and at least 2 minutes long, so that a client that knows
-// the clock sees it. After a leap back, nothing else is forgotten until the clock is set right.
-//
-// The ledger excuses what no client can prevent then: see overlapExcuse, excuseAfterLeap,
-// hasOldHold and mayNotSeeStep.
+// The clock of each server shows any time from 1970 to 2112 when a run begins (clocks.go). In mode
+// Clock it steps, to and fro. The ledger excuses what no client can prevent then: see
+// overlapExcuse. Package clock has the steps by years.
 //
 // # What a seed repeats
 //

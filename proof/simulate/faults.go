@@ -72,7 +72,7 @@ func (p *Plan) drawFaults(d dice) {
 			p.Faults = append(p.Faults, p.drawFault(d, at, end-at))
 		}
 	}
-	p.addFaults()
+	p.sortFaults()
 }
 
 func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
@@ -132,8 +132,7 @@ func (l *ledger) forgetsHolds(f *Fault) bool {
 
 // recoveryTime returns how long after its end a fault excuses a waiter.
 func (f *Fault) recoveryTime() time.Duration {
-	// it ends what is there so much later; see excuseAfterLeap for more
-	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap {
+	if f.Kind == Step && f.Delay < 0 { // it ends what is there so much later
 		return recoveryTime - f.Delay
 	}
 	if f.Kind == Duplicate {

@@ -59,13 +59,9 @@ type ledger struct {
 	faulty       int                       // faults that last
 	recoveredAt  time.Time                 // when everything must have come right since the last fault
 	excusedUntil time.Time                 // until when overlaps are excused
-	setBack      time.Time                 // since when the only server's clock is set back by years; zero: it is not
-
-	hasOldHold func(class string) bool // the server keeps a hold from before that
-	uninformed func(*client) bool      // a master may let it in that has ended holds early
-	events     []event
-	found      []Violation
-	counts     map[string]int
+	events       []event
+	found        []Violation
+	counts       map[string]int
 }
 
 // A classState is what is known of all that is held together.
@@ -73,7 +69,6 @@ type classState struct {
 	idle      time.Time // since when, if nobody holds
 	releasing int       // releases under way
 	waiting   map[*wait]bool
-	died      []time.Time // when processes did that waited
 }
 
 // noteEnd notes that a holding is over: nobody holds from now on, or from the end of the last min
@@ -96,17 +91,16 @@ type wait struct {
 // A holding is a lease that was given.
 type holding struct {
 	*wait
-	lease      *holdfast.Lease
-	tokens     map[string]int64
-	from       time.Time
-	shared     bool
-	released   bool
-	left       time.Duration // of its trust, when it was released
-	reported   bool          // it was told that a majority would let another in
-	excused    bool          // it may have been lost while overlaps were excused
-	broken     *breaking     // it was ended, and its code goes on; nil: not as far as is known
-	uninformed bool          // holders before it may not have been known where it was let in
-	certain    bool          // nothing excused another beside it when it began
+	lease    *holdfast.Lease
+	tokens   map[string]int64
+	from     time.Time
+	shared   bool
+	released bool
+	left     time.Duration // of its trust, when it was released
+	reported bool          // it was told that a majority would let another in
+	excused  bool          // it may have been lost while overlaps were excused
+	broken   *breaking     // it was ended, and its code goes on; nil: not as far as is known
+	certain  bool          // nothing excused another beside it when it began
 }
 
 type event struct {
@@ -208,7 +202,6 @@ func (l *ledger) endWait(w *wait, lease *holdfast.Lease, err error) *holding {
 		r.noteEnd(h)
 		return h
 	}
-	h.uninformed = l.plan.Mode == Quorum && l.uninformed(h.client)
 	for _, name := range w.op.Names {
 		l.addHolding(name, h)
 	}
@@ -220,7 +213,7 @@ func (l *ledger) addHolding(name string, h *holding) {
 	l.live[name] = append(judge.Trusted(l.live[name]), h)
 	l.checkOverlap(name)
 	l.checkBroken(name, h)
-	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.uninformed {
+	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 {
 		l.addViolation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
@@ -336,7 +329,6 @@ func (l *ledger) noteFault(f *Fault, what string, more int) {
 	if at := time.Now().Add(f.recoveryTime()); at.After(l.recoveredAt) {
 		l.recoveredAt = at
 	}
-	l.noteLeap(f)
 	if !l.forgetsHolds(f) {
 		return
 	}

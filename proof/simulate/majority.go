@@ -96,8 +96,8 @@ const factsKey = "holdfast:{%quorum}"
 func (h *host) admits(name string, held *holding) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.HGet(factsKey, "counts") == "" || h.isStepUnknown() {
-		return "" // it has no vote; or none with clients that see that its clock was set
+	if h.HGet(factsKey, "counts") == "" {
+		return "" // it has no vote
 	}
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100

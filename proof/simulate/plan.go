@@ -155,7 +155,7 @@ func drawOrdinary(seed uint64) Plan {
 	if p.Mode != Calm {
 		p.drawFaults(d)
 	}
-	p.drawClock(newDice(seed, "clocks"))
+	p.drawClocks(newDice(seed, "clocks"))
 	p.drawOperators(newDice(seed, "operator"))
 	return p
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
+// recountTime is after which time a master that forgot counts again.
+const recountTime = 25 * time.Second
+
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
 func DrawQuorum(seed uint64) Plan {
 	d := newDice(seed, "quorum")
@@ -57,7 +60,7 @@ func (p *Plan) drawQuorumFaults(d dice) {
 			p.Faults = append(p.Faults, f)
 		}
 	}
-	p.addFaults()
+	p.sortFaults()
 }
 
 // drawPartitions keeps some clients from one master each for longer, so that what they hold is at

@@ -15,11 +15,9 @@ import (
 // This file has the rules that the ledger checks. Its mutex is held in all of them that do not say
 // otherwise.
 
-// overlaps reports whether two holdings must not be trusted at one time, as far as the server that
-// let the later one in could know.
+// overlaps reports whether two holdings must not be trusted at one time.
 func (h *holding) overlaps(other *holding) bool {
-	excused := h.uninformed && h.from.After(other.from) || other.uninformed && other.from.After(h.from)
-	return h != other && !excused && h.Claim().Excludes(other.Claim())
+	return h != other && h.Claim().Excludes(other.Claim())
 }
 
 // checkToken checks the token of a new hold. The tokens of a quorum grow where the order of the
@@ -111,8 +109,7 @@ func (l *ledger) checkStuck(r *classState) {
 	if r.idle.After(since) {
 		since = r.idle
 	}
-	more, ever := l.excuseAfterLeap(class(first.op.Names[0]))
-	if now := time.Now(); now.After(since.Add(l.maxIdleTime()+more)) && now.After(l.recoveredAt) && !ever {
+	if now := time.Now(); now.After(since.Add(l.maxIdleTime())) && now.After(l.recoveredAt) {
 		l.addViolation(judge.Stuck, "%v waits since %v, nobody holds since %v, and no fault since %v",
 			first, first.called.Sub(l.zero), since.Sub(l.zero), l.recoveredAt.Add(-recoveryTime).Sub(l.zero))
 	}

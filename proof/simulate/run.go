@@ -50,7 +50,6 @@ func Run(t *testing.T, p Plan) (result Result) {
 			}
 			w.hosts = append(w.hosts, host)
 		}
-		w.hasOldHold, w.uninformed = w.hosts[0].hasOldHold, w.mayNotSeeStep
 		if err := w.play(); err != nil {
 			w.addViolation(judge.Failed, "%v", err)
 		}

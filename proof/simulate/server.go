@@ -21,7 +21,6 @@ type host struct {
 
 	mu      sync.Mutex
 	step    time.Duration // by which its clock was set
-	known   stepKnowledge
 	down    int
 	refuses []string // error lines for scripts; the first counts
 }

@@ -57,7 +57,6 @@ func (w *world) startServerFault(f *Fault) (undo func()) {
 		h.withClock(h.FlushAll)
 		return undo
 	case Flush:
-		w.noteMemoryLoss(f.Server)
 		w.flushScripts(f.Server)
 	case Refuse:
 		h.withClock(func() { h.refuses = append(h.refuses, f.Text) })
@@ -67,11 +66,6 @@ func (w *world) startServerFault(f *Fault) (undo func()) {
 	case ForgetKey:
 		h.withClock(func() { h.Del("holdfast:" + f.Name) })
 	case Step:
-		if f.Delay > 0 {
-			w.noteStepForward(f.Server)
-		} else {
-			w.noteMemoryLoss(f.Server)
-		}
 		h.set(f.Delay)
 	default:
 		panic(fmt.Sprint("no such trouble: ", f.Kind))
@@ -89,7 +83,6 @@ func (w *world) crash(i int, how func(*wire)) {
 		for wait := range r.waiting {
 			if wait.client == c {
 				delete(r.waiting, wait)
-				r.died = append(r.died, time.Now())
 			}
 		}
 	}
@@ -125,7 +118,6 @@ func (w *world) cutAll(server int) {
 func (w *world) restart(server int) (up func()) {
 	h := w.hosts[server]
 	w.flushScripts(server)
-	w.noteMemoryLoss(server)
 	h.withClock(func() { h.down++ })
 	w.cutAll(server)
 	return func() { h.withClock(func() { h.down-- }) }

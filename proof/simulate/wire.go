@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,38 +15,14 @@ import (
 )
 
 // A wire is the network between one client and one server.
-type wire struct {
-	*network.Network
-	heard atomic.Pointer[time.Time] // when the last answer came that tells the server's time; nil: none has
-}
+type wire struct{ *network.Network }
 
 func newWire(latency time.Duration, host *host, quorum bool) *wire {
-	w := &wire{}
-	config := network.Config{Latency: latency, Arrived: func(data []byte) {
-		if tellsTime(data) {
-			now := time.Now()
-			w.heard.Store(&now)
-		}
-	}}
+	config := network.Config{Latency: latency}
 	if quorum { // there a connection that has lost something breaks in the end
 		config.Breaks = 15 * time.Second
 	}
-	w.Network = network.New(host.serve, config)
-	return w
-}
-
-// tellsTime reports whether an answer is that of a script which tells the server's time, in 16
-// digits and more. The answer to a release tells none.
-func tellsTime(data []byte) bool {
-	head, _, _ := strings.Cut(string(data[:min(len(data), 8)]), "\r")
-	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
-	return data[0] == '$' && err == nil && n > 16
-}
-
-// heardSince reports whether an answer that tells the server's time came after a moment.
-func (w *wire) heardSince(moment time.Time) bool {
-	at := w.heard.Load()
-	return at != nil && at.After(moment)
+	return &wire{network.New(host.serve, config)}
 }
 
 // dial connects for go-redis.

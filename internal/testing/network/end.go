@@ -29,9 +29,6 @@ func (e *end) receive(data []byte) {
 		e.over = true
 	case !e.closed:
 		e.buf = append(e.buf, data...)
-		if arrived := e.link.n.config.Arrived; arrived != nil && e.reads == Back {
-			arrived(data)
-		}
 	}
 }
 

@@ -28,9 +28,8 @@ const (
 
 // A Config is what a network is like. The zero Config is a network without latency.
 type Config struct {
-	Latency time.Duration     // one way
-	Breaks  time.Duration     // after which a connection that has lost something breaks; 0: never
-	Arrived func(data []byte) // is told what arrives at a client, and calls no method; may be nil
+	Latency time.Duration // one way
+	Breaks  time.Duration // after which a connection that has lost something breaks; 0: never
 }
 
 // A Network carries connections to one server. All methods are safe for concurrent use.
