@@ -19,7 +19,7 @@ import (
 type endings map[string][]int
 
 // driven are the commands that need more than a script: a test in Go drives them.
-var driven = []string{"holdfast demo", "holdfast doctor", "holdfast quorum status", "holdfast serve", "holdfast top"}
+var driven = []string{"holdfast demo", "holdfast quorum status", "holdfast serve", "holdfast top"}
 
 var invoked = regexp.MustCompile(`holdfast ([^|;)<>]*)`)
 

@@ -51,43 +51,6 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-func TestRun(t *testing.T) {
-	t.Setenv("REDIS_URL", "")
-	for line, test := range map[string]struct {
-		code      int
-		out, errs string // what must be in it
-	}{
-		"":                                   {0, "demo ", ""},
-		"version":                            {0, "holdfast ", ""},
-		"--version":                          {0, "holdfast ", ""},
-		"demo --rounds 99999999999999999999": {64, "", `--rounds "99999999999999999999": there is no such`},
-		"version now":                        {64, "", `holdfast version takes no arguments, got "now"`},
-		"dmeo":                               {64, "", `unknown command "dmeo", did you mean demo or dev?`},
-		"nope":                               {64, "", "unknown command \"nope\" (see holdfast --help)\n"},
-		"latch foo":                          {64, "", "unknown command \"foo\" (see holdfast latch --help)\n"},
-		"help quorum status":                 {0, "holdfast quorum status", ""},
-		"help rnu":                           {64, "", `unknown command "rnu", did you mean run?`},
-		"dev --addr 127.0.0.1:65536":         {64, "", `--addr "127.0.0.1:65536": port "65536" must be 0 to 65535`},
-		"demo --wrokers 3":                   {64, "", "--wrokers"},
-		"demo --rounds many":                 {64, "", `--rounds "many": it must be a whole number`},
-		"demo --ttl soon":                    {64, "", `--ttl "soon": it must be seconds or a duration, such as 5, 0.5 or 2m`},
-		"demo --rounds 0 --workers 99":       {64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
-		"lottery-worker":                     {1, "", "by hand"},
-		"quorum stats":                       {64, "", `unknown command "stats"`},
-		"quorum status":                      {64, "", "names one server"},
-		"quorum status --redis redis://a --redis redis://b":                   {64, "", "2 masters: a quorum has 3"},
-		"run --redis quorum:redis://a,redis://b,redis://c --ttl 1h x -- true": {64, "", "at most 5m"},
-	} {
-		t.Run(line, func(t *testing.T) {
-			code, out, errs := execute(t, strings.Fields(line)...)
-			if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(errs, test.errs) ||
-				(test.errs == "") != (errs == "") {
-				t.Errorf("exit code %d, %q, %q; want %d, %q, %q", code, out, errs, test.code, test.out, test.errs)
-			}
-		})
-	}
-}
-
 // allCommands are a command and those below it.
 func allCommands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
@@ -108,15 +71,6 @@ func TestHelpFits(t *testing.T) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > cli.PlainWidth {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
 			}
-		}
-	}
-}
-
-func TestHelpOmitsHiddenCommands(t *testing.T) {
-	_, out, _ := execute(t, "--help")
-	for _, name := range []string{"lottery-worker", "keep-server"} {
-		if strings.Contains(out, name) {
-			t.Errorf("help shows %s:\n%s", name, out)
 		}
 	}
 }

@@ -42,7 +42,16 @@ func TestLongScripts(t *testing.T) {
 //	await FILE PATTERN              waits until a line of a file matches
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
+//	server start NAME OPTIONS...    starts another server, whose address is in the variable NAME
+//	server end NAME                 kills it
+//	becomes CODE PATTERN PROGRAM... runs it until its exit code and a line of its output are these
 //	server asked                    waits for a request at the address PROXY, which leads to it
+//	terminal COLUMNS ROWS           starts a terminal with a shell, in the place of the one before
+//	type LINE                       types a line on a clear screen; "type @FILE" types that of a file
+//	press KEYS...                   presses keys, by their names
+//	resize COLUMNS ROWS
+//	shows TEXT                      waits until the screen has the text
+//	colors                          fails unless the screen has colors
 func runScripts(t *testing.T, dir string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -56,7 +65,7 @@ func runScripts(t *testing.T, dir string) {
 			if err != nil {
 				return err
 			}
-			b := &background{started: map[string]*exec.Cmd{}}
+			b := &background{started: map[string]*exec.Cmd{}, servers: map[string]*redisserver.Server{}}
 			proxy, err := fault.Listen(s.Addr())
 			if err != nil {
 				_ = s.Close()
@@ -77,8 +86,9 @@ func runScripts(t *testing.T, dir string) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "bg": startBackground, "ended": ended, "signal": signalTo, "await": await,
-			"server": serverCommand,
+			"exits": exits, "becomes": becomes, "bg": startBackground, "ended": ended, "signal": signalTo,
+			"await": await, "server": serverCommand, "terminal": openTerminal, "press": press, "type": typeLine,
+			"resize": resize, "shows": shows, "colors": colors,
 		},
 	})
 }
@@ -102,6 +112,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	compare(ts, ts.Exec(args[1], args[2:]...), args[0])
 }
 
+// becomes runs a program again: a server that stands still for a moment is away in that moment.
+func becomes(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[1])
+	var text string
+	if !holdsSoon(func() bool {
+		cmd := exec.Command("holdfast", args[3:]...)
+		cmd.Path, cmd.Err = filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], args[2]), nil
+		cmd.Env = append(os.Environ(), "REDIS_URL="+ts.Getenv("REDIS_URL"))
+		out, _ := cmd.CombinedOutput()
+		text = fmt.Sprintf("exit code %d, %s", cmd.ProcessState.ExitCode(), out)
+		return strings.HasPrefix(text, "exit code "+args[0]+",") && pattern.MatchString(text)
+	}) {
+		ts.Fatalf("want exit code %s and %q, got %s", args[0], args[1], text)
+	}
+}
+
 func compare(ts *testscript.TestScript, err error, want string) {
 	code := 0
 	var exit *exec.ExitError
@@ -118,8 +144,12 @@ func compare(ts *testscript.TestScript, err error, want string) {
 	}
 }
 
-// background are the processes of a script.
-type background struct{ started map[string]*exec.Cmd }
+// background are the processes of a script, and its terminal.
+type background struct {
+	started map[string]*exec.Cmd
+	servers map[string]*redisserver.Server // that were started
+	screen  *terminal
+}
 
 func (b *background) end() {
 	for _, cmd := range b.started {
@@ -205,6 +235,14 @@ func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
 		s.Kill()
 	case "restart":
 		ts.Check(s.Restart())
+	case "start":
+		more, err := redisserver.Run(context.Background(), args[2:]...)
+		ts.Check(err)
+		ts.Defer(func() { _ = more.Close() })
+		ts.Setenv(args[1], more.Addr())
+		ts.Value("background").(*background).servers[args[1]] = more
+	case "end":
+		ts.Value("background").(*background).servers[args[1]].Kill()
 	case "asked":
 		proxy := ts.Value("proxy").(*fault.Proxy)
 		if !holdsSoon(func() bool { return len(proxy.Sent("")) > 0 }) {
