@@ -37,7 +37,6 @@ var mayImport = map[string][]string{
 	"internal/testing/database":    {},
 	"internal/testing/eventually":  {},
 	"internal/testing/fault":       {},
-	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
 	"internal/testing/leak":        {},
 	"internal/testing/leased":      {"."},
 	"internal/testing/network":     {},
