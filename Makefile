@@ -30,6 +30,11 @@ test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 	@scripts/need redis-server
 	@CGO_ENABLED=0 scripts/timed tests go test -p 4 -timeout 10m $(LONGEST) $(TESTED)
 
+.PHONY: cover
+cover: ## how much of the library those tests run, by module; fails below 80 %
+	@scripts/need redis-server
+	@CGO_ENABLED=0 scripts/timed cover scripts/cover $(LONGEST) $(TESTED)
+
 .PHONY: check
 check: ## what CI runs, and certain: lint, vet, and the tests with -race
 	@scripts/need redis-server gcc
@@ -46,7 +51,7 @@ check-release: ## before a tag: long simulations, Go 1.25, other systems, each m
 	@scripts/timed 'simulate known seeds' env HOLDFAST_PROOF=1 go -C proof test -count=1 ./simulate
 	@scripts/timed simulate $(MAKE) --no-print-directory simulate RUNS=50 SEED=1
 	@scripts/timed 'simulate a quorum' $(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
-	@for stage in oldest systems alone lowest consumer install vulnerabilities; do scripts/timed $$stage scripts/$$stage || exit 1; done
+	@for stage in workflows oldest systems alone lowest consumer install vulnerabilities; do scripts/timed $$stage scripts/$$stage || exit 1; done
 
 .PHONY: quick
 quick: ## half a minute: the library, the engine, the scripts, and one adapter on the embedded server

@@ -6,6 +6,7 @@ go 1.25.0
 
 tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	github.com/rhysd/actionlint/cmd/actionlint
 	golang.org/x/vuln/cmd/govulncheck
 )
 
@@ -15,6 +16,14 @@ require (
 	github.com/google/go-containerregistry v0.21.6
 	github.com/holdfast-go/holdfast v0.0.0
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20260213171211-a408498e5541
+)
+
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.0 // indirect
+	github.com/mattn/go-shellwords v1.0.12 // indirect
+	github.com/rhysd/actionlint v1.7.12 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	go.yaml.in/yaml/v4 v4.0.0-rc.3 // indirect
 )
 
 require (
