@@ -29,7 +29,7 @@
 //   - Of one name its holds, its queue, and what each master of a quorum says.
 //   - Why a name is waited for: its holders, what they wait for themselves, and so on to the cause,
 //     as lockinfo.NewChain tells it. And all such waits as a picture, of 60 names at most. The
-//     list names the roots, and in each row the root that it is behind: of the longest waits
+//     list names the root causes, and in each row the one that it is behind: of the longest waits
 //     first, as far as 20,000 holds and waits go.
 //   - Who held a name, as bars: since the page was opened, and before that as far as clients with
 //     Config.History wrote it, the last 200 entries.
@@ -38,7 +38,8 @@
 //     so a hold that begins and ends between two polls is not seen.
 //   - All that one process holds and waits for.
 //   - Whether the servers are ready, and which masters of a quorum count, and why others do not.
-//   - Deadlocks, when they are asked for: at most one search runs, and all who ask share it.
+//   - Cycles of the last poll. And deadlocks, when they are asked for: at most one search runs, and
+//     all who ask share it.
 //
 // # Who may do what
 //

@@ -75,7 +75,9 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux.HandleFunc("GET /{$}", serveAsset("index.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
-	for _, script := range []string{"app.js", "causes.js", "graph.js", "panel.js", "timeline.js", "view.js"} {
+	for _, script := range []string{
+		"app.js", "causes.js", "changes.js", "graph.js", "panel.js", "servers.js", "timeline.js", "view.js",
+	} {
 		mux.HandleFunc("GET /"+script, serveAsset(script, "text/javascript; charset=utf-8"))
 	}
 	mux.Handle("GET /events", refuseOtherSites(h.serveStream))

@@ -1,4 +1,4 @@
-import { address, age, bar, counting, inTrouble, link, long, majority, make, many, nameLink, shown, stateOf, trouble, who } from "./view.js";
+import { address, age, bar, counting, link, long, majority, make, many, nameLink, shown, stateOf, trouble, who } from "./view.js";
 import { causesOf } from "./causes.js";
 import { panel } from "./panel.js";
 import { addSpans } from "./timeline.js";
@@ -6,13 +6,14 @@ import { addSpans } from "./timeline.js";
 const by = id => document.getElementById(id);
 const rows = new Map(); // by id
 const state = {
-  status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
+  rows, status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
+  polls: [], // what the last ones took, in ms
   spans: new Map(), begun: 0, // who held which name, and since when by the server's time
-  causes: causesOf(rows),
+  causes: causesOf(rows, 0),
   base: 0, received: 0, // the server's time in ms, and when it came
   sort: "trouble", down: false,
 };
-const mostChanges = 500; // that this page keeps
+const mostChanges = 500, mostPolls = 60; // that this page keeps
 
 // serverNow is the server's time in ms, as far as it is known.
 const serverNow = state.now = () => state.base + performance.now() - state.received;
@@ -72,6 +73,8 @@ function applyUpdate(update) {
     state.base = Date.parse(update.at);
     state.received = performance.now();
     state.begun ||= state.base;
+    state.ahead = state.base - Date.now(); // of this browser's clock, in ms
+    if (state.polls.push(Math.round(1000 * update.took_seconds)) > mostPolls) state.polls.shift();
   }
   const few = tooFew(update);
   if (update.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(update.at).toLocaleTimeString() : "") + ": ", few ? "" : update.error, few);
@@ -80,7 +83,7 @@ function applyUpdate(update) {
   else back();
   by("away").classList.toggle("less", !update.error && !update.ready);
   state.live = !update.error;
-  state.causes = causesOf(rows);
+  state.causes = causesOf(rows, state.base);
   lost = false;
   arrange();
   view.refresh(changed);
@@ -93,8 +96,14 @@ function tooFew(status) {
   return count < need ? count + " of " + status.masters.length + " masters count, and a lock needs " + need : "";
 }
 
+let batches = 0;
+
 function remember(changes) {
-  for (const c of changes) addSpans(state.spans, c);
+  batches++;
+  for (const c of changes) {
+    c.batch = batches; // those of one poll
+    addSpans(state.spans, c);
+  }
   state.changes.push(...changes);
   if (state.changes.length > mostChanges) {
     state.omitted += state.changes.length - mostChanges;
@@ -135,8 +144,14 @@ const holderText = row => oldest(row) ? oldest(row).label || (oldest(row).host ?
 
 const longest = row => row.waiting === undefined ? undefined : (serverNow() - row.waiting) / 1000;
 
+// Red is what is in trouble: late, broken, unknown, or part of a cycle that is known or stays.
+const isBad = r => trouble(r) === 2 || state.causes.stuck.has(state.causes.circle.get(r));
+
+// Amber is a long wait, at its root cause alone: what is behind it waits for no reason of its own.
+const isSlow = r => longest(r) >= long && (causeOf(r)?.row ?? r) === r;
+
 // What is in trouble comes first, and then who is waited for longest.
-const byTrouble = r => 1e15 * (3 - trouble(r)) + (r.waiting ?? 9e14);
+const byTrouble = r => 1e15 * (3 - (isBad(r) ? 2 : trouble(r))) + (r.waiting ?? 9e14);
 
 const keys = {
   name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText,
@@ -149,7 +164,7 @@ function chosen() {
   const older = parseFloat(by("older").value), contended = by("contended").checked, troubled = by("trouble").checked, root = by("root").checked;
   return [...rows.values()].filter(r =>
     (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
-    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || inTrouble(r, longest(r))) && (!root || causeOf(r)?.row === r) &&
+    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || isBad(r) || isSlow(r)) && (!root || causeOf(r)?.row === r) &&
     (!host || r.hosts.some(h => h.toLowerCase().includes(host))) &&
     (!(older > 0) || held(r) > older));
 }
@@ -164,28 +179,36 @@ function arrange() {
   order = keyed.map(k => k.row);
   const more = state.status?.more ? ", and about " + state.status.more.toLocaleString() + " that are not shown" : "";
   by("count").textContent = order.length.toLocaleString() + " of " + many(rows.size, "name") + more;
-  by("none").hidden = order.length > 0 || !state.base;
-  by("none").textContent = rows.size ? "No name matches the filters." : "No name is held or waited for.";
+  by("none").hidden = order.length > 0 || !rows.size;
+  showEmpty(state.base > 0 && !rows.size);
   sum();
   showCauses();
   draw();
 }
 
+// showEmpty says how to begin, instead of a list that has nothing. What somebody types in stays.
+function showEmpty(empty) {
+  by("empty").hidden = !empty;
+  for (const id of ["sum", "scroll"]) by(id).hidden = empty;
+  by("filters").hidden = empty && !by("filters").contains(document.activeElement);
+}
+
 // sum says in one line how it is.
 function sum() {
-  if (!state.base) return;
+  if (!rows.size) return;
   const all = [...rows.values()], count = is => all.filter(is).length;
-  const late = count(r => r.late), broken = count(r => r.state === "broken"), unknown = count(r => r.state === "unknown");
+  const late = count(r => r.late), cycles = state.causes.stuck.size, broken = count(r => r.state === "broken"), unknown = count(r => r.state === "unknown");
   const worst = all.reduce((a, b) => (b.waiting ?? Infinity) < (a?.waiting ?? Infinity) ? b : a, undefined);
   const part = (n, word, of = "") => make("span", { class: of }, make("b", {}, n.toLocaleString()), " " + word);
   const parts = [part(all.length, all.length === 1 ? "name" : "names"), part(count(r => r.waiters > 0), "contended")];
+  if (cycles) parts.push(make("a", { href: "#deadlocks" }, part(cycles, cycles === 1 ? "cycle" : "cycles", "bad")));
   if (late) parts.push(part(late, "late", "bad"));
   if (broken) parts.push(part(broken, "broken", "bad"));
   if (unknown) parts.push(part(unknown, "unknown", "bad"));
   if (worst) {
     const wait = longest(worst);
     parts.push(make("span", { class: wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
-  } else if (!late && !broken && !unknown) parts.push(make("span", { class: "good" }, "nothing waits"));
+  } else if (!late && !broken && !unknown && !cycles) parts.push(make("span", { class: "good" }, "nothing waits"));
   if (by("sum").contains(document.activeElement) || by("sum").matches(":hover") && by("sum").textContent) return;
   by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
 }
@@ -194,39 +217,39 @@ function sum() {
 function showCauses() {
   const all = state.causes.causes, most = Math.max(2, Math.min(4, Math.floor(by("list").clientWidth / 270)));
   by("causes").hidden = !all.length;
-  by("more").textContent = all.length > most ? "The first " + most + " of " + many(all.length, "root") + ". " : many(all.length, "root");
+  by("more").textContent = all.length > most ? most + " of " + all.length.toLocaleString() : "";
   by("every").hidden = all.length <= most || by("root").checked;
   const cards = by("causes").querySelectorAll("a");
   all.slice(0, most).forEach((c, i) => {
-    const card = cards[i] ?? make("a", {}), h = oldest(c.row), bad = c.cycle || trouble(c.row) === 2;
+    const card = cards[i] ?? make("a", {}), h = oldest(c.row), stuck = state.causes.stuck.has(c.cycle), bad = stuck || trouble(c.row) === 2;
     let word = "";
-    if (c.cycle) word = "deadlock";
+    if (stuck) word = "cycle";
     else if (c.row.late) word = "late for " + age((serverNow() - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2);
     else if (bad) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : "");
     card.replaceChildren(make("span", { class: "who" }, h ? who(h) : "nobody", c.row.holders > 1 ? " +" + (c.row.holders - 1) : ""),
       word ? make("span", { class: "tag bad" }, word) : "",
-      make("span", { class: "what" }, c.cycle ? "one of a cycle of " + c.cycle.length + ", holds " : "holds ", make("b", {}, shown(c.row.name))),
+      make("span", { class: "what" }, c.cycle ? (state.causes.known.has(c.cycle) ? "" : "perhaps ") + "in a cycle of " + c.cycle.length + ", holds " : "holds ", make("b", {}, shown(c.row.name))),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
-    card.setAttribute("aria-label", [...card.children].map(e => e.textContent).join(", "));
+    card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
   });
   for (const card of [...cards].slice(most < all.length ? most : all.length)) card.remove();
 }
 
-const causeOf = row => state.causes.of.get(row.id);
+function causeOf(row) { return state.causes.of.get(row.id); }
 
 // showChain says in a row what it blocks, or what it is behind.
 function showChain(tr) {
-  const cause = causeOf(tr.lock), chain = !cause ? "" : cause.cycle?.includes(tr.lock) ? "in a cycle" :
+  const cause = causeOf(tr.lock), chain = !cause ? "" : state.causes.circle.has(tr.lock) ? (state.causes.known.has(state.causes.circle.get(tr.lock)) ? "" : "perhaps ") + "in a cycle" :
     cause.row === tr.lock ? "blocks " + cause.waiters : "behind";
   const text = chain === "behind" ? chain + " " + cause.row.id + cause.row.name : chain;
   if (tr.chain === text) return;
   tr.chain = text;
   for (const cell of tr.querySelectorAll(".chain")) {
     cell.replaceChildren(...chain === "behind" ? [chain + " ", nameLink(cause.row)] : chain ? [make(cause.names.length > 1 ? "b" : "span", {}, chain)] : []);
-    cell.title = chain.startsWith("blocks") ? many(cause.waiters, "waiter") + " in " + many(cause.names.length, "name") : "";
+    cell.title = chain === "behind" ? "behind " + shown(cause.row.name).textContent : chain.startsWith("blocks") ? many(cause.waiters, "waiter") + " in " + many(cause.names.length, "name") : "";
   }
 }
 
@@ -257,6 +280,7 @@ function draw() {
       if (focused) tr.querySelector("button").focus({ preventScroll: true });
     }
     showChain(tr);
+    tr.classList.toggle("sick", isBad(row));
     tr.setAttribute("aria-rowindex", first + i + 2);
     if (row.name === selected) tr.setAttribute("aria-current", "true");
     else tr.removeAttribute("aria-current");
@@ -273,10 +297,10 @@ function rowElement(row) {
   if (row.permits !== undefined) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
   const level = trouble(row), [word, why] = stateOf(row);
-  const tr = make("tr", { class: "row" + (level === 2 ? " sick" : "") },
+  const tr = make("tr", { class: "row" },
     make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : "", make("span", { class: "small faint chain" })),
     cell("state", make("span", { class: level === 2 ? "tag bad" : "calm", title: why }, word)),
-    cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, row.waiters + " waiting") : ""),
+    cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, many(row.waiters, "waiter")) : ""),
     cell("chain"), cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
     cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
     cell("held"), cell("left"), cell("kind", kind));
@@ -290,7 +314,7 @@ function tick() {
     const row = tr.lock, h = oldest(row), wait = longest(row);
     if (wait !== undefined) {
       tr.querySelector(".longest b").textContent = age(wait);
-      tr.classList.toggle("slow", wait >= long);
+      tr.classList.toggle("slow", isSlow(row));
     }
     if (!h) continue;
     tr.querySelector(".held").textContent = h.since ? age(held(row)) : "?";
@@ -393,7 +417,7 @@ function route() {
   const hash = location.hash.slice(1);
   selected = view.open(hash);
   document.querySelector("main").classList.toggle("open", !by("panel").hidden);
-  document.querySelector("main").classList.toggle("wide", hash === "waits");
+  document.querySelector("main").classList.toggle("wide", ["waits", "changes", "servers", "deadlocks"].includes(hash));
   for (const a of document.querySelectorAll("nav a")) {
     if (a.getAttribute("href") === "#" + (hash.includes("=") ? "" : hash)) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");

@@ -1,12 +1,15 @@
-import { trouble } from "./view.js";
+import { long } from "./view.js";
 
-// causesOf finds what keeps waiters out, by what the rows tell of their holders' waits: holds whose
+// byWait is an order that stays from poll to poll: the longest wait first, then by name.
+const byWait = (a, b) => (a.waiting ?? Infinity) - (b.waiting ?? Infinity) || (a.name < b.name ? -1 : 1);
+
+// causesOf finds what blocks waiters, by what the rows tell of their holders' waits: holds whose
 // callers wait for nothing that is known, and cycles. A cause is { row, cycle, names, waiters, since }:
 // the row that leads to it, the rows of a cycle, all rows behind it and its own, how many wait there,
-// and since when. First come cycles, then late holders, then the cause of the longest wait, then
+// and since when. First come stuck cycles, then late holders, then the cause of the longest wait, then
 // what most wait for.
-export function causesOf(rows) {
-  const contended = [...rows.values()].filter(r => r.waiters > 0), before = new Map(contended.map(r => [r, []]));
+export function causesOf(rows, now) {
+  const contended = [...rows.values()].filter(r => r.waiters > 0).sort(byWait), before = new Map(contended.map(r => [r, []]));
   const next = r => (r.waits ?? []).map(w => rows.get(w.id)).filter(n => n !== r && before.has(n));
   for (const r of contended) for (const n of next(r)) before.get(n).push(r);
   let room = 200_000; // steps, of lists that are one thicket
@@ -18,30 +21,43 @@ export function causesOf(rows) {
   // Roots are taken away, then those that waited for them alone, and so on. Cycles are left, and what is behind them.
   const open = new Map(contended.map(r => [r, next(r).length])), done = contended.filter(r => !open.get(r));
   for (const r of done) for (const b of before.get(r)) if (open.set(b, open.get(b) - 1).get(b) === 0) done.push(b);
-  const left = new Map(contended.filter(r => open.get(r) > 0).map(r => [r, behind(r)])), found = [], circle = new Map();
+  // A cycle is known if callers themselves tell all of it, and else perhaps one: of a process, or of an owner.
+  // It is stuck if it is known, or has long waits only: a busy process makes one for a moment.
+  const isKnown = cycle => {
+    let inside = new Set(cycle.map(r => r.id)), size = Infinity;
+    for (; inside.size && inside.size < size && room > 0; room -= cycle.length) {
+      size = inside.size;
+      inside = new Set(cycle.filter(r => inside.has(r.id) && (r.waits ?? []).some(w => !w.perhaps && w.id !== r.id && inside.has(w.id))).map(r => r.id));
+    }
+    return inside.size > 0 && inside.size === size;
+  };
+  const known = new Set(), stuck = new Set(), left = new Map(contended.filter(r => open.get(r) > 0).map(r => [r, behind(r)])), found = [], circle = new Map();
   for (const [r, all] of left) {
     if (circle.has(r)) continue;
     const cycle = [...all].filter(m => left.get(m)?.has(r));
     if (cycle.length < 2) continue;
     for (const m of cycle) circle.set(m, cycle);
-    found.push({ row: cycle.reduce((a, b) => b.waiting < a.waiting ? b : a), cycle, all });
+    if (isKnown(cycle)) known.add(cycle);
+    if (known.has(cycle) || cycle.every(r => now - r.waiting >= 1000 * long)) stuck.add(cycle);
+    found.push({ row: cycle.sort(byWait)[0], cycle, all });
   }
   for (const row of contended) if (!circle.has(row) && (row.root && row.kind !== "election" || row.late || row.state === "free")) found.push({ row, all: behind(row) });
   const causes = found.map(({ row, cycle, all }) => ({ row, cycle, names: [...all],
     waiters: [...all].reduce((sum, r) => sum + r.waiters, 0), since: Math.min(...[...all].map(r => r.waiting ?? Infinity)) }));
-  const first = Math.min(...causes.map(c => c.since)), rank = c => c.cycle ? 0 : c.row.late ? 1 : c.since === first ? 2 : 3;
-  causes.sort((a, b) => rank(a) - rank(b) || b.waiters - a.waiters || a.since - b.since);
+  const first = Math.min(...causes.map(c => c.since)), rank = c => stuck.has(c.cycle) ? 0 : c.row.late ? 1 : c.since === first ? 2 : 3;
+  causes.sort((a, b) => rank(a) - rank(b) || b.waiters - a.waiters || byWait(a.row, b.row));
   causes.forEach((c, i) => { c.place = i; });
   const of = new Map(); // the cause of each row, by id
   for (const c of causes) for (const r of c.names) if (!of.has(r.id) || r === c.row) of.set(r.id, c);
-  return { causes, of, circle, before, next };
+  return { causes, of, circle, known, stuck, before, next };
 }
 
 // graphOf returns what is drawn of waits: { names, edges, omitted, contended }, cycles first, and then what
-// belongs to the longest waits; or only the rows that are given. An edge { from, to, label, perhaps, cycle } goes from a name that is
+// belongs to the longest waits; or only the rows that are given. An edge { from, to, label, perhaps, cycle, stuck } goes from a name that is
 // held to the one that its holder waits for.
-export function graphOf({ circle, before, next }, only) {
-  const contended = [...before.keys()].sort((a, b) => circle.has(b) - circle.has(a) || (a.waiting ?? Infinity) - (b.waiting ?? Infinity));
+export function graphOf({ circle, stuck, before, next }, only) {
+  const inCycle = r => stuck.has(circle.get(r)) ? 2 : circle.has(r) ? 1 : 0;
+  const contended = [...before.keys()].sort((a, b) => inCycle(b) - inCycle(a) || byWait(a, b));
   const most = 60, all = new Set(only);
   for (const seed of only ? [] : contended) {
     const near = new Set([seed]);
@@ -50,6 +66,6 @@ export function graphOf({ circle, before, next }, only) {
   }
   const names = [...all].slice(0, most), places = new Map(names.map((r, i) => [r.id, i]));
   const edges = names.flatMap((r, from) => (r.waits ?? []).filter(w => places.has(w.id) && w.id !== r.id).map(w => (
-    { from, to: places.get(w.id), label: w.label, perhaps: w.perhaps, cycle: circle.get(r)?.includes(names[places.get(w.id)]) })));
+    { from, to: places.get(w.id), label: w.label, perhaps: w.perhaps, cycle: circle.has(r) && circle.get(r) === circle.get(names[places.get(w.id)]), stuck: stuck.has(circle.get(r)) })));
   return { names, edges, omitted: all.size - names.length, contended: before.size };
 }

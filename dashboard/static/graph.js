@@ -1,23 +1,29 @@
 import { address, age, long, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
 
-const width = 216, height = 76, across = 260, apart = 92, edge = 4;
+const width = 204, height = 76, across = 244, apart = 92, edge = 4;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
 export function pictureOf(graph, now) {
   const places = placesOf(graph), x = p => edge + p.layer * across, y = p => edge + p.row * apart;
-  const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge;
+  const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 24 : 0; // room below for its way
+  const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge + back;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
-  const heads = ["plain", "cycle"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+  const heads = ["plain", "cycle", "stuck"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     svg("path", { d: "M0 .5 8 4 0 7.5z" })));
   out.append(svg("defs", {}, ...heads));
   for (const e of graph.edges) {
     const a = { x: x(places[e.from]), y: y(places[e.from]) }, b = { x: x(places[e.to]), y: y(places[e.to]) };
-    out.append(svg("path", { class: "edge" + (e.cycle ? " cycle" : "") + (e.perhaps ? " perhaps" : ""), d: way(a, b), "marker-end": "url(#head-" + (e.cycle ? "cycle" : "plain") + ")" },
+    out.append(svg("path", { class: "edge " + kindOf(e) + (e.perhaps ? " perhaps" : ""), d: way(a, b), "marker-end": "url(#head-" + kindOf(e) + ")" },
       svg("title", {}, shown(e.label || "somebody").textContent + " holds " + shown(graph.names[e.from].name).textContent + " and " + (e.perhaps ? "perhaps " : "") + "waits for " + shown(graph.names[e.to].name).textContent)));
   }
-  graph.names.forEach((n, i) => out.append(box(n, x(places[i]), y(places[i]), graph.edges.some(e => e.cycle && (e.from === i || e.to === i)), now)));
+  graph.names.forEach((n, i) => {
+    const mine = graph.edges.filter(e => e.from === i), cycle = mine.find(e => e.cycle);
+    out.append(box(n, x(places[i]), y(places[i]), trouble(n) === 2 || cycle?.stuck ? " sick" : cycle ? " maybe" : "", !mine.length, now));
+  });
   return make("div", { class: "scrolls" }, out);
 }
+
+const kindOf = e => e.cycle ? e.stuck ? "stuck" : "cycle" : "plain";
 
 // way goes from a name that is held to the one that its holder waits for.
 function way(a, b) {
@@ -30,17 +36,17 @@ function way(a, b) {
   return "M" + [from.x, from.y] + "C" + [from.x, low, to.x, low, to.x, to.y];
 }
 
-function box(name, x, y, cycle, now) {
+function box(name, x, y, kind, root, now) {
   const hold = name.holds[0], wait = name.waiting_since ? (now - Date.parse(name.waiting_since)) / 1000 : undefined;
   const text = (at, kind, value, most) => {
     const plain = shown(value).textContent;
     return svg("text", { x: 14, y: at, class: kind }, plain.length > most ? plain.slice(0, most - 1) + "…" : plain);
   };
   const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
-  return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + (trouble(name) === 2 || cycle ? " sick" : "") },
+  return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + kind },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
-    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 23), text(43, "", holder, 32),
-    name.waiters ? svg("text", { x: 14, y: 62, class: wait >= long ? "slow" : "" }, name.waiters + " waiting, " + age(wait)) : undefined);
+    svg("rect", { width, height, rx: 10 }), root ? svg("path", { class: "mark", d: "M1.5 14v" + (height - 28) }) : undefined, text(24, "label", name.name, 23), text(43, "", holder, 32),
+    name.waiters ? svg("text", { x: 14, y: 62, class: root && now - name.waiting >= 1000 * long ? "slow" : "" }, many(name.waiters, "waiter") + " for " + age(wait)) : undefined);
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -83,52 +89,64 @@ function groupsOf(count, edges) {
 export function treeOf(graph, now) {
   const items = [], seen = new Set(), roots = graph.names.map((_, i) => i).filter(i => !graph.edges.some(e => e.from === i));
   const add = (i, depth, by) => {
-    const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle;
-    const item = make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") + (!again && graph.edges.some(e => e.to === i) ? " more" : "") }, nameLink(n),
-      sick ? make("span", { class: "tag bad" }, by?.cycle ? "cycle" : stateOf(n)[0]) : "",
-      make("span", { class: "faint line" }, by?.perhaps ? "perhaps " : "", h ? who(h) : "nobody holds it", again ? ", as above" : ", " + n.waiters + " waiting",
-        again || !n.waiting ? "" : ", " + age((now - n.waiting) / 1000)));
-    item.style.setProperty("--depth", Math.min(depth, 8));
-    items.push(item);
+    const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
+    const about = again ? ", as above" : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " : "");
+    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") }, make("div", {}, nameLink(n),
+      sick || by?.cycle ? make("span", { class: "tag " + (sick ? "bad" : "warn") }, by?.cycle ? "cycle" : stateOf(n)[0]) : "",
+      make("span", { class: "line" }, by?.perhaps ? "perhaps " : "", h ? who(h) : "nobody holds it", about,
+        again || !n.waiting ? "" : make("span", { class: !depth && wait >= long ? "warn" : "" }, age(wait)))))]);
     if (again) return;
     seen.add(i);
-    for (const e of graph.edges) if (e.to === i) add(e.from, depth + 1, e);
+    graph.edges.filter(e => e.to === i).sort((a, b) => a.from - b.from).forEach(e => add(e.from, depth + 1, e));
   };
   for (const i of roots) add(i, 0);
   graph.names.forEach((_, i) => { if (!seen.has(i)) add(i, 0, graph.edges.find(e => e.cycle && e.from === i)); });
-  return make("ol", { class: "tree", "aria-label": "Who waits for whom" }, ...items);
+  return nest("Who waits for whom", items);
+}
+
+// nest makes a list of lists of items, each of which has its depth.
+function nest(label, items) {
+  const out = make("ol", { class: "tree", "aria-label": label }), open = []; // the last item of each depth
+  for (const [depth, item] of items) {
+    open.length = Math.min(depth, open.length);
+    let list = open.length ? open.at(-1).querySelector(":scope > ol") : out;
+    if (!list) open.at(-1).append(list = make("ol", { class: open.length > 8 ? "deep" : false }));
+    list.append(item);
+    open.push(item);
+  }
+  return out;
 }
 
 // sentencesOf says what a picture shows.
-export function sentencesOf(graph) {
+export function sentencesOf(graph, cycle = " (part of a cycle)") {
   return make("ul", { class: "sentences" }, ...graph.edges.map(e => make("li", {}, e.label ? shown(e.label) : "somebody", " holds ", nameLink(graph.names[e.from]),
-    e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("strong", { class: "bad" }, " (part of a cycle)") : "")));
+    e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("span", { class: e.stuck ? "bad" : "warn" }, cycle) : "")));
 }
 
-// chainOf says why a name is waited for: the cause, and the way to it; or of a root what waits behind it.
+// chainOf says why a name is waited for: the root cause, and the way to it; or of a root cause what waits behind it.
 export function chainOf(lock, why, now, processLink, behind) {
   if (!why.links.length) return [];
   const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
   if (!waits && !lock.waiters) return [];
   const out = [make("h3", {}, lock.waiters ? "Why it is waited for" : "What its holder waits for")];
-  if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
+  if (why.cyclic && why.links.some(l => l.waits.some(w => w.perhaps))) {
+    const stays = why.links.every(l => l.waits.every(w => now - Date.parse(w.waiter.since) >= 1000 * long));
+    out.push(make("p", { class: "note " + (stays ? "bad" : "warn") }, make("strong", {}, "Perhaps a deadlock: "), "callers of the same processes or owners wait for each other. If they are the same callers, one of them must be evicted, or its hold broken."));
+  } else if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
   else if (waits && roots.length) {
-    out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
+    out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The root cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
       " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
-  } else if (behind) out.push(make("p", { class: "note" + (lock.holds.some(h => h.late) ? " bad" : "") }, make("strong", {}, "A root"), ": ",
-    "its holder waits for nothing that is known, and keeps out " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
+  } else if (behind) out.push(make("p", { class: "note" }, make("strong", {}, "A root cause"), ": ",
+    "its holder waits for nothing that is known, and blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
   else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
   if (!waits) return out;
-  out.push(make("ol", { class: "tree" }, ...why.links.map(l => {
-    const item = make("li", { class: l.waits.length ? "more" : "root" + (l.hold.late ? " sick" : "") }, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
+  out.push(nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? "" : "root" + (l.hold.late ? " sick" : "") },
+    make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       l.hold.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(l.hold.since)) / 1000)) : "",
-      l.hold.late ? make("span", { class: "tag bad" }, "late") : "",
+      l.hold.late ? make("span", { class: "tag bad" }, "late") : "", l.waits.length ? "" : make("span", { class: "tag" }, "root cause"),
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
         w.waiter.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(w.waiter.since)) / 1000)) : "",
-        w.holds === "above" ? make("strong", { class: "bad" }, ", which is held above: a cycle") : w.holds === "elsewhere" ? make("span", { class: "faint" }, ", as above") : ""]));
-    item.style.setProperty("--depth", Math.min(l.depth, 8));
-    return item;
-  })));
+        w.holds === "above" ? make("strong", { class: "bad" }, ", which is held above: a cycle") : w.holds === "elsewhere" ? make("span", { class: "faint" }, ", as above") : ""])))])));
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
   return out;
 }

@@ -1,11 +1,13 @@
-import { address, age, bar, counting, majority, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, wants, who } from "./view.js";
+import { address, age, bar, figures, long, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, verdict, wants, who } from "./view.js";
+import { changesOf, changesOfName } from "./changes.js";
+import { counts, serversOf, tally, why } from "./servers.js";
 import { graphOf } from "./causes.js";
 import { chainOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
 import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
-  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] }, stacks;
+  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] }, stacks, searched = {};
 
   function open(to) {
     const fresh = to !== hash || box.hidden;
@@ -15,13 +17,12 @@ export function panel(box, dialog, state, say) {
     box.hidden = !known;
     box.dataset.kind = kind;
     lock = undefined;
-    if (fresh) stacks = undefined;
+    if (fresh) [stacks, searched] = [undefined, {}];
     if (fresh && kind === "lock") readPast();
     if (known && fresh) {
       show(title(), make("p", {}, "…"));
       box.querySelector("h2").focus();
-      if (kind === "deadlocks") show("Deadlocks", ...deadlockIntro());
-      else refresh();
+      refresh();
     }
     return kind === "lock" ? decode(key) : undefined;
   }
@@ -66,8 +67,11 @@ export function panel(box, dialog, state, say) {
   function show(heading, ...children) {
     const inside = [...box.querySelectorAll("a, button, h2")], at = inside.indexOf(document.activeElement);
     const scrolled = [...box.querySelectorAll(".scrolls")].map(e => e.scrollLeft);
-    box.replaceChildren(make("button", { class: "close quiet", type: "button", onclick: () => { location.hash = ""; } }, "Close"),
-      make("h2", { id: "title", tabindex: "-1" }, shown(heading)), ...children.filter(c => c));
+    const close = ["lock", "process"].includes(kind) ? [make("button", { class: "close quiet", type: "button", title: "Close", "aria-label": "Close", onclick: () => { location.hash = ""; } }, "×")] : [];
+    const next = box.cloneNode();
+    next.append(...close, make("h2", { id: "title", tabindex: "-1" }, shown(heading)), ...children.filter(c => c));
+    if (kind !== "lock" && next.isEqualNode(box)) return; // nothing changed: who clicks or selects is not disturbed
+    box.replaceChildren(...next.childNodes);
     box.querySelectorAll(".scrolls").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
     if (at >= 0) [...box.querySelectorAll("a, button, h2")][Math.min(at, inside.length - 1)]?.focus({ preventScroll: true });
   }
@@ -80,10 +84,11 @@ export function panel(box, dialog, state, say) {
   }
 
   async function refresh(changed = true) {
-    if (box.hidden || kind === "deadlocks" || getSelection()?.type === "Range" && box.contains(getSelection().anchorNode)) return;
+    if (box.hidden || getSelection()?.type === "Range" && box.contains(getSelection().anchorNode)) return;
     try {
-      if (kind === "changes" && changed) show("Changes", changes(state.changes));
-      if (kind === "servers") show("Servers", ...servers());
+      if (kind === "changes" && changed) show("Changes", ...changesOf(state));
+      if (kind === "servers") show("Servers", ...serversOf(state));
+      if (kind === "deadlocks") show("Deadlocks", ...deadlocks());
       if (kind === "lock") {
         const found = await ask("lock?name=" + key);
         if (found) { lock = { ...found.lock, typed: found.typed, why: found.why }; show(lock.name, ...detail(lock)); }
@@ -109,11 +114,21 @@ export function panel(box, dialog, state, say) {
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
-      late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
+      numbers(l), late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
       ...chainOf(l, l.why, state.now(), processLink, behind(l)),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
+  }
+
+  // numbers are the figures of a name.
+  function numbers(l) {
+    const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0], cause = behind(l), wait = since(l.waiting_since);
+    if (!h) return null;
+    const slow = wait >= long && l.kind !== "election" && !l.why.links.some(k => k.waits.length);
+    return figures([h.since ? ["Held for", age(since(h.since))] : null, ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
+      l.masters?.length ? null : ["Waiters", l.waiters.toLocaleString(), cause ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
+      l.waiting_since ? ["Longest wait", age(wait), "", slow ? "warn" : ""] : null]);
   }
 
   // renewed says when a late hold was renewed last, and how often it should be.
@@ -173,7 +188,7 @@ export function panel(box, dialog, state, say) {
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
     const titles = ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"];
     if (state.canBreak) titles.push("Evict");
-    const out = [table("Queue", titles, l.queue.map(w => [
+    const out = [table("Waiters", titles, l.queue.map(w => [
       w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
       w.under?.length ? make("span", {}, ...w.under.flatMap((name, i) => [nameLink({ name, name_base64: w.under_base64?.[i] }), " "])) : "",
@@ -184,68 +199,32 @@ export function panel(box, dialog, state, say) {
   }
 
   function waits(found) {
-    if (state.status?.masters) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
-    const narrow = box.clientWidth < 700;
-    const intro = make("p", { class: "faint" }, found.contended + (found.contended === 1 ? " name is" : " names are") + " waited for. " +
-      (narrow ? "Below each name are those whose holders wait for it. " : "An arrow leads from a name to the one that its holder waits for; dashed: perhaps, as only the process or the owner tells. "),
-      "It is known of callers with WithDeadlockCheck, and perhaps of those of one process.");
-    if (!found.names.length) return [intro, make("p", { class: "empty" }, "No holder is known to wait for anything itself.")];
-    const cycle = found.edges.some(e => e.cycle);
-    return [intro, cycle ? make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red.") : null,
+    if (state.status?.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them.")];
+    const narrow = box.clientWidth < 700, whose = "That is known of callers with WithDeadlockCheck, and perhaps of those of one process.";
+    if (!found.names.length) {
+      return [make("section", { class: "card empty" }, make("h3", {}, "No holder is known to wait for anything itself."),
+        make("p", {}, found.contended ? many(found.contended, "name") + " contended, and each holder goes on by itself." : "Nobody waits."), make("p", {}, whose))];
+    }
+    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " : "An arrow leads from a name to the one that its holder waits for; dashed: perhaps. The root causes are on the left. ", whose);
+    const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
+    const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
+    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "Perhaps a cycle: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It is red, as it has lasted a minute or more." : "It is amber, and red after a minute.")) :
+      make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red."),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      ...narrow ? [treeOf(found, state.now())] : [pictureOf(found, state.now()), make("h3", {}, "In words"), sentencesOf(found)]];
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now()) : pictureOf(found, state.now())),
+      narrow ? null : make("section", { class: "card" }, make("h3", {}, "In words"), sentencesOf(found))];
   }
 
   function masters(list) {
     if (!list?.length) return [];
-    return [make("h3", {}, "Masters"), tally(list), table("Masters", ["Master", "Counts", "Held by", "Why not"], list.map(m => [
+    return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Counts", "Held by", "Why not"], list.map(m => [
       shown(m.node), counts(m), m.holds.length ? make("span", {}, ...m.holds.slice(0, 5).flatMap((h, i) => [i ? ", " : "", who(h)]), m.holds.length > 5 ? ", …" : "") : m.counts ? "nobody" : "?", why(m),
     ]))];
   }
 
-  const counts = m => make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no");
-  const why = m => shown(m.why ?? m.foreign ?? "");
-
-  // tally tells whether enough masters count.
-  function tally(list) {
-    const count = counting(list), need = majority(list);
-    return make("p", { class: count < need ? "bad" : count < list.length ? "warn" : "good" }, count + " of " + list.length + " masters count. A lock needs " + need + ".");
-  }
-
   function history(name, l = { name, holds: [] }) {
     return [make("h3", {}, "Who held it"), timeline(l, state.spans, state.begun, state.now(), past.entries),
-      past.error ? make("p", { class: "note" }, "The history cannot be read: ", shown(past.error)) : null, make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
-  }
-
-  function changes(list) {
-    const intro = make("p", { class: "faint" }, "Seen since this page was opened at " + state.opened.toLocaleTimeString() +
-      ". These are differences between two polls: shorter holds are not seen." + (state.omitted ? " " + state.omitted + " older or further changes are not kept." : ""));
-    const lines = list.slice(-100).reverse().map(c => make("li", {}, new Date(c.at).toLocaleTimeString() + " ", ...sentence(c)));
-    return make("div", {}, intro, lines.length ? make("ul", { "aria-label": "Changes" }, ...lines) : make("p", {}, "Nothing has changed."));
-  }
-
-  function sentence(c) {
-    if (c.event === "gap") return [make("span", { class: "faint" }, "nothing was looked at since " + new Date(c.since).toLocaleTimeString())];
-    const now = c.lock, label = hold => hold?.label ? shown(hold.label) : "somebody";
-    const what = {
-      held: () => [" held by ", label(now.holds[0]), ", token " + now.holds[0].token], ended: () => [": the hold of ", label(c.before?.holds[0] ?? now.holds[0]), " ended"],
-      freed: () => [" freed"], waiting: () => [": " + now.waiters + " wait"], holders: () => [": " + now.holders + " holders"],
-      late: () => [": ", label(now.holds.find(h => h.late)), " is late to renew"], renewed: () => [": ", label(now.holds[0]), " renewed"],
-      counted: () => [": " + now.count + " to count down"], foreign: () => [": the key is none of ours"],
-    }[c.event] ?? (() => [" " + c.event]);
-    return [nameLink(c), ...what()];
-  }
-
-  function servers() {
-    const s = state.status;
-    if (!s) return [make("p", {}, "Nothing was looked at yet.")];
-    const few = counting(s.masters) < majority(s.masters), wrong = s.error || s.ready;
-    return [
-      few ? null : make("p", { class: wrong ? "bad" : "good" }, wrong ? shown(wrong) : "The servers are ready."),
-      s.masters ? tally(s.masters) : null,
-      s.masters ? table("Masters", ["Master", "Counts", "Memory", "Why not"], s.masters.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)])) : null,
-      make("p", { class: "faint" }, "Asked every 5 seconds. The last poll took " + Math.round(1000 * s.took_seconds) + " ms."),
-    ];
+      past.error ? make("p", { class: "note" }, "The history cannot be read: ", shown(past.error)) : null, make("h3", {}, "Changes"), ...changesOfName(state, name)];
   }
 
   function processOf(found) {
@@ -256,25 +235,47 @@ export function panel(box, dialog, state, say) {
       ...list("Waits", found.waits, u => [nameLink(u), u.kind ?? "", since(u.waiter), shown(u.waiter.label)])];
   }
 
-  function deadlockIntro() {
-    return [make("p", {}, "A search reads all names, and may take 10 seconds. It sees callers with WithDeadlockCheck. Possible deadlocks are found by process and owner."),
-      make("button", { type: "button", class: "main", onclick: search }, "Search for deadlocks")];
+  // deadlocks shows the cycles that the last poll tells, and what a search finds.
+  function deadlocks() {
+    if (!state.status) return [make("p", { class: "empty" }, "Nothing was looked at yet.")];
+    if (state.status.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them. So no deadlock is seen.")];
+    const { circle, known, stuck } = state.causes, cycles = [...new Set([...known, ...stuck, ...circle.values()])], narrow = box.clientWidth < 700;
+    const found = searched.found, list = found && [...found.deadlocks, ...found.possible];
+    return [
+      known.size ? verdict("bad", known.size > 1 ? known.size + " deadlocks." : "A deadlock.", "The callers of " + many(cycles[0].length, "name") + " wait for each other: " + end) :
+        cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? "Perhaps " + cycles.length + " deadlocks." : "Perhaps a deadlock.",
+          "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted a minute or more: it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
+        verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as that is known."),
+      ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
+      make("section", { class: "card" }, make("h3", {}, "Search"),
+        make("p", { class: "faint" }, "A search asks the servers anew. It reads all names, and may take 10 seconds. Deadlocks are known of callers with WithDeadlockCheck, and possible ones by process and owner."),
+        make("p", {}, make("button", { type: "button", class: "main", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
+        searched.asking ? make("p", { role: "status" }, "Searching…") : null, searched.error ? make("p", { class: "bad" }, shown(searched.error)) : null,
+        found ? make("p", {}, make("strong", {}, list.length ? found.deadlocks.length + " found, " + found.possible.length + " possible." : "None was found."), make("span", { class: "faint" }, " That was at " + searched.at.toLocaleTimeString() + ".")) : null,
+        ...(list ?? []).map(members)),
+    ];
   }
+
+  const end = "none of them goes on by itself. Open a name, and evict a waiter or break a hold.";
+  const mostCycles = 10; // that are drawn
+
+  const cycleCard = (graph, narrow) => make("section", { class: "card" }, narrow ? treeOf(graph, state.now()) : pictureOf(graph, state.now()), sentencesOf(graph, ""));
 
   const members = d => make("ol", { class: "cycle" }, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
     nameLink({ name: m.holds, name_base64: m.holds_base64 }), m.perhaps ? " and perhaps waits for " : " and waits for ", nameLink({ name: m.waits, name_base64: m.waits_base64 }))));
 
   async function search() {
-    show("Deadlocks", make("p", { role: "status" }, "Searching…"));
+    const mine = searched = { asking: true };
+    refresh();
     try {
       const found = await ask("deadlocks");
-      if (!found || kind !== "deadlocks") return;
-      say(found.deadlocks.length + " deadlocks");
-      show("Deadlocks", ...deadlockIntro(), make("p", {}, found.deadlocks.length ? found.deadlocks.length + " found:" : "None was found."),
-        ...found.deadlocks.map(members), ...found.possible.length ? [make("h3", {}, "Possible"), make("p", { class: "faint" }, "By what the waiters, their processes and owners tell, in the last poll."), ...found.possible.map(members)] : []);
+      if (found) Object.assign(mine, { found, at: new Date() });
+      say((found?.deadlocks.length ?? 0) + " deadlocks");
     } catch (err) {
-      show("Deadlocks", ...deadlockIntro(), make("p", { class: "bad" }, shown(err.message)));
+      mine.error = err.message;
     }
+    mine.asking = false;
+    refresh();
   }
 
   const breaking = h => ({ path: "break", of: { token: h.token }, go: "Break the hold", done: "The hold is broken.", ask: ["Break the hold of ", who(h), "?"],

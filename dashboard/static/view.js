@@ -39,8 +39,8 @@ export function svg(tag, properties = {}, ...children) {
 
 // table makes a table of a caption, titles and rows of cells. On a narrow screen each row is a list
 // of its cells, each behind its title; the roles keep it a table for those that do not see it.
-export function table(caption, titles, rows) {
-  return make("div", { class: "scrolls" }, make("table", { role: "table" },
+export function table(caption, titles, rows, kind) {
+  return make("div", { class: "scrolls" }, make("table", { role: "table", class: kind },
     make("caption", { class: "unseen" }, caption),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader" }, t)))),
     make("tbody", { role: "rowgroup" }, ...rows.map(cells => make("tr", { role: "row" },
@@ -75,7 +75,11 @@ export function address(of) {
   return [...atob(of.name_base64)].map(c => "%" + c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
 }
 
-export const nameLink = of => link("#lock=" + address(of), of.name);
+export function nameLink(of) {
+  const out = link("#lock=" + address(of), of.name);
+  out.className = "id";
+  return out;
+}
 
 export function processLink(of) {
   if (!of.host) return make("span", { class: "faint" }, "?");
@@ -94,26 +98,34 @@ export const counting = masters => (masters ?? []).filter(m => m.counts).length;
 export const wants = of => of.mode === "exclusive" ? "" :
   " (" + (of.mode === "permits" ? of.permits + (of.permits === 1 ? " permit" : " permits") : of.mode) + ")";
 
-export const many = (n, word) => n.toLocaleString() + " " + word + (n === 1 ? "" : "s");
+export const many = (n, word, ending = "s") => n.toLocaleString() + " " + word + (n === 1 ? "" : ending);
 
-// A wait of so many seconds is shown as long.
+// figures are numbers in large type, each with what it counts, and perhaps more about it.
+export function figures(list) {
+  return make("dl", { class: "figures" }, ...list.filter(f => f).map(([title, value, more, kind]) => make("div", { class: kind || false },
+    make("dt", {}, title), make("dd", {}, value, more ? make("small", {}, more) : ""))));
+}
+
+// verdict says in one sentence how it is: good, warn or bad, and what that means.
+export function verdict(kind, text, ...means) {
+  return make("div", { class: "verdict " + kind }, make("p", {}, make("strong", {}, text)), make("p", { class: "means" }, ...means));
+}
+
+// A wait of so many seconds is long.
 export const long = 60;
 
-// trouble is how bad the state of a name is: 2 is trouble, 1 that somebody waits, 0 neither.
+// trouble is how bad the state of a name is by itself: 2 is trouble, 1 that somebody waits, 0 neither.
 export function trouble(row) {
   if (row.late || ["broken", "unknown"].includes(row.state)) return 2;
   return row.waiters > 0 ? 1 : 0;
 }
 
-// inTrouble tells whether somebody should look at a name.
-export const inTrouble = (row, wait) => trouble(row) === 2 || wait >= long;
-
 // What words of a state mean.
 export const meanings = {
   late: "Late: the hold is renewed, and was last prolonged more than half a TTL ago. Its process may be stopped or cut off, or its max hold is nearly over. " +
     "If nothing renews it, it ends with the time left, and the next waiter gets in.",
-  broken: "Broken: an operator ended the hold. It keeps others out until its code has stopped, or the time left is over.",
-  "min hold": "Min hold: the holder is done. Its min hold keeps others out for the time left.",
+  broken: "Broken: an operator ended the hold. It blocks others until its code has stopped, or the time left is over.",
+  "min hold": "Min hold: the holder is done. Its min hold blocks others for the time left.",
   "handed over": "Handed over: to a waiter that is not known to have taken it up.",
   retained: "Perhaps unused: its process keeps it for its next use, and gives it back when another asks.",
   unknown: "Unknown: fewer masters than a majority answered, of those that count.",

@@ -94,7 +94,7 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown),
 		chromedp.KeyEvent(kb.Enter))
 	b.until(`location.hash === "#lock=ledger%3A7"`)
-	b.shows("The cause: billing holds invoice:1001")
+	b.shows("The root cause: billing holds invoice:1001")
 	b.until(`document.activeElement.id === "title"`)
 	tree := b.text(`document.querySelector(".tree").textContent`)
 	if at := []int{strings.Index(tree, "ledger:7"), strings.Index(tree, "mail:42"),
@@ -173,8 +173,8 @@ func TestLiveChange(t *testing.T) {
 		t.Errorf("a change was shown after %v", worst)
 	}
 	b.goTo("changes")
-	b.shows("live:0 held by worker")
-	b.shows("live:0 freed")
+	b.shows("live:0\theld\tby worker")
+	b.shows("live:0\tfreed\twas held by worker")
 	b.shows("shorter holds are not seen")
 	b.right()
 }
@@ -307,8 +307,8 @@ func TestWaitGraphShowsMarkupAndCycle(t *testing.T) {
 	waiting.Go(func() { _, _ = one.Mutex("order:2").Lock(ctx) })
 	waiting.Go(func() { _, _ = other.Mutex(evilText).Lock(ctx) })
 	b.open("#waits")
-	b.until(`document.querySelectorAll(".graph a.sick").length === 2`)
-	b.shows("A cycle: callers wait for each other")
+	b.until(`document.querySelectorAll(".graph a.maybe").length === 2`)
+	b.shows("Perhaps a cycle: callers of the same processes or owners wait for each other")
 	b.shows("other holds order:2 and perhaps waits for " + evilText)
 	if got := b.text(`document.querySelectorAll(".graph .edge.cycle.perhaps").length`); got != "2" {
 		t.Errorf("%s edges are of a cycle", got)
@@ -318,7 +318,7 @@ func TestWaitGraphShowsMarkupAndCycle(t *testing.T) {
 	}
 	b.run(chromedp.Focus(`.graph a`), chromedp.KeyEvent(kb.Enter))
 	b.until(`location.hash.startsWith("#lock=")`)
-	b.shows("A deadlock: callers wait for each other.")
+	b.shows("Perhaps a deadlock: callers of the same processes or owners wait for each other.")
 	b.right()
 }
 
@@ -364,7 +364,7 @@ func TestDetailSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.open("#lock=nightly")
-	b.shows("Its min hold keeps others out for the time left.")
+	b.shows("Its min hold blocks others for the time left.")
 	b.right()
 }
 

@@ -1,0 +1,80 @@
+import { age, counting, figures, link, majority, make, many, shown, table, verdict } from "./view.js";
+
+const mostProcesses = 10; // that are listed
+
+// serversOf shows how the servers are, and what is on them.
+export function serversOf(state) {
+  const s = state.status, rows = [...state.rows.values()];
+  if (!s) return [make("p", { class: "empty" }, "Nothing was looked at yet.")];
+  const sum = of => rows.reduce((n, r) => n + of(r), 0).toLocaleString(), off = Math.abs(state.ahead) / 1000;
+  const clock = off < 1 ? "as of this browser" : age(off) + (state.ahead > 0 ? " ahead of" : " behind") + " this browser";
+  return [
+    s.masters ? majorityOf(s) : readiness(s), s.masters ? make("section", { class: "card" }, make("h3", {}, "Masters"), mastersOf(s.masters)) : null,
+    figures([
+      ["Names", rows.length.toLocaleString(), s.more ? "and about " + s.more.toLocaleString() + " not shown" : "all are shown"],
+      ["Holders", sum(r => r.holders), "of " + many(rows.filter(r => r.holders > 0).length, "name")],
+      ["Waiters", s.masters ? "–" : sum(r => r.waiters), s.masters ? "a quorum has no queue" : "for " + many(rows.filter(r => r.waiters > 0).length, "name")],
+      ["Server's time", new Date(state.now()).toLocaleTimeString(), clock],
+      ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
+      ["This page may", state.canBreak ? "break, evict" : "only read", state.canBreak ? "after the name is typed" : "break and evict by command"],
+    ]),
+    make("div", { class: "pair" }, ...rows.length ? [kinds(rows, state), processes(rows)] : []),
+  ];
+}
+
+const readiness = s => s.error || s.ready
+  ? verdict("bad", "The server is not ready.", shown(s.error || s.ready))
+  : verdict("good", "The servers are ready.", "Locks can be taken and renewed. That is asked every 5 seconds.");
+
+// majorityOf tells whether enough masters count.
+export function majorityOf(s) {
+  const count = counting(s.masters), need = majority(s.masters), few = count < need, wrong = s.error || s.ready;
+  const means = few ? "No lock can be taken or renewed until " + need + " count." : wrong ? shown(wrong) :
+    count < s.masters.length ? "Locks can be taken and renewed. " + (count === need ? "If one more goes away, they cannot." : many(count - need, "more") + " may go away.") : "Locks can be taken and renewed. That is asked every 5 seconds.";
+  return verdict(few || wrong ? "bad" : count < s.masters.length ? "warn" : "good", tally(s.masters), means);
+}
+
+export const tally = list => counting(list) + " of " + list.length + " masters count. A lock needs " + majority(list) + ".";
+
+function mastersOf(list) {
+  return table("Masters", ["Master", "Counts", "Memory", "Why not"], list.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
+}
+
+export const counts = m => make("span", { class: "tag " + (m.counts ? "good" : "bad") }, m.counts ? "yes" : "no");
+export const why = m => shown(m.why ?? m.foreign ?? "");
+
+function kinds(rows, state) {
+  const all = new Map(), first = list => list.reduce((min, r) => Math.min(min, r.waiting ?? Infinity), Infinity);
+  for (const r of rows) {
+    const kind = r.kind || "other";
+    if (!all.has(kind)) all.set(kind, []);
+    all.get(kind).push(r);
+  }
+  return make("section", { class: "card" }, make("h3", {}, "Kinds"), table("Kinds", ["Kind", "Names", "Contended", "Waiters", "Longest wait"],
+    [...all].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1)).map(([kind, list]) => {
+      const since = first(list), waiters = list.reduce((n, r) => n + r.waiters, 0);
+      return [kind, list.length.toLocaleString(), none(list.filter(r => r.waiters > 0).length), none(waiters), since < Infinity ? age((state.now() - since) / 1000) : none(0)];
+    })));
+}
+
+// processes lists who holds most. Of several holders of a name it counts the oldest.
+function processes(rows) {
+  const all = new Map();
+  for (const r of rows) {
+    const h = r.holds[0];
+    if (!h?.host) continue;
+    const key = h.host + "/" + h.pid, p = all.get(key) ?? { key, of: h, names: 0, waiters: 0, labels: new Set() };
+    p.names++;
+    p.waiters += r.waiters;
+    if (h.label) p.labels.add(h.label);
+    all.set(key, p);
+  }
+  const list = [...all.values()].sort((a, b) => b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
+  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Blocks", "Labels"], list.slice(0, mostProcesses).map(p => [
+    link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), many(p.names, "name"), p.waiters ? many(p.waiters, "waiter") : none(0), labels([...p.labels])])),
+  list.length > mostProcesses ? make("p", { class: "faint" }, "And " + many(list.length - mostProcesses, "more process", "es") + ".") : null);
+}
+
+const none = n => n ? n.toLocaleString() : make("span", { class: "faint" }, "–");
+
+const labels = list => make("span", { class: "faint" }, ...list.sort().slice(0, 2).flatMap((l, i) => [i ? ", " : "", shown(l)]), list.length > 2 ? " and " + (list.length - 2) + " more" : "");
