@@ -56,36 +56,3 @@ func TestTokenInEachRowMissesTheRowsThatTheNewHolderHasNotTouched(t *testing.T) 
 		}
 	})
 }
-
-// The old holder is inside its transaction when the new one comes, which reads before it raises its
-// fence. It overlooks a write at the levels that let it, and the fence has no way to tell.
-func TestFenceAfterReadingOverlooksWhatTheOldHolderWrote(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *database) {
-		for i, level := range db.levels {
-			if db.Dialect == fence.MySQL && level == sql.LevelSerializable {
-				continue // the read itself waits for the old holder
-			}
-			together(t, db, first, level, i)
-			older, newer := db.begin(t, level), db.begin(t, level)
-			if err := fence.SQL(t.Context(), older, db.Dialect, lock(i), 17); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := older.ExecContext(t.Context(),
-				fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", i)); err != nil {
-				t.Fatal(err)
-			}
-			if early, err := readThings(t.Context(), newer, i); err != nil || early[1] != 0 {
-				t.Fatalf("%v: what is not committed is read: %v, %v", level, early, err)
-			}
-			if err := older.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			err := fence.SQL(t.Context(), newer, db.Dialect, lock(i), 18)
-			overlooks := level == sql.LevelReadCommitted || db.Dialect == fence.MySQL
-			if overlooks && err != nil || !overlooks && !db.again(err) {
-				t.Errorf("%v: %v", level, err)
-			}
-			_ = newer.Rollback()
-		}
-	})
-}

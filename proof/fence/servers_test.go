@@ -9,31 +9,6 @@ import (
 	"github.com/holdfast-go/holdfast/fence"
 )
 
-// Counts of rows do not tell a late token from an equal one. SQL does not rely on them.
-func TestMariaDBCountsNoRowsForLateAndForEqualTokens(t *testing.T) {
-	db := openMariaDB(t)
-	db.exec(t, "CREATE TABLE counted (name varbinary(99) PRIMARY KEY, token bigint NOT NULL)")
-	const insert, update, nothing = 1, 2, 0 // how many rows MariaDB counts for it
-	for _, test := range []struct {
-		what  string
-		token int64
-		rows  int64
-	}{
-		{"the first", 17, insert}, {"a larger one", 19, update}, {"an equal one", 19, nothing},
-		{"a late one", 18, nothing},
-	} {
-		result, err := db.ExecContext(t.Context(),
-			"INSERT INTO counted VALUES ('order:42', ?) ON DUPLICATE KEY UPDATE token = greatest(token, ?)", test.token,
-			test.token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := result.RowsAffected(); n != test.rows || err != nil {
-			t.Errorf("%s: %d rows, want %d: %v", test.what, n, test.rows, err)
-		}
-	}
-}
-
 // A column of 32 bits makes all tokens equal. SQL sees that, in both modes of the server.
 func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
 	db := openMariaDB(t)
