@@ -124,6 +124,7 @@ var arguments = map[string]string{
 	"holdfast latch down": "job",
 	"holdfast latch set":  "job 1",
 	"holdfast latch wait": "job",
+	"holdfast once":       "--fresh 1h job -- true",
 	"holdfast release":    "--ticket ticket",
 	"holdfast renew":      "--ticket ticket",
 	"holdfast run":        "job -- true",

@@ -8,6 +8,7 @@
 //	PREFIX:{NAME}            the state of the name: who holds
 //	PREFIX:{NAME}:queue      the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
+//	PREFIX:{NAME}:once       a result of holdfast once, which alone reads and writes it
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
 //	PREFIX:{SLOT}:ready      never written: see package wire, Probe
 //	PREFIX:{%history:CLASS}  what happened to the names of a class: see package history

@@ -62,7 +62,7 @@ func readKey(rest string) (name string, is keyUse) {
 		if name, ok := unescape(tag); ok {
 			return name, keyOfName
 		}
-	case ":watchers":
+	case ":watchers", ":once":
 		if _, ok := unescape(tag); ok {
 			return "", keyBeside
 		}

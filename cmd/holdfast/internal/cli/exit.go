@@ -14,6 +14,7 @@ import (
 const (
 	ExitFailed      = 1
 	ExitUsage       = 64
+	ExitNoOutput    = 65 // what a command wrote is too large for others, or not there
 	ExitNoServer    = 69 // no server, or it cannot serve
 	ExitBusy        = 75 // another holds the lock, or the wait was too long
 	ExitLost        = 76 // the lock was lost while the command ran

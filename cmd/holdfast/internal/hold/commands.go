@@ -1,4 +1,4 @@
-// Package hold has the commands that hold a lock or wait for one. run and elect hold it while
+// Package hold has the commands that hold a lock or wait for one. run, elect and once hold it while
 // another command runs. acquire leaves it to a ticket, which renew, release and check take. wait
 // and latch take nothing.
 //
@@ -10,6 +10,6 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands of the package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newAcquire(), newCheck(), newElect(), newLatch(), newRelease(), newRenew(), newRun(),
-		newWait()}
+	return []*cobra.Command{newAcquire(), newCheck(), newElect(), newLatch(), newOnce(), newRelease(), newRenew(),
+		newRun(), newWait()}
 }

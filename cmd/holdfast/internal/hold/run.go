@@ -36,6 +36,8 @@ type Run struct {
 	Owner    string // empty: a new one
 	TTL      time.Duration
 	In, Out  *os.File
+
+	beforeRelease func(outcome) // called when the command has ended, while the lock is held; may be nil
 }
 
 // Run holds the lock while the command runs. A *cli.ExitError has the command's exit code, or the
@@ -74,15 +76,10 @@ func (r *Run) run(ctx context.Context, path string, notices *notices) error {
 // runCommand runs the command, waits for its end, and releases the lock.
 func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, notices *notices) error {
 	end, err := r.supervise(lease, path, signals, notices)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case end.lost != nil:
-		return cli.Exitf(cli.ExitLost, "%w; the command ended with %d", end.lost, end.code)
-	case end.code != 0:
-		return cli.Exit(end.code)
 	}
-	return nil
+	return end.err()
 }
 
 // An outcome is how a command ended that ran under a lock.
@@ -91,6 +88,17 @@ type outcome struct {
 	held  time.Duration
 	lost  error // how the lock was lost, or nearly
 	asked bool  // a signal that asks programs to end was passed on
+}
+
+// err has the exit code for an end.
+func (e outcome) err() error {
+	switch {
+	case e.lost != nil:
+		return cli.Exitf(cli.ExitLost, "%w; the command ended with %d", e.lost, e.code)
+	case e.code != 0:
+		return cli.Exit(e.code)
+	}
+	return nil
 }
 
 // supervise runs the command, waits for its end, and releases the lock. The error says that the
@@ -109,11 +117,14 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 		g.maxEnd = began.Add(r.MaxHold)
 	}
 	lost := g.superviseChild()
+	end := outcome{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
+	if r.beforeRelease != nil {
+		r.beforeRelease(end)
+	}
 	err = lease.Release()
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
-		lost = err
+		lost, end.lost = err, err
 	}
-	end := outcome{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
 	released := r.newRecord(eventReleased)
 	released.Token, released.Held, released.Code = lease.Token(), secondsOf(end.held), &end.code
 	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), roundTime(end.held), end.code)

@@ -76,16 +76,21 @@ func newRun() *cobra.Command {
 
 // superviseFlags adds the flags that say how the command is run while the lock is held.
 func (r *Run) superviseFlags(cmd *cobra.Command) {
+	r.holdFlags(cmd)
+	cmd.Flags().StringVar(&r.OnLost, "on-lost", onLostKill,
+		"`ACTION` when the lock is lost: kill, term or ignore; only kill keeps the promise that the command is gone")
+	_ = cmd.RegisterFlagCompletionFunc("on-lost",
+		cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// holdFlags adds the flags that say how long the lock is held, and by whom.
+func (r *Run) holdFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	cli.DurationVar(flags, &r.TTL, "ttl", "", 15*time.Second,
 		"how long the lock outlives a crash; it is renewed every third of that time")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
 	cli.DurationVar(flags, &r.Grace, "grace", "", 5*time.Second,
 		"how long before KILL the command gets TERM; at most a third of --ttl")
-	flags.StringVar(&r.OnLost, "on-lost", onLostKill,
-		"`ACTION` when the lock is lost: kill, term or ignore; only kill keeps the promise that the command is gone")
-	_ = cmd.RegisterFlagCompletionFunc("on-lost",
-		cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // parseArgs sets Names and Command. dash is the number of arguments before "--", negative if there
