@@ -7,7 +7,7 @@ import (
 )
 
 // maxWorkers is how many goroutines or processes can sign on a board.
-const maxWorkers = 64
+const maxWorkers = 200
 
 // A board is where the holders of one name sign in and out: it is the referee. It is plain memory,
 // shared between processes as a mapped file, and all of it is atomic. To sign costs some ten
@@ -61,6 +61,14 @@ func (b *board) enter(who int) {
 	}
 }
 
+// share counts an acquisition of who, beside whom nobody may hold.
+func (b *board) share(who int) {
+	b.count(who)
+	if b.holder.Load() != 0 {
+		b.violations.Add(1)
+	}
+}
+
 // count counts an acquisition of who, and returns how many there were.
 func (b *board) count(who int) int64 {
 	b.workers[who].count.Add(1)
@@ -101,20 +109,21 @@ func (b *board) read(n int) tally {
 	return t
 }
 
-// since turns what came to the tally after an earlier one, and the commands sent meanwhile, into a
+// since turns what came to the tally after an earlier one, and what was spent meanwhile, into a
 // sample.
-func (t tally) since(earlier tally, commands int64) sample {
+func (t tally) since(earlier tally, spent bill) sample {
 	seconds := t.at.Sub(earlier.at).Seconds()
 	counts, acquired := make([]int64, len(t.counts)), int64(0)
 	for i := range counts {
 		counts[i] = t.counts[i] - earlier.counts[i]
 		acquired += counts[i]
 	}
-	return sample{
+	s := sample{
 		rate:      float64(acquired) / seconds,
 		handovers: float64(t.handovers-earlier.handovers) / seconds,
-		commands:  share(commands, acquired),
 		jain:      jain(counts),
 		inTurn:    share(t.inTurn-earlier.inTurn, acquired),
 	}
+	spent.share(&s, acquired)
+	return s
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -45,9 +47,16 @@ func child(order string) error {
 		return err
 	}
 	times := []time.Duration{}
-	if d.Row == 4 {
+	switch {
+	case d.Row == 4:
 		err = contend(ctx, c, d.Name, on, d.Who)
-	} else {
+	case d.Row == 9:
+		times, err = read(ctx, c, d.Name, on, d.Who)
+	case entries[d.Contender].unused && d.Who == 0:
+		err = leaveUnused(ctx, c, d.Name, on)
+	case entries[d.Contender].unused:
+		times, err = takeUnused(ctx, c, d.Name, on)
+	default:
 		times, err = takeTurns(ctx, c, d.Name, on, d.Who)
 	}
 	if err != nil {
@@ -55,6 +64,101 @@ func child(order string) error {
 	}
 	return json.NewEncoder(os.Stdout).Encode(times)
 }
+
+// read does what a process of row 9 does: its goroutines read, and one time in twenty they write.
+// It returns how long the writers waited.
+func read(ctx context.Context, c contender, name string, on *board, process int) ([]time.Duration, error) {
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		waited = make([]time.Duration, 0, 1<<12)
+		failed error
+	)
+	for who := process * mates; who < (process+1)*mates; who++ {
+		all.Go(func() {
+			times, err := readOften(ctx, c, name, on, who)
+			mu.Lock()
+			defer mu.Unlock()
+			waited, failed = append(waited, times...), errors.Join(failed, err)
+		})
+	}
+	all.Wait()
+	return waited, failed
+}
+
+// readOften is one goroutine of row 9.
+func readOften(ctx context.Context, c contender, name string, on *board, who int) (waited []time.Duration, err error) {
+	on.begin()
+	for i := who; !on.over(); i++ { // they do not write all at once
+		lock, start := c.rlock, time.Now()
+		writes := i%20 == 0
+		if writes {
+			lock = c.wlock
+		}
+		unlock, err := lock(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		if writes {
+			waited = append(waited, time.Since(start))
+			on.enter(who)
+			on.leave(who)
+		} else {
+			on.share(who)
+		}
+		if err := unlock(); err != nil {
+			return nil, fmt.Errorf("unlock: %w", err)
+		}
+	}
+	return waited, nil
+}
+
+// leaveUnused is one of two processes: it uses a name until it retains it, and lets the other take
+// it then, name after name.
+func leaveUnused(ctx context.Context, c contender, name string, on *board) error {
+	on.begin()
+	for i := int64(1); !on.over(); i++ {
+		for range 4 {
+			if err := c.pair(ctx, nth(name, i)); err != nil {
+				return err
+			}
+		}
+		on.last.Store(i)
+		for on.last.Load() == i && !on.over() {
+			time.Sleep(glance)
+		}
+	}
+	return nil
+}
+
+// takeUnused is the other one. It returns how long it waited for each name.
+func takeUnused(ctx context.Context, c contender, name string, on *board) ([]time.Duration, error) {
+	times := make([]time.Duration, 0, 1<<12)
+	on.begin()
+	for !on.over() {
+		i := on.last.Load()
+		if i <= 0 {
+			time.Sleep(glance)
+			continue
+		}
+		time.Sleep(hold)
+		start := time.Now()
+		unlock, err := c.lock(ctx, nth(name, i))
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		times = append(times, time.Since(start))
+		on.count(1)
+		if err := unlock(); err != nil {
+			return nil, fmt.Errorf("unlock: %w", err)
+		}
+		on.last.Store(-i)
+	}
+	return times, nil
+}
+
+// nth is one of the names that two processes go through.
+func nth(name string, i int64) string { return fmt.Sprintf("%s:%d", name, i) }
 
 const (
 	glance = 200 * time.Microsecond // between two looks at the board

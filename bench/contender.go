@@ -15,6 +15,9 @@ type contender struct {
 	lock  func(ctx context.Context, name string) (unlock func() error, err error)
 	close func() error
 
+	// rlock and wlock are lock as those have it who share, and who exclude them; nil: not measured.
+	rlock, wlock func(ctx context.Context, name string) (unlock func() error, err error)
+
 	// seed prepares a name before anyone can lock it; nil: nothing has to be prepared.
 	seed func(ctx context.Context, name string) error
 }
@@ -35,23 +38,30 @@ type entry struct {
 	// cancellable makes every operation have a context of its own that can be cancelled, as in a
 	// service.
 	cancellable bool
+
+	waiters int  // of row 11: how many goroutines want the name
+	unused  bool // of row 10: one takes what the other retains and does not use
 }
 
 // entries has all contenders, the references first.
 var entries = []entry{
-	{name: "bare pair", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openBare},
+	{name: "bare pair", rows: []int{1, 2, 3, 4, 5, 8}, sends: []string{"set"}, open: openBare},
 	{name: "baton", rows: []int{4, 5}, sends: []string{"blpop", "rpush"}, open: openBaton},
 	{name: "message", rows: []int{4, 5}, open: openMessage(plainJoin, plainLeave, false)},
 	{name: "message, checked", rows: []int{4, 5}, open: openMessage(checkedJoin, checkedLeave, false)},
 	{name: "message, self-read", rows: []int{4, 5}, open: openMessage(checkedJoin, checkedLeave, true)},
 	{name: "sync.Mutex", rows: []int{3}, open: openLocal},
-	{name: "redislock", rows: []int{1, 2, 3, 4, 5}, open: openRedislock},
+	{name: "redislock", rows: []int{1, 2, 3, 4, 5, 8, 12}, open: openRedislock},
 	{name: "redsync", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openRedsync},
 	{name: "rueidislock", rows: []int{1, 2, 3, 4, 5}, open: openRueidislock},
-	{name: subject, rows: []int{1, 2, 3, 4, 5, 6, 7}, open: openHoldfast},
+	{name: subject, rows: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12}, open: openHoldfast},
 	{name: subject + ", ctx with cancel", rows: []int{1}, open: openHoldfast, cancellable: true},
-	{name: subject + ", retained", rows: []int{1, 5}, open: openRetained},
+	{name: subject + ", retained", rows: []int{1, 5, 8, 9, 10}, open: openRetained},
+	{name: subject + ", retained and unused", rows: []int{10}, open: openRetained, unused: true},
 	{name: subject + ", history", rows: []int{6, 7}, sends: []string{"xadd"}, open: openWithHistory},
+	{name: "2 in strict order", rows: []int{11}, open: openStrict, waiters: 2},
+	{name: "20 in strict order", rows: []int{11}, open: openStrict, waiters: 20},
+	{name: "200 in strict order", rows: []int{11}, open: openStrict, waiters: 200},
 }
 
 // takesPart reports whether e runs in a row.

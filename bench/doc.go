@@ -4,8 +4,8 @@
 //	go run ./bench -rows 1,4 -runs 9    # two rows of it, with more care
 //	go run ./bench -contenders redislock
 //
-// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are seven
-// rows, each with a reference that it is compared to:
+// It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are
+// twelve rows, each with a reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
 //	2  the same by 64 goroutines, each its own name                reference: the bare pair
@@ -14,6 +14,11 @@
 //	5  two processes taking turns, the time of a hand-over         reference: the baton
 //	6  row 1 with Config.History                                   reference: holdfast without
 //	7  row 2 with Config.History                                   reference: holdfast without
+//	8  row 1 again                                                 reference: redislock
+//	9  4 processes of 16 goroutines, one name, 95 % read           reference: holdfast without WithRetain
+//	10 row 5 with WithRetain, and what one retains without using   reference: holdfast without
+//	11 2, 20 and 200 goroutines in the server's queue, one name    reference: 2 of them
+//	12 20,000 leases that are held: what each takes on the heap    reference: redislock
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
 // compares and deletes. The baton is no lock at all, but what passing something on through the
@@ -38,8 +43,12 @@
 // overtakes waits for fewer, whoever is overtaken for more. In all rows with contention the holders
 // sign in and out on a [board] shared between the processes, and two at once are counted.
 //
-// Retained, holdfast is as with WithRetain: row 1 shows what a lock costs then, and row 5 that two
-// processes which take turns lose little by it.
+// Server is the time that the server takes for these commands, as it says itself. Client CPU and
+// allocations are those of the whole process of the bench.
+//
+// Retained, holdfast is as with WithRetain: row 1 shows what a lock costs then, and rows 5 and 10
+// that two processes which take turns lose little by it. What is retained and unused is a name that
+// one process retains and does not use; row 10 has the time until the other is in.
 //
 // A contender that leaves somebody waiting for ever is reported, and its numbers are those from
 // before that was noticed.

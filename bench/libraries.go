@@ -29,17 +29,34 @@ func openRetained(t target) (contender, error) {
 	return openConfig(t, holdfast.Config{TTL: ttl}, holdfast.WithRetain(10*time.Second))
 }
 
+// openStrict opens holdfast as openHoldfast does, with a place in the queue for each goroutine.
+func openStrict(t target) (contender, error) {
+	return openConfig(t, holdfast.Config{TTL: ttl}, holdfast.WithStrictOrder())
+}
+
 func openConfig(t target, config holdfast.Config, options ...holdfast.Option) (contender, error) {
 	rdb := newRedis(t)
 	client, err := holdfast.New(redisstore.New(rdb), &config)
-	lock := func(ctx context.Context, name string) (func() error, error) {
-		lease, err := client.Mutex(name, options...).Lock(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return func() error { return lease.Release() }, nil
+	return contender{
+		lock: func(ctx context.Context, name string) (func() error, error) {
+			return unlocked(client.Mutex(name, options...).Lock(ctx))
+		},
+		rlock: func(ctx context.Context, name string) (func() error, error) {
+			return unlocked(client.RWMutex(name, options...).RLock(ctx))
+		},
+		wlock: func(ctx context.Context, name string) (func() error, error) {
+			return unlocked(client.RWMutex(name, options...).Lock(ctx))
+		},
+		close: func() error { return errors.Join(client.Close(), rdb.Close()) },
+	}, err
+}
+
+// unlocked returns what gives a lease back.
+func unlocked(lease *holdfast.Lease, err error) (func() error, error) {
+	if err != nil {
+		return nil, err
 	}
-	return contender{lock: lock, close: func() error { return errors.Join(client.Close(), rdb.Close()) }}, err
+	return lease.Release, nil
 }
 
 // openRedislock opens github.com/bsm/redislock. It asks at an interval while the name is held.

@@ -16,28 +16,39 @@ import (
 
 // runProcesses runs row 4: processes want one name, without a pause.
 func runProcesses(ctx context.Context, b *bench, e entry, run int) (sample, error) {
-	s, _, err := b.apart(ctx, e, 4, run, 8)
+	s, _, err := b.apart(ctx, e, 4, run, 8, 1)
 	if s.handovers > 0 {
 		s.commands *= s.rate / s.handovers // for each hand-over, not for each acquisition
 	}
 	return s, err
 }
 
-// runTurns runs row 5: two processes take turns, and each is surely waiting when the other gives
-// back.
-func runTurns(ctx context.Context, b *bench, e entry, run int) (sample, error) {
-	s, times, err := b.apart(ctx, e, 5, run, 2)
+// runTurns runs rows 5 and 10: two processes take turns, and each is surely waiting when the other
+// gives back. Or one takes what the other retains without using it.
+func runTurns(row int) func(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	return func(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+		return withTimes(b.apart(ctx, e, row, run, 2, 1))
+	}
+}
+
+// runReaders runs row 9: the goroutines of several processes read one name, and seldom write.
+func runReaders(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	return withTimes(b.apart(ctx, e, 9, run, 4, mates))
+}
+
+// withTimes puts the times that workers took into their sample.
+func withTimes(s sample, times []time.Duration, err error) (sample, error) {
 	if err == nil && len(times) == 0 {
-		err = errors.New("nothing was handed over")
+		err = errors.New("nobody got in")
 	}
 	slices.Sort(times)
 	s.p50, s.p99 = percentile(times, 0.5), percentile(times, 0.99)
 	return s, err
 }
 
-// apart runs a row in n processes, which are this program again, and collects what they print: the
-// times of their hand-overs.
-func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []time.Duration, error) {
+// apart runs a row in n processes, which are this program again, with so many workers each. It
+// collects what they print: the times of their hand-overs.
+func (b *bench) apart(ctx context.Context, e entry, row, run, n, workers int) (sample, []time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return sample{}, nil, err
@@ -82,7 +93,7 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 			failed <- err
 		}()
 	}
-	s, err := b.watch(e, on, n)
+	s, err := b.watch(e, on, n*workers)
 	on.phase.Store(over)
 	late := time.AfterFunc(homecoming, cancel)
 	for range n {

@@ -39,6 +39,13 @@ var (
 	handovers = column{"hand-overs/s", func(s sample) float64 { return s.handovers }, inThousands}
 	commands  = column{"commands", func(s sample) float64 { return s.commands }, inDecimals}
 	fairness  = column{"Jain", func(s sample) float64 { return s.jain }, inDecimals}
+	allocated = column{"allocations", func(s sample) float64 { return s.allocations }, inDecimals}
+	cpu       = column{"client CPU", func(s sample) float64 { return float64(s.cpu) }, inTime}
+	served    = column{"server", func(s sample) float64 { return float64(s.served) }, inTime}
+	heapBytes = column{"bytes", func(s sample) float64 { return s.bytes }, inThousands}
+	objects   = column{"objects", func(s sample) float64 { return s.objects }, inDecimals}
+	waited    = column{"writer in, p50", func(s sample) float64 { return float64(s.p50) }, inTime}
+	waited99  = column{"writer in, p99", func(s sample) float64 { return float64(s.p99) }, inTime}
 	turn      = column{"in turn", func(s sample) float64 { return s.inTurn }, inPercent}
 )
 
@@ -46,7 +53,7 @@ var (
 var rows = []row{
 	{
 		number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
-		run: runAlone, columns: []column{p50, p99, commands},
+		run: runAlone, columns: []column{p50, p99, commands, cpu, served, allocated},
 		goals: []goal{most("p50", 1.25, "bare pair"), most("aim: p50", 1.15, "bare pair"),
 			{"2 commands", commandsMost(2)}},
 	},
@@ -77,7 +84,7 @@ var rows = []row{
 	{
 		number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton",
 		contended: true,
-		run:       runTurns, columns: []column{p50, p99, commands},
+		run:       runTurns(5), columns: []column{p50, p99, commands},
 		goals: []goal{most("p50", 1.4, "baton"), most("aim: p50", 1.2, "baton")},
 	},
 	{
@@ -87,6 +94,30 @@ var rows = []row{
 	{
 		number: 7, title: "row 2 with a history", reference: subject,
 		run: runCrowd, columns: []column{pairs, commands},
+	},
+	{
+		number: 8, title: "row 1 beside redislock", reference: "redislock",
+		run: runAlone, columns: []column{p50, p99, commands, cpu, served, allocated},
+		goals: []goal{most("p50", 1.1, "redislock")},
+	},
+	{
+		number: 9, title: fmt.Sprintf("4 processes of %d goroutines, one name, 95 %% read", mates), reference: subject,
+		contended: true,
+		run:       runReaders, columns: []column{rate, commands, waited, waited99},
+	},
+	{
+		number: 10, title: "two processes taking turns, and what one retains, the time until it is in",
+		reference: subject, contended: true,
+		run: runTurns(10), columns: []column{p50, p99, commands},
+	},
+	{
+		number: 11, title: "goroutines in the server's queue, one name", reference: "2 in strict order",
+		contended: true,
+		run:       runQueue, columns: []column{handovers, commands, served, fairness},
+	},
+	{
+		number: 12, title: fmt.Sprintf("%d leases that are held, on the heap", leases), reference: "redislock",
+		run: runHeld, columns: []column{heapBytes, objects},
 	},
 }
 

@@ -7,14 +7,18 @@ import (
 
 // A sample is what one contender did in one run of a row. Numbers that a row does not have are 0.
 type sample struct {
-	p50, p99   time.Duration
-	rate       float64 // pairs or acquisitions a second
-	handovers  float64 // a second
-	commands   float64 // for each pair, acquisition or hand-over, whatever the row is about
-	jain       float64
-	inTurn     float64
-	violations int64
-	stuck      bool // somebody still waited when all was over
+	p50, p99       time.Duration
+	rate           float64       // pairs or acquisitions a second
+	handovers      float64       // a second
+	commands       float64       // for each pair, acquisition or hand-over, whatever the row is about
+	served         time.Duration // for each, the server's time for these commands
+	cpu            time.Duration // for each, of the process of the bench
+	allocations    float64       // for each, of the process of the bench
+	bytes, objects float64       // on the heap, for each lease
+	jain           float64
+	inTurn         float64
+	violations     int64
+	stuck          bool // somebody still waited when all was over
 }
 
 // percentile returns the value below which the share p of the sorted times lies, or 0 if there are

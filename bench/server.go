@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -56,7 +58,7 @@ var alwaysSent = []string{
 	"ping",
 }
 
-// count returns how many commands clients sent according to the server's statistics. These count
+// count sums the numbers of the commands that clients sent, by the server's statistics. These count
 // what scripts call, too, so plain commands are those alone that a contender says it sends, and
 // that its scripts do not call.
 func count(stats map[string]int, plain []string) int64 {
@@ -78,11 +80,40 @@ func isSent(name string, sent []string) bool {
 	return false
 }
 
-// sent asks the server what was sent so far.
-func (b *bench) sent(e entry) (int64, error) {
-	stats := b.server.CommandStats()
+// A bill is what was spent up to a moment.
+type bill struct {
+	commands    int64         // that clients sent
+	served      time.Duration // the server's time for these commands
+	cpu         time.Duration // of this process
+	allocations uint64        // of this process
+}
+
+// spent returns the bill of a contender, as its server and this process know it.
+func (b *bench) spent(e entry) (bill, error) {
+	stats, times := b.server.CommandStats(), b.server.CommandTimes()
 	if len(stats) == 0 {
-		return 0, fmt.Errorf("the server at %s does not tell its statistics", b.target.Addr)
+		return bill{}, fmt.Errorf("the server at %s does not tell its statistics", b.target.Addr)
 	}
-	return count(stats, e.sends), nil
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return bill{
+		commands:    count(stats, e.sends),
+		served:      time.Duration(count(times, e.sends)) * time.Microsecond,
+		cpu:         cpuTime(),
+		allocations: memory.Mallocs,
+	}, nil
+}
+
+// since returns what came to the bill after an earlier one.
+func (b bill) since(earlier bill) bill {
+	return bill{b.commands - earlier.commands, b.served - earlier.served, b.cpu - earlier.cpu,
+		b.allocations - earlier.allocations}
+}
+
+// share notes in a sample what each of so many operations has cost.
+func (b bill) share(s *sample, operations int64) {
+	s.commands = share(b.commands, operations)
+	s.served = time.Duration(share(int64(b.served), operations))
+	s.cpu = time.Duration(share(int64(b.cpu), operations))
+	s.allocations = share(int64(b.allocations), operations)
 }

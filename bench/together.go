@@ -37,15 +37,13 @@ func runAlone(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 		}
 	}
 	err0 := loop(b.warmup)
-	before, err1 := b.sent(e)
+	before, err1 := b.spent(e)
 	err2 := loop(b.seconds)
-	after, err3 := b.sent(e)
+	after, err3 := b.spent(e)
 	slices.Sort(times)
-	return sample{
-		p50:      percentile(times, 0.5),
-		p99:      percentile(times, 0.99),
-		commands: share(after-before, int64(len(times))),
-	}, errors.Join(err0, err1, err2, err3)
+	s := sample{p50: percentile(times, 0.5), p99: percentile(times, 0.99)}
+	after.since(before).share(&s, int64(len(times)))
+	return s, errors.Join(err0, err1, err2, err3)
 }
 
 // pair locks and unlocks name once.
@@ -77,6 +75,14 @@ func runCrowd(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	name := fmt.Sprintf("bench:3:%s:%d", e.name, run)
 	return b.together(e, mates, func(c contender, on *board, who int) error { return contend(ctx, c, name, on, who) })
+}
+
+// runQueue runs row 11: goroutines want one name, without a pause, each with a place of its own.
+func runQueue(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	name := fmt.Sprintf("bench:11:%s:%d", e.name, run)
+	return b.together(e, e.waiters, func(c contender, on *board, who int) error {
+		return contend(ctx, c, name, on, who)
+	})
 }
 
 // together runs a row in n goroutines of this process. A goroutine that does not come home in time
@@ -147,13 +153,13 @@ func (b *bench) watch(e entry, on *board, n int) (sample, error) {
 	}
 	on.phase.CompareAndSwap(waiting, running)
 	time.Sleep(b.warmup)
-	sent0, err0 := b.sent(e)
+	spent0, err0 := b.spent(e)
 	before := on.read(n)
 	time.Sleep(b.seconds)
 	// Where the workers stood still all the while, there is nothing to tell yet.
 	for deadline := time.Now().Add(patience); on.entered.Load() < 2 && !on.over() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	sent1, err1 := b.sent(e)
-	return on.read(n).since(before, sent1-sent0), errors.Join(err0, err1)
+	spent1, err1 := b.spent(e)
+	return on.read(n).since(before, spent1.since(spent0)), errors.Join(err0, err1)
 }

@@ -24,12 +24,20 @@ func (s *Server) Do(args ...any) (any, error) { return s.cli.do(answerTime, args
 // CONFIG RESETSTAT. The keys are names in lower case such as "set" or "client|setinfo". Commands
 // inside scripts count as well. If the server does not answer, the map is empty, and the test of
 // Start fails.
-func (s *Server) CommandStats() map[string]int {
+func (s *Server) CommandStats() map[string]int { return s.commandStats("calls") }
+
+// CommandTimes is CommandStats with the microseconds that each command has taken. Those of a script
+// include what it calls.
+func (s *Server) CommandTimes() map[string]int { return s.commandStats("usec") }
+
+// commandStats returns a number of each command, by its word in the statistics.
+func (s *Server) commandStats(word string) map[string]int {
 	stats := map[string]int{}
 	for line := range s.info("commandstats") {
-		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
-		calls, _, _ := strings.Cut(rest, ",")
-		if n, err := strconv.Atoi(calls); err == nil {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+		_, rest, _ = strings.Cut(","+rest, ","+word+"=")
+		number, _, _ := strings.Cut(rest, ",")
+		if n, err := strconv.Atoi(number); err == nil {
 			stats[name] = n
 		}
 	}
