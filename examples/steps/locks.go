@@ -30,7 +30,7 @@ var locks = map[string]func(*actor) (*lock, error){
 		return a.naiveLock(naive.Timestamp{Key: a.key(0), Now: now})
 	},
 	"redlock":   func(a *actor) (*lock, error) { return a.naiveLock(naive.NewRedLock(a.keys()...)) },
-	"give back": func(a *actor) (*lock, error) { return a.naiveLock(naive.NewGiveBack(a.keys()...)) },
+	"give-back": func(a *actor) (*lock, error) { return a.naiveLock(naive.NewGiveBack(a.keys()...)) },
 	"exists":    onKey(func(k naive.Key) tryLocker { return naive.Exists{Key: k} }),
 	"expire":    onKey(func(k naive.Key) tryLocker { return naive.Expire{Key: k} }),
 	"delete":    onKey(func(k naive.Key) tryLocker { return naive.Delete{Key: k} }),
@@ -40,28 +40,28 @@ var locks = map[string]func(*actor) (*lock, error){
 	"watchdog":  onKey(func(k naive.Key) tryLocker { return &naive.Watchdog{Unique: naive.Unique{Key: k}} }),
 	"herd":      onKey(func(k naive.Key) tryLocker { return naive.Herd{Unique: naive.Unique{Key: k}} }),
 	"reader":    onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k} }),
-	"watched reader": onKey(func(k naive.Key) tryLocker {
+	"watched-reader": onKey(func(k naive.Key) tryLocker {
 		return &naive.Readers{ReadWrite: naive.ReadWrite{Key: k}}
 	}),
-	"two-key reader": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k} }),
-	"two-key writer": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k, Write: true} }),
+	"two-key-reader": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k} }),
+	"two-key-writer": onKey(func(k naive.Key) tryLocker { return naive.TwoKeys{Key: k, Write: true} }),
 	"capped": onKey(func(k naive.Key) tryLocker {
 		return &naive.Capped{Unique: naive.Unique{Key: k}, Renewals: 3}
 	}),
 	"writer": onKey(func(k naive.Key) tryLocker { return naive.ReadWrite{Key: k, Write: true} }),
 
 	"holdfast": holdfastLock(func(c *holdfast.Client) locker { return c.Mutex(lockName) }),
-	"holdfast fixed": holdfastLock(func(c *holdfast.Client) locker {
+	"holdfast-fixed": holdfastLock(func(c *holdfast.Client) locker {
 		return c.Mutex(lockName, holdfast.WithoutRenewal())
 	}),
-	"holdfast reader": holdfastLock(func(c *holdfast.Client) locker { return reader{c.RWMutex(lockName)} }),
-	"holdfast fixed reader": holdfastLock(func(c *holdfast.Client) locker {
+	"holdfast-reader": holdfastLock(func(c *holdfast.Client) locker { return reader{c.RWMutex(lockName)} }),
+	"holdfast-fixed-reader": holdfastLock(func(c *holdfast.Client) locker {
 		return reader{c.RWMutex(lockName, holdfast.WithoutRenewal())}
 	}),
-	"holdfast capped": holdfastLock(func(c *holdfast.Client) locker {
+	"holdfast-capped": holdfastLock(func(c *holdfast.Client) locker {
 		return c.Mutex(lockName, holdfast.WithMaxHold(2*ttl))
 	}),
-	"holdfast writer": holdfastLock(func(c *holdfast.Client) locker { return c.RWMutex(lockName) }),
+	"holdfast-writer": holdfastLock(func(c *holdfast.Client) locker { return c.RWMutex(lockName) }),
 }
 
 // A tryLocker is what all locks of package naive have.

@@ -12,7 +12,8 @@
 // the bug must be seen to happen, and with holdfast, where it must not. Both plays have the same
 // fault. The program ends with 0 only if each bug was seen and each fix held.
 //
-// A play is a function that directs a scene. The scene has nodes, networks and processes:
+// A play is a story of stories.txt, line by line, or a function. It directs a scene, which has
+// nodes, networks and processes:
 //
 //   - A node is a server in the memory of the parent process, on a free loopback port. So a step
 //     needs nothing but this program, and is the same everywhere.
@@ -54,36 +55,6 @@ const childArg = "process-of-a-step"
 // limit is the most that a step takes.
 const limit = 20 * time.Second
 
-// A step is one lock of the tutorials, and the same fault with holdfast.
-type step struct {
-	title           string
-	source          string // the file of the naive lock in package naive
-	naive, holdfast play
-}
-
-var steps = []step{
-	{"EXISTS, then SET", "exists.go", existsNaive, existsHoldfast},
-	{"SETNX with a timestamp", "timestamp.go", timestampNaive, timestampHoldfast},
-	{"EXPIRE apart from SETNX", "expire.go", expireNaive, expireHoldfast},
-	{"Delete without asking who holds", "delete.go", deleteNaive, deleteHoldfast},
-	{"Ask, then delete", "compare.go", compareNaive, compareHoldfast},
-	{"A fixed expiry", "unique.go", uniqueNaive, uniqueHoldfast},
-	{"A count, doubled by a replay", "reentrant.go", reentrantNaive, reentrantHoldfast},
-	{"A watchdog that learns too late", "watchdog.go", watchdogNaive, watchdogHoldfast},
-	{"A cap on renewals", "capped.go", cappedNaive, cappedHoldfast},
-	{"Polling", "polling.go", pollingNaive, pollingHoldfast},
-	{"A herd", "herd.go", herdNaive, herdHoldfast},
-	{"Unfair", "polling.go", unfairNaive, unfairHoldfast},
-	{"A reader keeps the writer out", "readwrite.go", readwriteNaive, readwriteHoldfast},
-	{"One expiry for all readers", "readers.go", readersNaive, readersHoldfast},
-	{"A key for readers, a key for the writer", "twokeys.go", twoKeysNaive, twoKeysHoldfast},
-	{"A count of readers without names", "twokeys.go", countNaive, countHoldfast},
-	{"One node's crash", "unique.go", failoverNaive, failoverHoldfast},
-	{"RedLock without validity", "redlock.go", redlockNaive, redlockHoldfast},
-	{"A give-back at some masters", "giveback.go", giveBackNaive, giveBackHoldfast},
-	{"No token", "unique.go", tokenNaive, tokenHoldfast},
-}
-
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) == 2 && os.Args[1] == childArg {
@@ -119,7 +90,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	}
 	if len(args) == 0 {
 		for n, step := range steps {
-			fmt.Fprintf(out, "%2d  %s\n", n+1, text(step.title))
+			fmt.Fprintf(out, "%2d  %s\n", n+1, step.title.text())
 		}
 		fmt.Fprintln(out, "\n"+text("steps N plays a step, and steps all plays all."))
 		return nil
@@ -146,15 +117,15 @@ func playStep(ctx context.Context, out io.Writer, n int) error {
 	step := steps[n-1]
 	ctx, cancel := context.WithTimeoutCause(ctx, limit-3*time.Second, errors.New("not at its end after 17s"))
 	defer cancel()
-	fmt.Fprintf(out, text("Step %d of %d: %s (docs/steps.md explains it)")+"\n", n, len(steps), text(step.title))
+	fmt.Fprintf(out, text("Step %d of %d: %s (docs/steps.md explains it)")+"\n", n, len(steps), step.title.text())
 	var errs []error
 	for _, part := range []struct {
 		heading, met, missed string
 		play                 play
 	}{
 		{fmt.Sprintf(text("The naive lock (examples/steps/naive/%s)"), step.source), text("THE BUG IS SEEN"),
-			text("THE BUG WAS NOT SEEN"), step.naive},
-		{text("The same with holdfast"), text("IT HOLDS"), text("IT DID NOT HOLD"), step.holdfast},
+			text("THE BUG WAS NOT SEEN"), step.naive.play},
+		{text("The same with holdfast"), text("IT HOLDS"), text("IT DID NOT HOLD"), step.holdfast.play},
 	} {
 		fmt.Fprintf(out, "\n"+text("%s:")+"\n\n", part.heading)
 		v, err := perform(ctx, out, part.play)

@@ -27,9 +27,6 @@ type node struct {
 // node starts an empty server.
 func (s *scene) node() *node { return s.nodeAt("127.0.0.1:0") }
 
-// nodes starts three empty servers.
-func (s *scene) nodes() []*node { return []*node{s.node(), s.node(), s.node()} }
-
 func (s *scene) nodeAt(addr string) *node {
 	n := &node{mini: miniredis.NewMiniRedis(), commands: map[string]int{}}
 	n.mini.ClockTTL(true) // otherwise no key expires
@@ -84,11 +81,3 @@ func (n *node) count(processes ...string) (commands int) {
 
 // crash ends a server at once, with all that it has.
 func (n *node) crash() { n.mini.Close() }
-
-// addrsOf returns the addresses of servers, for a role.
-func addrsOf(nodes []*node) (addrs []string) {
-	for _, n := range nodes {
-		addrs = append(addrs, n.addr)
-	}
-	return addrs
-}

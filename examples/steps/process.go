@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"sync"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
 // A role is what a process needs to know. It is the first line on its standard input.
@@ -66,6 +64,7 @@ type process struct {
 	orders  *json.Encoder
 	answers chan report
 	ended   chan struct{} // closed when its output is read to the end
+	inside  bool          // by its last answer
 
 	mu      sync.Mutex
 	quiet   bool // its lines are not printed
@@ -75,18 +74,6 @@ type process struct {
 // start starts a process with a lock on some servers, which are named by their addresses.
 func (s *scene) start(name, lock string, addrs ...string) *process {
 	return s.startRole(role{Name: name, Lock: lock, Addrs: addrs})
-}
-
-// start3 starts A, B and C with a lock on one server.
-func (s *scene) start3(lock string, server *node) (a, b, c *process) {
-	return s.start("A", lock, server.addr), s.start("B", lock, server.addr), s.start("C", lock, server.addr)
-}
-
-// startApart starts A, whose way to the server the play can disturb, and B, with a lock there.
-func (s *scene) startApart(lock string) (server *node, way *fault.Proxy, a, b *process) {
-	server = s.node()
-	way = s.network(server)
-	return server, way, s.start("A", lock, way.Addr()), s.start("B", lock, server.addr)
 }
 
 func (s *scene) startRole(r role) *process {
@@ -168,6 +155,7 @@ func (p *process) answer() (inside bool) {
 		if r.Error != "" {
 			p.scene.must(fmt.Errorf("process %s: %s", p.name, r.Error))
 		}
+		p.inside = r.In
 		return r.In
 	case <-p.ended:
 		p.scene.must(fmt.Errorf("process %s ended", p.name))
@@ -179,6 +167,14 @@ func (p *process) answer() (inside bool) {
 
 // answered reports whether the order that was begun is done.
 func (p *process) answered() bool { return len(p.answers) > 0 }
+
+// isInside reports whether the process got in by the last order that is done.
+func (p *process) isInside() bool {
+	if p.answered() {
+		p.answer()
+	}
+	return p.inside
+}
 
 // kill ends the process as kill -9 does. It works no longer then.
 func (p *process) kill() {

@@ -30,7 +30,7 @@ const pageFile = "../../docs/steps.md"
 var (
 	numbers   = regexp.MustCompile(`\d+(\.\d+)?`)
 	pageBlock = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
-	plays     = regexp.MustCompile(
+	bothPlays = regexp.MustCompile(
 		`(?s)\nThe naive lock .*?:\n\n(.*?)\n\nThe same with holdfast:\n\n(.*?\nIT .*?\.)\n\n`)
 )
 
@@ -52,9 +52,9 @@ func readPage(t *testing.T) (page string, sections []section) {
 	}
 	page = strings.ReplaceAll(string(text), "\r\n", "\n")
 	for n, step := range steps {
-		from := strings.Index(page, fmt.Sprintf("\n## %d. %s\n", n+1, step.title))
+		from := strings.Index(page, fmt.Sprintf("\n## %d. %s\n", n+1, step.title.english))
 		if from < 0 {
-			t.Fatalf("docs/steps.md has no section %d, %s", n+1, step.title)
+			t.Fatalf("docs/steps.md has no section %d, %s", n+1, step.title.english)
 		}
 		end := len(page)
 		if next := strings.Index(page[from+1:], "\n## "); next >= 0 {
@@ -97,7 +97,7 @@ func TestSteps(t *testing.T) {
 	}
 	page, sections := readPage(t)
 	for n := len(steps); n >= 1; n-- { // from the end: a new quotation moves what is after it
-		t.Run(steps[n-1].title, func(t *testing.T) {
+		t.Run(steps[n-1].title.english, func(t *testing.T) {
 			if runtime.GOOS == "windows" && n == len(steps) {
 				t.Skipf("%s cannot stop a process", runtime.GOOS)
 			}
@@ -117,7 +117,7 @@ func TestSteps(t *testing.T) {
 					t.Errorf("no process was seen to send %s", command)
 				}
 			}
-			played := plays.FindStringSubmatch(out.String())
+			played := bothPlays.FindStringSubmatch(out.String())
 			if played == nil || len(section.blocks) < 4 {
 				t.Fatalf("no plays in\n%s\nor in\n%s", &out, section.text)
 			}

@@ -30,7 +30,7 @@ func tenures(processes ...*process) (list []tenure) {
 // that came about, and tells of the longest time during which two were inside.
 func together(how string, list []tenure) verdict {
 	if v := overlap(list); v.ok {
-		return verdictf(true, "%s: %s", text(how), v.text)
+		return verdictf(true, "%s: %s", how, v.text)
 	}
 	return verdictf(false, "no two processes were inside together")
 }
@@ -67,11 +67,11 @@ func apart(answer string, list []tenure, want ...string) verdict {
 		return verdictf(false, "inside were %s, and not %s", names(got), names(want))
 	}
 	if len(list) == 1 {
-		return verdictf(true, "%s: %s alone was inside", text(answer), got[0])
+		return verdictf(true, "%s: %s alone was inside", answer, got[0])
 	}
 	last := list[len(list)-1]
 	before := list[len(list)-2]
-	return verdictf(true, "%s: never two inside; %s got in %s after %s stopped working", text(answer), last.Name,
+	return verdictf(true, "%s: never two inside; %s got in %s after %s stopped working", answer, last.Name,
 		formatTime(last.From.Sub(before.To)), before.Name)
 }
 
