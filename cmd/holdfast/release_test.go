@@ -13,34 +13,42 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The example of a publishing CI is YAML, and uploads files that a release has.
-func TestReleasingPageNamesTheFiles(t *testing.T) {
-	page, err := os.ReadFile("../../docs/releasing.md")
-	if err != nil {
+// The workflow that publishes makes, signs and uploads files that scripts/release makes, and a user
+// verifies the signature as scripts/sign does.
+func TestReleaseWorkflowPublishesTheFiles(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	text := read(".github/workflows/release.yml")
+	var workflow struct {
+		Permissions any
+		Jobs        map[string]struct {
+			Permissions map[string]string
+			Steps       []struct{ Run, Uses string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), &workflow); err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
-	if block == nil {
-		t.Fatal("the page has no example")
-	}
-	var job struct {
-		Permissions map[string]string
-		Steps       []map[string]any
-	}
-	if err := yaml.Unmarshal(block[1], &job); err != nil {
-		t.Fatal(err)
-	}
-	if job.Permissions["attestations"] != "write" || job.Permissions["id-token"] != "write" || len(job.Steps) < 3 {
-		t.Errorf("the job is %+v", job)
-	}
-	script, err := os.ReadFile("../../scripts/release")
-	if err != nil {
-		t.Fatal(err)
+	publish := workflow.Jobs["publish"]
+	if publish.Permissions["attestations"] != "write" || publish.Permissions["id-token"] != "write" {
+		t.Errorf("the job may not sign: %v", publish.Permissions)
 	}
 	for name, made := range map[string]string{"dist/checksums.txt": ">checksums.txt",
 		"dist/holdfast_${TAG#v}_image.tar": "dist/holdfast_${version#v}_image.tar"} {
-		if !strings.Contains(string(block[1]), name) || !strings.Contains(string(script), made) {
-			t.Errorf("the example must upload %s, and scripts/release make it", name)
+		if !strings.Contains(text, name) || !strings.Contains(read("scripts/release"), made) {
+			t.Errorf("the workflow must upload %s, and scripts/release make it", name)
+		}
+	}
+	// In any order of its lines: the page has them for a user.
+	for _, flag := range regexp.MustCompile(`--(?:bundle|certificate-\S+) \S+`).FindAllString(
+		regexp.MustCompile("(?s)```sh\nTAG=.*?```").FindString(read("docs/releasing.md")), -1) {
+		if !strings.Contains(read("scripts/sign"), flag) {
+			t.Errorf("scripts/sign does not verify with %s", flag)
 		}
 	}
 }

@@ -31,7 +31,6 @@ var blockTests = []blockTest{
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
 	{"docs/quorum.md", "acl", "proof/faults/permissions_test.go", "TestQuorumPermissions"},
 	{"docs/recipes.md", "yaml", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsShellIsRead"},
-	{"docs/releasing.md", "yaml", "cmd/holdfast/release_test.go", "TestReleasingPageNamesTheFiles"},
 	{"docs/steps.md", "lua", "examples/steps/steps_test.go", "TestPageQuotesTheCode"},
 	{"docs/steps.md", "text", "examples/steps/steps_test.go", "TestSteps"},
 }
