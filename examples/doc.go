@@ -14,6 +14,7 @@
 //   - steps: the locks of the tutorials fail, and holdfast does not;
 //   - Example_transfer: a transfer locks two accounts;
 //   - Example_workflow and Example_handOver: a lease goes from process to process;
+//   - nameLocker in recipes_test.go: a lock for code that locks and unlocks by a name;
 //   - cleanUpOnce, pay and exportRows in fromredsync_test.go: what a service does that comes from
 //     redsync.
 //

@@ -3,6 +3,8 @@ package examples_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +58,49 @@ func export(ctx context.Context, client *holdfast.Client, customer string, work 
 
 func mount(ctx context.Context, client *holdfast.Client, pod string) (*holdfast.Lease, error) {
 	return client.Mutex("disk:7", holdfast.WithOwner(pod)).Lock(ctx)
+}
+
+type Locker interface {
+	Lock(ctx context.Context, name string) error
+	Unlock(ctx context.Context, name string) error
+}
+
+type nameLocker struct {
+	client *holdfast.Client
+	names  sync.Map // of a name, to its *heldName
+}
+
+type heldName struct {
+	inside chan struct{} // has one element from the end of Lock until Unlock
+	lease  *holdfast.Lease
+}
+
+func (l *nameLocker) Lock(ctx context.Context, name string) error {
+	v, _ := l.names.LoadOrStore(name, &heldName{inside: make(chan struct{}, 1)})
+	held := v.(*heldName)
+	select {
+	case held.inside <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	lease, err := l.client.Mutex("certificates:" + name).Lock(ctx)
+	if err != nil {
+		<-held.inside
+		return err
+	}
+	held.lease = lease
+	return nil
+}
+
+func (l *nameLocker) Unlock(_ context.Context, name string) error {
+	v, ok := l.names.Load(name)
+	if !ok || len(v.(*heldName).inside) == 0 {
+		return fmt.Errorf("unlock of %q, which is not locked: %w", name, holdfast.ErrNotHeld)
+	}
+	held := v.(*heldName)
+	err := held.lease.Release()
+	<-held.inside
+	return err
 }
 
 // Each run ends for a newer one, and one that waited while others came does not begin.
@@ -155,6 +200,62 @@ func TestPodComesBackBesideItsEarlierRun(t *testing.T) {
 		lease := <-other
 		if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
 			t.Errorf("the other pod got %v after %v", lease, waited)
+		}
+	})
+}
+
+// By a name, goroutines of one process and of others exclude each other. A holder that lost its
+// lease keeps its own process out until it unlocks, and its Unlock gives back no lease of another.
+func TestNameLockerExcludes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		var one, other Locker = &nameLocker{client: server.Client(nil)}, &nameLocker{client: server.Client(nil)}
+		lock := func(l Locker) <-chan error {
+			done := make(chan error, 1)
+			go func() { done <- l.Lock(t.Context(), "example.com") }()
+			synctest.Wait()
+			return done
+		}
+		unlock := func(l Locker) error { return l.Unlock(t.Context(), "example.com") }
+		if err := unlock(one); !errors.Is(err, holdfast.ErrNotHeld) {
+			t.Errorf("an Unlock without Lock: %v", err)
+		}
+		if err := <-lock(one); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := lock(other)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := one.Lock(ended, "example.com"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a second Lock of the process: %v", err)
+		}
+		operator := server.Client(nil)
+		info, err := operator.Inspect(t.Context(), "certificates:example.com")
+		if err != nil || len(info.Holds) != 1 {
+			t.Fatalf("the holds are %v: %v", info.Holds, err)
+		}
+		if err := operator.ForceBreak(t.Context(), info.Name, info.Holds[0].Token); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-elsewhere; err != nil {
+			t.Fatal(err)
+		}
+		here := lock(one)
+		if err := unlock(other); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if len(here) > 0 {
+			t.Error("a goroutine is in while another one of its process has not unlocked")
+		}
+		if err := unlock(one); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("the Unlock of a lost lease: %v", err)
+		}
+		if err := <-here; err != nil {
+			t.Fatal(err)
+		}
+		if err := unlock(one); err != nil {
+			t.Error(err)
 		}
 	})
 }

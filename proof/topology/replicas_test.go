@@ -130,7 +130,7 @@ func TestSplitBrain(t *testing.T) {
 			stuck := harness.Locker(t, old.Addr(), config()) // never hears of the new master
 			held := harness.Lock(t, stuck.Mutex("n"))
 			old.Stop()
-			rig.NextMaster(old)
+			had := harness.Must(t, rig.NextMaster(old), "EXISTS", harness.KeyOf("n")) == int64(1)
 			survivor := harness.SentinelRoute(rig).Client(t, *config())
 			next := harness.Claim(harness.Within(t, time.Minute), survivor.Mutex("n"))
 			rig.Settled() // the other replica follows the new master, and confirms nothing to the old one any more
@@ -142,8 +142,8 @@ func TestSplitBrain(t *testing.T) {
 			two := held.Err() == nil
 			lease, err := stuck.Mutex("n").TryLock(harness.Within(t, harness.Patience))
 			granted := err == nil && lease.Err() == nil && next.Lease.Err() == nil
-			t.Logf("%s: two trust a lease of one name: %v; the old master grants beside the new one: %v", name, two,
-				granted)
+			t.Logf("%s: the new master had the grant: %v; two trust a lease of one name: %v; the old master grants "+
+				"beside the new one: %v", name, had, two, granted)
 			if replicas > 0 && (two || granted) {
 				t.Error("what the old side says alone is trusted")
 			}
