@@ -47,9 +47,6 @@ type entry struct {
 var entries = []entry{
 	{name: "bare pair", rows: []int{1, 2, 3, 4, 5, 8}, sends: []string{"set"}, open: openBare},
 	{name: "baton", rows: []int{4, 5}, sends: []string{"blpop", "rpush"}, open: openBaton},
-	{name: "message", rows: []int{4, 5}, open: openMessage(plainJoin, plainLeave, false)},
-	{name: "message, checked", rows: []int{4, 5}, open: openMessage(checkedJoin, checkedLeave, false)},
-	{name: "message, self-read", rows: []int{4, 5}, open: openMessage(checkedJoin, checkedLeave, true)},
 	{name: "sync.Mutex", rows: []int{3}, open: openLocal},
 	{name: "redislock", rows: []int{1, 2, 3, 4, 5, 8, 12}, open: openRedislock},
 	{name: "redsync", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openRedsync},

@@ -22,13 +22,7 @@
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
 // compares and deletes. The baton is no lock at all, but what passing something on through the
-// server costs at least: BLPOP and RPUSH of one element, which dies with its holder. The message is
-// no lock either, but what it costs at least when the next in line is told by a message instead of
-// by its own waiting command: two scripts of two or three commands each. The message that is
-// checked adds what no lock can do without, and still looks after nobody who dies: a hold that
-// expires, a line that nobody overtakes, the question whether the one who gives back holds, and a
-// token. Self-read, whoever waits reads the subscription himself, so that no goroutine wakes
-// another; then nobody can stop waiting, as no context interrupts a read.
+// server costs at least: BLPOP and RPUSH of one element, which dies with its holder.
 //
 // # How it measures
 //
