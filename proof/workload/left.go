@@ -117,10 +117,11 @@ func tryEachLock(ctx context.Context, rdb *redis.Client, plan Plan) (err error) 
 func tryLock(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
 	lease, err := history.WayOf(client, history.Record{
 		Kind: history.TryLock, Type: typ, Name: name, Size: permits, Weight: 1})(ctx)
+	var refused *holdfast.ArgumentError // of an earlier version's number of permits
 	switch {
 	case err == nil:
 		return lease.Release()
-	case errors.Is(err, holdfast.ErrHeld):
+	case errors.Is(err, holdfast.ErrHeld), typ == history.Semaphore && errors.As(err, &refused):
 		return nil
 	}
 	return err
