@@ -63,44 +63,6 @@ func defined(t *testing.T, root string, c Check) bool {
 	})
 }
 
-// TestApply: a patch that does not fit, changes nothing or does not compile is refused, since any
-// check fails for it or none.
-func TestApply(t *testing.T) {
-	files := map[string]string{"f": "one two one", "f.go": "package f\n", "f.lua": "return 1\n"}
-	for _, c := range []struct {
-		name    string
-		patches []Patch
-		says    string // the error; empty: none
-	}{
-		{"once", []Patch{{"f", "two", "2"}}, ""},
-		{"never", []Patch{{"f", "four", "4"}}, "0 times"},
-		{"twice", []Patch{{"f", "one", "1"}}, "2 times"},
-		{"no such file", []Patch{{"g", "one", "1"}}, "g"},
-		{"no patch", nil, "changes nothing"},
-		{"the same text", []Patch{{"f.go", "package f", "package f"}}, "changes nothing"},
-		{"Go that does not compile", []Patch{{"f.go", "package f", "package"}}, "expected"},
-		{"Lua that does not compile", []Patch{{"f.lua", "return 1", "return return"}}, "syntax error"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			from, to := t.TempDir(), t.TempDir()
-			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := Mutant{Name: "m", Patches: c.patches}.Apply(from, to)
-			data, _ := os.ReadFile(filepath.Join(to, "f"))
-			left, _ := os.ReadDir(to)
-			switch {
-			case c.says == "" && (err != nil || string(data) != "one 2 one"):
-				t.Errorf("got %q, error %v", data, err)
-			case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || len(left) > 0):
-				t.Errorf("wrote %v, error %v, want one that says %q", left, err, c.says)
-			}
-		})
-	}
-}
-
 // TestCheckRun: only a failure of the check's own test counts as one. The output is that of real
 // test programs.
 func TestCheckRun(t *testing.T) {
@@ -196,34 +158,6 @@ func TestA(t *testing.T) {
 	}
 	if err := check.build(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "does not compile") {
 		t.Errorf("got %v, want that it does not compile", err)
-	}
-}
-
-// TestVerdictCaught: fewer failures than runs do not count, and neither does a run whose time was
-// over.
-func TestVerdictCaught(t *testing.T) {
-	for v, want := range map[Verdict]bool{
-		{}:                             false,
-		{Runs: 1}:                      false,
-		{Runs: 1, Failed: 1}:           true,
-		{Runs: 5, Failed: 5}:           true,
-		{Runs: 5, Failed: 4}:           false,
-		{Runs: 5, Failed: 4, Stuck: 1}: false,
-	} {
-		if got := v.Caught(); got != want {
-			t.Errorf("%d failed and %d stuck of %d: caught %v, want %v", v.Failed, v.Stuck, v.Runs, got, want)
-		}
-	}
-}
-
-// TestCheckNames: a test is run by its full name, and no other whose name begins with it.
-func TestCheckNames(t *testing.T) {
-	c := Check{Module: "redisstore", Package: ".", Test: "TestA/b+c"}
-	if got := c.pattern(); got != `^TestA$/^b\+c$` {
-		t.Errorf("got %q", got)
-	}
-	if got := c.String(); got != "redisstore TestA/b+c" {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package observing_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -58,15 +57,6 @@ func (l locker) pair(tb testing.TB) {
 	}
 }
 
-// some pairs, and how long each took.
-func (l locker) some(tb testing.TB, n int) time.Duration {
-	began := time.Now()
-	for range n {
-		l.pair(tb)
-	}
-	return time.Since(began) / time.Duration(n)
-}
-
 func costs(tb testing.TB) map[string]holdfast.Config {
 	return map[string]holdfast.Config{
 		"opentelemetry": {Observer: newRig(tb).observer},
@@ -76,33 +66,6 @@ func costs(tb testing.TB) map[string]holdfast.Config {
 		"remote":        {Remote: true},
 		"slow reports":  {SlowHold: time.Minute, SlowWait: time.Minute},
 	}
-}
-
-// BenchmarkPair is what a pair costs more with each of what observes: the median of many rounds,
-// which alternate between a client that has it and one with nothing registered. So it says the same
-// while the machine does other work.
-func BenchmarkPair(b *testing.B) {
-	for name, config := range costs(b) {
-		b.Run(name, func(b *testing.B) {
-			const round = 100
-			plain, observed := newLocker(b, holdfast.Config{}), newLocker(b, config)
-			var pairs, added []time.Duration
-			for b.Loop() {
-				without := plain.some(b, round)
-				pairs, added = append(pairs, without), append(added, observed.some(b, round)-without)
-			}
-			b.ReportMetric(median(pairs), "plain-ns/pair")
-			b.ReportMetric(median(added), "added-ns/pair")
-			b.ReportMetric(testing.AllocsPerRun(100, func() { observed.pair(b) })-testing.AllocsPerRun(100,
-				func() { plain.pair(b) }), "added-allocs/pair")
-			b.ReportMetric(0, "ns/op") // of a round, which says nothing
-		})
-	}
-}
-
-func median(times []time.Duration) float64 {
-	slices.Sort(times)
-	return float64(times[len(times)/2])
 }
 
 // Nothing adds an allocation to a pair that is not traced. A profile is of waits alone.

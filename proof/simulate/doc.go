@@ -48,9 +48,8 @@
 // # What a seed repeats
 //
 // The plan follows from the seed alone. The run does not altogether: the library's jitter, the ids
-// of its holds, Go's select and its maps draw from sources that no seed rules. The operations of
-// two calm runs ended alike, and mostly those of other runs; times differ by the jitter. A
-// violation mostly shows again with its seed, but not always:
+// of its holds, Go's select and its maps draw from sources that no seed rules. A violation mostly
+// shows again with its seed, but not always:
 //
 //	cd proof && HOLDFAST_SIMULATE=1 HOLDFAST_HISTORY=1 HOLDFAST_SEED=2 HOLDFAST_RUNS=1 go test ./simulate -run '^TestSimulate$' -v
 //

@@ -3,9 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -339,21 +337,4 @@ func (l *ledger) noteFault(f *Fault, what string, more int) {
 			h.excused = true
 		}
 	}
-}
-
-// hashEvents is of what became of each operation: whether it got in, was lost, and how it was
-// released. Times and tokens are not in it, as they follow from the jitter of clients too, which no
-// seed rules.
-func (l *ledger) hashEvents() uint64 {
-	var lines []string
-	for _, e := range l.events {
-		if e.what == "got" {
-			e.text = ""
-		}
-		lines = append(lines, fmt.Sprintf("%d %s %s %s", e.op, e.client, e.what, e.text))
-	}
-	slices.Sort(lines)
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(strings.Join(lines, "\n")))
-	return sum.Sum64()
 }

@@ -73,15 +73,6 @@ func TestQuorum(t *testing.T) {
 	checkResult(t, Run(t, DrawQuorum(1)))
 }
 
-// TestRepeats: a calm run comes to the same twice.
-func TestRepeats(t *testing.T) {
-	harness.Long(t)
-	if one, two := Run(t, Draw(151)), Run(t, Draw(151)); one.Mode != Calm || one.Hash != two.Hash {
-		t.Errorf("seed 151 came to %s, %x, %v, then to %s, %x, %v", one.Mode, one.Hash, one.Counts, two.Mode, two.Hash,
-			two.Counts)
-	}
-}
-
 // TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between
 // them and the server: one, or two with HOLDFAST_PROOF=1.
 func TestUndisturbed(t *testing.T) {

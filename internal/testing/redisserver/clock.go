@@ -73,9 +73,6 @@ func (c *Clock) Ahead(d time.Duration) {
 	}
 }
 
-// Show makes the servers show a time, and run on from there.
-func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
-
 // Time returns what the server's clock shows.
 func (s *Server) Time() (time.Time, error) {
 	answer, err := s.Do("TIME")

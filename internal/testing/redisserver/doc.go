@@ -14,7 +14,7 @@
 // A Clock starts servers whose clock shows the time that a test sets:
 //
 //	clock := redisserver.NewClock(t)
-//	clock.Show(time.Unix(1, 0))                         // it is 1970 there, and time goes on
+//	clock.Ahead(time.Hour)                              // its time goes on from there
 //	srv := clock.Start(t)
 //
 // A rig is several servers that belong together, for tests alone:
