@@ -42,10 +42,11 @@ func TestLongScripts(t *testing.T) {
 //	await FILE PATTERN              waits until a line of a file matches
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
-//	server start NAME OPTIONS...    starts another server, whose address is in the variable NAME
-//	server end NAME                 kills it
+//	server start NAME OPTIONS...    starts another server: NAME is its address, and NAME_PORT its port
+//	server at NAME ...              does it at that one
 //	becomes CODE PATTERN PROGRAM... runs it until its exit code and a line of its output are these
 //	server asked                    waits for a request at the address PROXY, which leads to it
+//	server swallow TEXT             lets the proxy lose the next answer or message with the text
 //	terminal COLUMNS ROWS           starts a terminal with a shell, in the place of the one before
 //	type LINE                       types a line on a clear screen; "type @FILE" types that of a file
 //	press KEYS...                   presses keys, by their names
@@ -82,6 +83,7 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("REDIS_URL", "redis://"+s.Addr())
 			env.Setenv("ADDR", s.Addr())
+			env.Setenv("ADDR_PORT", strconv.Itoa(s.Port()))
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
@@ -225,7 +227,10 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
-	s := ts.Value("server").(*redisserver.Server)
+	s, others := ts.Value("server").(*redisserver.Server), ts.Value("background").(*background).servers
+	if args[0] == "at" {
+		s, args = others[args[1]], args[2:]
+	}
 	switch args[0] {
 	case "stop":
 		s.Stop()
@@ -240,14 +245,14 @@ func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 		ts.Defer(func() { _ = more.Close() })
 		ts.Setenv(args[1], more.Addr())
-		ts.Value("background").(*background).servers[args[1]] = more
-	case "end":
-		ts.Value("background").(*background).servers[args[1]].Kill()
+		ts.Setenv(args[1]+"_PORT", strconv.Itoa(more.Port()))
+		others[args[1]] = more
 	case "asked":
-		proxy := ts.Value("proxy").(*fault.Proxy)
-		if !holdsSoon(func() bool { return len(proxy.Sent("")) > 0 }) {
+		if !holdsSoon(func() bool { return len(ts.Value("proxy").(*fault.Proxy).Sent("")) > 0 }) {
 			ts.Fatalf("nobody asks the server through the proxy")
 		}
+	case "swallow":
+		ts.Value("proxy").(*fault.Proxy).SwallowAnswer(args[1])
 	case "do":
 		rest := make([]any, len(args)-1)
 		for i, arg := range args[1:] {
