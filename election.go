@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -170,6 +171,35 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 			}
 		}
 	}
+}
+
+// Transfer hands the lead of this client over to another candidate: the first in the queue with the
+// label to, or of the process to, which is "host/pid". There is no moment without a leader at the
+// server, and all others keep their places.
+//
+// The candidate has to show life within a second. If it does not, or if there is none, the error
+// matches ErrNotWaiting, and nothing is changed. Then the lead ends here: Transfer ends the context
+// of the fn of Run, and waits until fn has returned. If fn itself calls Transfer, it should return
+// then. A lease of Campaign is released. Run campaigns again, behind all others.
+//
+// The error is ErrNotHeld if this client does not lead. Other errors are those of Lease.Release and
+// Client.Inspect. If ctx ends while Transfer waits for fn, the lead is handed over once fn returns.
+// If the candidate leaves at that moment, the lead goes to the next in the queue. A quorum refuses
+// it.
+func (e *Election) Transfer(ctx context.Context, to string) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	if to == "" {
+		return badArgument("Election.Transfer", "to", to, "a label, or a process as host/pid")
+	}
+	err := e.lock.Transfer(ctx, func(p protocol.Place) bool {
+		return p.Party.Label == to || strings.HasPrefix(p.Process+"/", to+"/")
+	})
+	if errors.Is(err, engine.ErrNotWaiting) {
+		return fmt.Errorf("%w: no candidate %q of %q that shows life", ErrNotWaiting, shorten(to), shorten(e.name))
+	}
+	return operatorError("transfer", e.name, err)
 }
 
 // Check is for a health endpoint, and asks no server. Nil says that this client has no lease of

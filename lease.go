@@ -31,6 +31,7 @@ type innerLease interface {
 	Token() int64
 	Tokens() map[string]int64
 	Until() time.Time
+	Wanted() <-chan struct{}
 	Check(ctx context.Context) error
 	Detach() ([]engine.Detached, error)
 	Downgrade(ctx context.Context) error
@@ -183,6 +184,21 @@ func (l *Lease) Until() time.Time {
 		return time.Time{}
 	}
 	return l.inner.Until()
+}
+
+// Wanted returns a channel that is closed once another caller wants the name: when Client.Ask or
+// Mutex.Ask asks for it, and with WithWanted or WithRetain as soon as anybody waits. For a group it
+// is any of the names. The holder decides what to do; nothing is taken from it. It is the same
+// channel at each call, and nil once the lease has ended, so wait for Done as well.
+//
+// From the first call on the client is subscribed while it has the lease. What was asked before
+// that, or while no connection worked, is not heard; a waiter asks again within 6 s. A quorum tells
+// nothing.
+func (l *Lease) Wanted() <-chan struct{} {
+	if l.isNone() {
+		return nil
+	}
+	return l.inner.Wanted()
 }
 
 // Check asks the server whether the hold is there. The round trip takes at most the smaller of a

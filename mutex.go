@@ -78,6 +78,15 @@ func (m *Mutex) TryDo(ctx context.Context, fn func(context.Context) error) error
 	return do(ctx, "Mutex.TryDo", m.TryLock, fn)
 }
 
+// Ask asks the holder to let go, as Client.Ask does, in one request.
+func (m *Mutex) Ask(ctx context.Context) (told int, err error) {
+	if err := m.check(ctx); err != nil {
+		return 0, err
+	}
+	holds, err := m.lock.Tell(ctx)
+	return countTold(m.lock.Spec().Name, holds, err)
+}
+
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {

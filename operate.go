@@ -41,18 +41,9 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if token <= 0 {
 		return badArgument(call, "token", token, "a token that Inspect tells")
 	}
-	kind := protocol.Kind(0)
-	if c.quorum == nil { // a quorum finds out by itself, and waits for no master that does not answer
-		in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})
-		if err == nil {
-			err = foreignError("break", in)
-		}
-		if err != nil {
-			return operatorError("break", name, err)
-		}
-		if kind = in.Kind; kind == 0 || kind == protocol.Latch {
-			return ErrNotHeld
-		}
+	kind, err := c.kindHeld(ctx, "break", name)
+	if err != nil {
+		return err
 	}
 	done, err := c.engine.Break(ctx, name, protocol.Break{Kind: kind, Token: token, By: c.config.Label, Force: force})
 	if err != nil {
@@ -74,6 +65,56 @@ func foreignError(op string, in protocol.Inspection) error {
 	foreign := *in.Foreign
 	foreign.Op = op
 	return &foreign
+}
+
+// Ask asks the holders of a name to let go: it closes the channel of Lease.Wanted. Each holder
+// decides by itself. A lease that is retained unused is given back. Ask sends one message, after
+// one look at the name, and waits for nobody.
+//
+// It returns how many holds were told. A holder is not told if its process does not listen, as it
+// has not called Wanted. The server of a cluster may not know that, and counts it as told. The
+// error is ErrNotHeld if nobody holds the name. Other errors are those of every call. A quorum
+// refuses it.
+func (c *Client) Ask(ctx context.Context, name string) (told int, err error) {
+	if err := c.checkCall(ctx, "Client.Ask", name); err != nil {
+		return 0, err
+	}
+	kind, err := c.kindHeld(ctx, "ask", name)
+	if err != nil {
+		return 0, err
+	}
+	holds, err := c.engine.Tell(ctx, name, kind, "")
+	return countTold(name, holds, err)
+}
+
+// countTold returns how many holds of a name were told, and the error in words.
+func countTold(name string, holds protocol.Told, err error) (told int, failed error) {
+	switch {
+	case err != nil:
+		return 0, operatorError("ask", name, err)
+	case holds.Found == 0:
+		return 0, ErrNotHeld
+	}
+	return int(holds.Heard), nil
+}
+
+// kindHeld returns the kind of a name that is held, or the error of an operation on it. Of a quorum
+// it returns 0: a quorum finds out by itself, and waits for no master that does not answer.
+func (c *Client) kindHeld(ctx context.Context, op, name string) (protocol.Kind, error) {
+	if c.quorum != nil {
+		return 0, nil
+	}
+	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})
+	if err == nil {
+		err = foreignError(op, in)
+	}
+	if err != nil {
+		return 0, operatorError(op, name, err)
+	}
+	if in.Kind == 0 || in.Kind == protocol.Latch {
+		return 0, ErrNotHeld
+	}
+	return in.Kind, nil
 }
 
 // ErrNotWaiting means that the waiter has no place in the queue.

@@ -27,6 +27,7 @@ import (
 //	WithUnder         yes    yes      -          -      yes       yes
 //	WithRetain        yes    yes      -          -      -         -
 //	WithoutRecall     yes    yes      -          -      -         yes
+//	WithWanted        yes    yes      -          -      yes       yes
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -56,6 +57,7 @@ const (
 	optUnder
 	optRetain
 	optNoRecall
+	optWanted
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table at Option
@@ -63,9 +65,9 @@ const (
 // with.
 var meaningless = map[string]optionSet{
 	// No single hold of it excludes others.
-	"Semaphore": optOwner | optDeadlockCheck | optUnder | optRetain | optNoRecall,
+	"Semaphore": optOwner | optDeadlockCheck | optUnder | optRetain | optNoRecall | optWanted,
 	"Latch": optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel |
-		optDeadlockCheck | optUnder | optRetain | optNoRecall, // nobody holds it
+		optDeadlockCheck | optUnder | optRetain | optNoRecall | optWanted, // nobody holds it
 	"Election": optOwner | optRetain | optNoRecall, // two of one owner would both lead, and no leader retains
 	"Group":    optRetain,                          // its names are taken together, in one request
 }
@@ -211,6 +213,14 @@ func WithoutRecall() Option {
 	return func(s *settings) { s.NoRecall, s.given = true, s.given|optNoRecall }
 }
 
+// WithWanted closes the channel of Lease.Wanted as soon as anybody waits for the lock, in this
+// process or in another one, so that a holder whose work can wait lets go. A TryLock of another
+// process that is refused counts as well. The client is subscribed for as long as it has such a
+// lease. A quorum refuses it.
+func WithWanted() Option {
+	return func(s *settings) { s.Wanted, s.given = true, s.given|optWanted }
+}
+
 // notWithRetain has the options that a retained lock cannot have, and why.
 var notWithRetain = []struct {
 	option optionSet
@@ -299,6 +309,7 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 		}
 		bad.check(!s.noQueue, "WithRetain", s.Retain, "not with NewQuorum, as no master can recall it")
 	}
+	bad.check(!s.isGiven(optWanted) || !s.noQueue, "WithWanted", "given", "not with NewQuorum, as a quorum has no queue")
 	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
 		bad.add("WithOwner", shorten(s.owner), "from 1 to 1024 bytes")
 	}
@@ -325,7 +336,7 @@ func (s *settings) meaninglessOptions(kind string) (bad problems) {
 		{"WithOwner", shorten(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shorten(s.label)},
 		{"WithWait", s.Wait},
 		{"WithDeadlockCheck", "given"}, {"WithUnder", "given"}, {"WithRetain", s.Retain},
-		{"WithoutRecall", "given"}} {
+		{"WithoutRecall", "given"}, {"WithWanted", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
 		}

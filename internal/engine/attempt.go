@@ -56,7 +56,7 @@ type attempt struct {
 	evidence *evidence // the leases that its ticket names; nil: it names none
 
 	queued       bool      // an answer said that it must wait
-	recallsSince time.Time // since when messages tell that another asks for its hold; zero: they do not
+	recallsSince time.Time // since when messages tell that others ask for its hold; zero: they do not
 
 	hold   *hold // what it won; nil before
 	opened *hold // to readers: a hold of this process that the last messages named; nil: none
@@ -68,7 +68,7 @@ func (l *Lock) newAttempt(c *call, block int64) *attempt {
 	return &attempt{
 		waitLoop: waitLoop{engine: l.engine, call: c, pace: l.pace},
 		lock:     l,
-		ticket:   protocol.Ticket{ID: protocol.NewID(), Block: block, Weight: l.weight},
+		ticket:   protocol.Ticket{ID: protocol.NewID(), Block: block, Weight: l.weight, Wanted: l.options.Wanted},
 	}
 }
 
@@ -94,11 +94,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		if a.engine.config.Trace != nil {
 			a.ticket.Trace = a.engine.traceOf(a.call.ctx)
 		}
-		if a.ticket.Retain {
-			a.engine.subscription.addWaiter() // until the hold keeps it open
-			defer a.engine.subscription.removeWaiter()
-			a.hearRecalls(ctx)
-		}
+		defer a.hearRecalls(ctx)()
 	}
 	err := a.wait(ctx, a, a.ticket.ID)
 	return a.hold, err
@@ -204,6 +200,10 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 			e.pauseRetaining(h)
 		}
 	}
+	h.wanted = a.mailbox.messages.recalled
+	if a.lock.options.Wanted && !h.wanted {
+		e.hearInBackground(h, a.queued || a.recallsSince.IsZero()) // others may have asked before messages told of it
+	}
 	if a.mailbox.messages.askNow { // a message about the hold may have come before it, or been missed
 		e.queryInBackground(h)
 	}
@@ -292,6 +292,7 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
 		a.ticket.Trace = e.traceOf(a.call.ctx)
+		defer a.hearRecalls(ctx)()
 	}
 	for pause := time.Millisecond; ; pause *= 2 {
 		e.awaitPace(ctx, &a.pace)

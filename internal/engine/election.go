@@ -70,11 +70,13 @@ func (l *Lease) Term() (end func()) {
 	e := l.engine()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.terms[l] = true
+	over := make(chan struct{})
+	e.terms[l] = over
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.terms, l)
+		close(over)
 	}
 }
 

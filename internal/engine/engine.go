@@ -52,7 +52,8 @@ type Engine struct {
 	pools     map[poolKey]*pool
 	waits     map[protocol.ID]*waitLoop     // attempts and watchers that wait, by ticket
 	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
-	terms     map[*Lease]bool               // leases on which code of an election runs
+	terms     map[*Lease]chan struct{}      // leases on which code of an election runs; closed at its end
+	wanted    map[*Lease]chan struct{}      // leases whose holder is to be told of others; closed then
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	uses      map[poolKey]*recentUse        // of locks that may be retained
 	unused    int                           // holds that are retained
@@ -74,7 +75,8 @@ func New(p protocol.Protocol, config Config) *Engine {
 		pools:       make(map[poolKey]*pool),
 		waits:       make(map[protocol.ID]*waitLoop),
 		cleanups:    make(map[protocol.ID]chan struct{}),
-		terms:       make(map[*Lease]bool),
+		terms:       make(map[*Lease]chan struct{}),
+		wanted:      make(map[*Lease]chan struct{}),
 		witnesses:   make(map[*attempt]bool),
 		uses:        make(map[poolKey]*recentUse),
 	}

@@ -57,8 +57,9 @@ type hold struct {
 	heardSince time.Time // since when messages tell of a Break; zero: it is not known that they do
 	brokenBy   string    // the label of the operator that broke it, once the server said so
 
-	lossCause error   // the cause of its leases' end, once it is lost; else nil
-	due       dueTime // when the watchdog has to look at it: for its renewal or its end
+	successor protocol.ID // the waiter that a Transfer names; empty: none
+	lossCause error       // the cause of its leases' end, once it is lost; else nil
+	due       dueTime     // when the watchdog has to look at it: for its renewal or its end
 }
 
 // A grant is what this process knows of the grant of a hold.
@@ -124,6 +125,7 @@ type localUse struct {
 	firstTenure   localTenure  // most holds have one, which costs no allocation of its own
 	joinableUntil time.Time    // of readers: when goroutines stop joining it; zero: not before it is recalled
 	retention     *retainState // nil: it never stays unused
+	wanted        bool         // another process asked for it
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as

@@ -35,7 +35,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 	}
 	err = e.do(ctx, cmp.Or(l.unsupported, e.placeError(l.spec.Name)), func() error {
 		a := l.newAttempt(l.silentCall(ctx), 1)
-		a.ticket.Keep = keep
+		a.ticket.Keep, a.ticket.Wanted = keep, false
 		if _, _, err := a.ask(ctx, true); err != nil {
 			e.abandon([]*attempt{a})
 			return err

@@ -209,6 +209,7 @@ func (l *Lease) Release() error {
 // excludes others who can share. The engine's mutex is held.
 func (l *Lease) leaveTenure() (lastWriter bool) {
 	l.released = true
+	delete(l.engine().wanted, l)
 	l.head().members--
 	l.tenure.removeEntry(l)
 	if h := l.tenure.hold; len(l.tenure.entries) > 0 || h.state == holdDetached {

@@ -17,6 +17,7 @@ type Options struct {
 	MaxHold time.Duration // 0: none
 	Fixed   bool          // no renewal
 	Strict  bool          // every caller stands in the server's queue itself
+	Wanted  bool          // the holder is told as soon as others ask
 	Retain  time.Duration // how long a hold stays with the process unused; 0: it does not
 
 	NoRecall  bool          // a call that does not wait asks once, whatever the holder retains

@@ -64,6 +64,7 @@ func (e *Engine) endTenure(t *localTenure, cause error) {
 	}
 	t.lossCause = cause
 	for _, l := range t.entries {
+		delete(e.wanted, l)
 		if l.cancel != nil {
 			e.mu.after(func() { l.cancel(cause) })
 		}

@@ -121,6 +121,22 @@ func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 	}
 }
 
+// Tell tells the holders of a name that another caller wants it, or has the waiter with this id
+// show life. The error is as Break's.
+func (e *Engine) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (told protocol.Told,
+	err error) {
+	err = e.do(ctx, nil, func() error {
+		told, err = e.protocol.Tell(ctx, name, kind, id)
+		return err
+	})
+	return told, err
+}
+
+// Tell tells the holders of the name of a lock that another caller wants it.
+func (l *Lock) Tell(ctx context.Context) (protocol.Told, error) {
+	return l.engine.Tell(ctx, l.spec.Name, l.spec.Kind, "")
+}
+
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
 func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (done bool,
 	err error) {

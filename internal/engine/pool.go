@@ -15,6 +15,7 @@ type poolKey struct {
 	name, label string
 	kind        protocol.Kind
 	shared      bool
+	wanted      bool
 	permits     int64
 	weight      int64
 	ttl         time.Duration
@@ -22,7 +23,8 @@ type poolKey struct {
 
 // setKey sets the key of the pool in which callers of the lock wait.
 func (l *Lock) setKey() {
-	l.key = poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
+	l.key = poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.options.Wanted, l.spec.Permits,
+		l.weight, l.options.TTL}
 }
 
 // A pool is the queue of this process's goroutines for one lock. The goroutine that finds no pool
@@ -187,7 +189,11 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	if p.leader == nil {
 		e.scheduleCheck()
 	}
-	return poolEntry{kind: entryWaits, pool: p, waiter: p.push(c)}
+	w := p.push(c)
+	if l.options.Wanted {
+		e.closeWanted(func(other *Lease) bool { return other.tenure.hold.pool == p })
+	}
+	return poolEntry{kind: entryWaits, pool: p, waiter: w}
 }
 
 // awaitDelivery waits in a pool for a lease or for the lead.

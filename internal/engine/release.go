@@ -147,7 +147,7 @@ func (e *Engine) lossAfterFree(h *hold, removed bool, err error) error {
 
 // freeRequest gives a hold back that was used.
 func (h *hold) freeRequest() protocol.FreeRequest {
-	request := protocol.FreeRequest{Ticket: h.ticket}
+	request := protocol.FreeRequest{Ticket: h.ticket, Next: h.successor}
 	if o := h.lock.options; o.MinHold > 0 {
 		request.Keep = h.grantedAt + o.MinHold.Microseconds()
 	}

@@ -90,14 +90,19 @@ func (e *Engine) forgetUses(now time.Time) {
 }
 
 // hearRecalls makes the message come that another asks for the hold of an attempt. Without it the
-// hold is an ordinary one.
-func (a *attempt) hearRecalls(ctx context.Context) {
+// hold is not retained. Done is to be called once the attempt has its hold.
+func (a *attempt) hearRecalls(ctx context.Context) (done func()) {
+	if !a.ticket.Retain && !a.ticket.Wanted {
+		return func() {}
+	}
+	a.engine.subscription.addWaiter() // until the hold keeps it open
 	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
 	a.recallsSince, _ = a.engine.subscription.ensureSubscribed(ctx, a.lock.resource)
-	if a.recallsSince.IsZero() {
+	if a.recallsSince.IsZero() && a.ticket.Retain {
 		a.lock, a.ticket.Retain, a.ticket.Block = a.lock.plain, false, 1
 	}
+	return a.engine.subscription.removeWaiter
 }
 
 // isRetaining reports whether a hold may stay with this process unused, once its holder has
@@ -184,13 +189,14 @@ func (l *Lock) awaitRecall(ctx context.Context, answer protocol.Answer, pause ti
 	return answer.Holder.Retains && !l.options.NoRecall && pause <= longestRecall && l.engine.pause(ctx, pause)
 }
 
-// Recall implements protocol.Sink. A hold that nobody uses is given back. One that is used goes to
-// the others at its release. A ticket that waits here is to be given back like that.
+// Recall implements protocol.Sink. A hold that nobody uses is given back. One that is retained goes
+// to the others at its release, and the holder of any is told. A ticket that waits here is to be given back like that.
 func (e *Engine) Recall(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if h := e.holdOf(id); h != nil {
 		e.recall(h)
+		e.noteWanted(h)
 	} else if w := e.waits[id]; w != nil {
 		w.mailbox.messages.recalled = true
 	}
@@ -250,17 +256,17 @@ func (e *Engine) freeRetained(h *hold, event Event, since time.Time) {
 	}
 }
 
-// hearRecalls asks again for the messages about holds that may be retained. If messages about one
-// may have been missed, it counts as recalled.
+// hearRecalls asks again for the messages about holds that others may ask for. If messages about a
+// hold that may be retained may have been missed, it counts as recalled.
 func (e *Engine) hearRecalls(holds []*hold) {
 	for _, h := range holds {
-		if h.retention == nil {
+		if !e.isToldOf(h) {
 			continue
 		}
 		ctx := deadline{context.Background(), time.Now().Add(listenTimeout)}
 		since, _ := e.subscription.ensureSubscribed(ctx, h.lock.resource)
 		e.mu.Lock()
-		if !since.Equal(h.retention.heardSince) {
+		if h.retention != nil && !since.Equal(h.retention.heardSince) {
 			e.recall(h)
 		}
 		e.mu.Unlock()
@@ -275,9 +281,25 @@ func (e *Engine) recallAll() {
 	}
 }
 
-// retainsAny reports whether a hold may be retained, so that messages about it must come.
-func (e *Engine) retainsAny() bool {
+// isToldOf reports whether messages must come that others ask for a hold.
+func (e *Engine) isToldOf(h *hold) bool {
+	if h.retention != nil || h.lock.options.Wanted {
+		return true
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.holds.entries, func(h *hold) bool { return h.retention != nil })
+	for l := range e.wanted {
+		if l.tenure.hold == h {
+			return true
+		}
+	}
+	return false
+}
+
+// isToldOfAny reports whether messages must come that others ask for a hold of this process.
+func (e *Engine) isToldOfAny() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.wanted) > 0 || slices.ContainsFunc(e.holds.entries,
+		func(h *hold) bool { return h.retention != nil || h.lock.options.Wanted })
 }

@@ -49,9 +49,9 @@ func (s *subscription) removeWaiter() {
 	}
 }
 
-// closeIdle closes the subscription if no goroutine waits, and no hold may be retained.
+// closeIdle closes the subscription if no goroutine waits, and no holder is to be told of others.
 func (s *subscription) closeIdle() {
-	needed := s.ticket == "" && s.engine.retainsAny()
+	needed := s.ticket == "" && s.engine.isToldOfAny()
 	s.mu.Lock()
 	open := s.listening
 	if needed && !s.closed {

@@ -4,15 +4,15 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "b0c5d5fb8b69cab8caf711197e951d368c1a01c5",
-	"ask":       "9cb2d98a2b1b3f0e9c6dfc0b321a402644881582",
-	"break":     "3a76bb2a0a2f32bc33b2011a8750e4ec9419a1e7",
-	"downgrade": "8e6c75b2a54e29c96b7ff1310e1128582b0414e9",
-	"evict":     "4755e5add24107b4c8acb0d2a531fddef0750ed0",
-	"free":      "141c04471698231309e429c05b7bf3687b87d76c",
-	"inspect":   "881b89b54cea56f5f3da0721727cbeb41169919d",
-	"latch":     "57d18aa0679fbcf8de7950c49fb475656b01a701",
-	"look":      "dc1e6e155de168bd938e73810cc43a5c78b59664",
-	"renew":     "4eab083a12e5f13b03d67bdfd5aa21c6f981c3a0",
-	"resize":    "d58e7336ff69081392778099ac5ed12a36b86deb",
+	"all":       "88b76718cd8ab34e24de6a2b4b46f3e08a0b7838",
+	"ask":       "ca9bc51823957d09d01b1e1d2df9c26f195f7f25",
+	"break":     "c51b794a1e03fca7d36e48519264e007b2bde0e4",
+	"downgrade": "cd73a6902a154003f8d17423eed15e0844b65293",
+	"evict":     "54867bc025fecc8a892f0c26098400a808a10ee1",
+	"free":      "0cc0fa614ebef0133c61d4439363c32837ffcb43",
+	"inspect":   "2492f77b98c3a635b6605a5f19531e8973913da0",
+	"latch":     "d38e09c1e73cc1f0463c5d5487edf1260e24c086",
+	"look":      "6f7e64d9f48287b01822c5558162250d0542f540",
+	"renew":     "ee414002d6767a42478484a61774fe1ff2521a1e",
+	"resize":    "1c150d038a62462bbeb870a741b2aa95ff63af52",
 }

@@ -99,8 +99,8 @@
 //
 // A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //
-// A hold that may stay with its process while nobody uses it there has the extra "retain", which is
-// 1. Each ask that it keeps out tells that process.
+// A hold whose process is to be told of each ask that it keeps out has the extra "hears". It is "r"
+// if the hold may stay with its process while nobody uses it there, and else "w".
 //
 // A ticket that waits under leases, and checks for deadlocks, has the extra "under": its evidence.
 // For each lease it has the id of the hold's ticket (22 characters), the length of the name, ":"

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -25,6 +26,29 @@ func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, i
 	}
 	r := p.bind(protocol.Spec{Name: name, Kind: kind})
 	return r.operate(ctx, &p.scripts.evict, string(id), by, r.life)
+}
+
+// Tell implements protocol.Operators.
+func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (t protocol.Told,
+	err error) {
+	r, s := p.bind(protocol.Spec{Name: name, Kind: kind}), &p.scripts.tell
+	args := append(r.args(3), r.front, string(id), r.life)
+	reply := r.p.run(ctx, s, &r.keys, r.p.deadline(ctx), args)
+	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
+		return t, err
+	}
+	text, _ := reply.Value.(string)
+	found, heard, cut := strings.Cut(text, "|")
+	var ok1, ok2 bool
+	t.Found, ok1 = wire.Number(found)
+	t.Heard, ok2 = wire.Number(heard)
+	if cut && ok1 && ok2 {
+		return t, nil
+	}
+	if parsed, ok := r.parse(s.Op, text); ok && parsed.refused != nil {
+		return t, r.at(reply, parsed.refused)
+	}
+	return t, r.at(reply, r.unreadable(s.Op, reply.Value))
 }
 
 // operate runs a script of an operator: it does something or finds nothing to do.

@@ -14,7 +14,7 @@ import (
 const originMark = "n" + string(format)
 
 // Origin implements protocol.Resource: "n3", the time of the grant, "r" if the hold might be
-// retained, ":", and the channel, which is a part of the payload. Evidence and a trace are parts of
+// retained or else "w" if its holder is to be told of others that ask, ":", and the channel, which is a part of the payload. Evidence and a trace are parts of
 // it too. If the ticket has them, "+" and the length of the one, and "~" and the length of the
 // other, stand before the ":", and the texts before the channel.
 func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin {
@@ -26,8 +26,11 @@ func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin
 		lengths += "~" + strconv.Itoa(len(ticket.Trace))
 	}
 	at := strconv.FormatInt(granted, 10)
-	if ticket.Retain {
+	switch {
+	case ticket.Retain:
 		at += "r"
+	case ticket.Wanted:
+		at += "w"
 	}
 	return protocol.Origin(originMark + at + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
 }
@@ -40,6 +43,7 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 	granted, traceLength, traced := strings.Cut(granted, "~")
 	granted, length, under := strings.Cut(granted, "+")
 	granted, ticket.Retain = strings.CutSuffix(granted, "r")
+	granted, ticket.Wanted = strings.CutSuffix(granted, "w")
 	at, number := wire.Number(granted)
 	if ok = ok && cut && number; ok && under {
 		channel, ok = adoptEvidence(&ticket, length, channel)

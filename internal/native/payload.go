@@ -70,7 +70,7 @@ func (p payload) extra(name string) string {
 // party is the holder or waiter whose ticket stands before the payload. One of no owner is its own.
 func (p payload) party(ticket string) protocol.Party {
 	out := protocol.Party{Owner: p.owner, Label: p.label, Trace: p.extra("trace"), Kept: p.extra("keep") != "",
-		Retains: p.extra("retain") != ""}
+		Retains: p.extra("hears") == "r"}
 	if p.owner == "" {
 		out.Owner, out.Unnamed = string(idOf(ticket)), true
 	}

@@ -55,7 +55,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.front + string(t.
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
 	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
-		t.Trace == "" && !t.Retain
+		t.Trace == "" && !t.Retain && !t.Wanted
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -84,8 +84,11 @@ func extrasOf(t protocol.Ticket) (extras string) {
 	if t.Keep > 0 {
 		extras = extra("keep", strconv.FormatInt(t.Keep.Milliseconds(), 10))
 	}
-	if t.Retain {
-		extras += extra("retain", "1")
+	switch {
+	case t.Retain:
+		extras += extra("hears", "r")
+	case t.Wanted:
+		extras += extra("hears", "w")
 	}
 	if len(t.Under) > 0 {
 		extras += extra("under", evidence(t))
@@ -225,7 +228,10 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 	if free.Keep > 0 {
 		keep = free.Keep
 	}
-	args := append(r.args(4), r.ticket(free.Ticket), r.payload(free.Ticket), keep, r.life)
+	args := append(r.args(5), r.ticket(free.Ticket), r.payload(free.Ticket), keep, r.life)
+	if free.Next != "" {
+		args = append(args, string(free.Next))
+	}
 	return r.runOnce(ctx, &r.p.scripts.free, args)
 }
 

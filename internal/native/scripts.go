@@ -17,7 +17,7 @@ type script struct {
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
-type scripts struct{ ask, swap, free, renew, downgrade, resize, look, inspect, all, latch, breaks, evict script }
+type scripts struct{ ask, swap, free, renew, downgrade, resize, look, inspect, all, latch, breaks, evict, tell script }
 
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
@@ -39,6 +39,7 @@ func loadScripts() *scripts {
 		all:       load("lock", "all", true, four[:3]),
 		breaks:    load("break", "break", false, four, "queue"),
 		evict:     load("evict", "evict", false, four, "queue"),
+		tell:      load("tell", "tell", false, four),
 		latch:     load("latch", "latch", false, []string{"state", "ids", "watchers"}, "ids"),
 	}
 }

@@ -32,6 +32,17 @@ type Operators interface {
 	// for the life of its place. False: the ticket has no place there, and nothing was touched.
 	// Protocols without a queue refuse it, and so does a latch.
 	Evict(ctx context.Context, name string, kind Kind, id ID, by string) (bool, error)
+
+	// Tell tells the process of each hold that another caller wants the name (Sink.Recall). With an
+	// id it tells the ticket that waits with that id to ask, so that its life begins anew. It
+	// changes nothing. Protocols without a queue refuse it, and so does a latch.
+	Tell(ctx context.Context, name string, kind Kind, id ID) (Told, error)
+}
+
+// A Told says how many holds, or waiters, a Tell was about.
+type Told struct {
+	Found int64
+	Heard int64 // those of which a process listens, as far as the server knows
 }
 
 // A Page says how much an Inspection tells of the queue. The holds are told up to Holds.

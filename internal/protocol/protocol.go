@@ -234,10 +234,11 @@ type Ticket struct {
 	Weight     int64 // how many permits of a semaphore it takes; else 0
 	NoMessages bool  // no message reaches this process: a hand-over need not try
 
-	// Retain: the hold may stay with its process while nobody uses it there. Each Ask that the hold
-	// keeps out has the server tell that process (Sink.Recall). It is not for semaphores, and not
-	// for owners. It is part of what the server knows the ticket by.
-	Retain bool
+	// Retain: the hold may stay with its process while nobody uses it there. It is not for
+	// semaphores, and not for owners. Wanted: its holder may let go if others want the name. With
+	// either, each Ask that the hold keeps out has the server tell that process (Sink.Recall). It
+	// is part of what the server knows the ticket by.
+	Retain, Wanted bool
 
 	// Keep makes the place in the queue a kept place: it lives for so long after each ask, from
 	// whichever process. Whole milliseconds; 0: an ordinary place. See Ask.
@@ -360,6 +361,10 @@ type FreeRequest struct {
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a
 	// min hold. Else 0.
 	Keep int64
+
+	// Next is the ticket that goes before all others of the queue, if it has an open place; empty:
+	// none does.
+	Next ID
 }
 
 // A Renewal prolongs one hold.
@@ -395,7 +400,8 @@ type Sink interface {
 	// whether it was.
 	Broken(id ID)
 
-	// Recall says that another ticket asks for the name that a ticket with Retain holds.
+	// Recall says that another ticket asks for the name that a ticket with Retain or Wanted holds,
+	// or that a Tell was about its hold.
 	Recall(id ID)
 
 	// Gap says that messages may have been missed.

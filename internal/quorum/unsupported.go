@@ -32,6 +32,11 @@ func (*Protocol) Evict(_ context.Context, name string, _ protocol.Kind, _ protoc
 	return false, &protocol.Failure{Op: "evict", Name: name, Reason: protocol.Unsupported, Err: errNoQueue}
 }
 
+// Tell implements protocol.Operators: no master knows who holds.
+func (*Protocol) Tell(_ context.Context, name string, _ protocol.Kind, _ protocol.ID) (protocol.Told, error) {
+	return protocol.Told{}, &protocol.Failure{Op: "tell", Name: name, Reason: protocol.Unsupported, Err: errNoQueue}
+}
+
 // ListenTicket implements protocol.Protocol: there are no kept places.
 func (*Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listener, error) {
 	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errNoQueue}

@@ -165,11 +165,12 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 }
 
 // free gives one attempt back, which a min hold may keep until a moment.
-func (p *pair) free(t *rapid.T, keep int64) {
+func (p *pair) free(t *rapid.T, keep int64, next protocol.ID) {
 	a := p.drawTry(t)
-	p.sendToBoth(t, fmt.Sprintf("free %s, kept until %d", a.ticket.ID, keep), a.client,
+	p.sendToBoth(t, fmt.Sprintf("free %s, kept until %d, for %q", a.ticket.ID, keep, next), a.client,
 		func(_ *side, c protocol.Protocol) (string, error) {
-			was, err := c.Bind(a.spec).Free(context.Background(), protocol.FreeRequest{Ticket: a.ticket, Keep: keep})
+			was, err := c.Bind(a.spec).Free(context.Background(),
+				protocol.FreeRequest{Ticket: a.ticket, Keep: keep, Next: next})
 			return fmt.Sprint(was), err
 		})
 }
@@ -282,10 +283,11 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			}
 			if a.ticket.Keep == 0 && rapid.IntRange(0, 3).Draw(t, "traced") == 0 {
 				a.ticket.Trace = rapid.SampledFrom([]string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-					"keep:1:1", "retain:1:1"}).Draw(t, "trace")
+					"keep:1:1", "hears:1:r"}).Draw(t, "trace")
 			}
 			a.ticket.Retain = p.kind != protocol.Semaphore && a.ticket.Keep == 0 && a.spec.Owner == "" &&
 				rapid.IntRange(0, 2).Draw(t, "retain") == 0
+			a.ticket.Wanted = p.kind != protocol.Semaphore && rapid.IntRange(0, 2).Draw(t, "wanted") == 0
 			p.tries = append(p.tries, a)
 			p.ask(t, a, join)
 		},
@@ -329,8 +331,17 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"ask again": func(t *rapid.T) {
 			p.ask(t, p.drawTry(t), true)
 		},
-		"free":                       func(t *rapid.T) { p.free(t, 0) },
-		"free, kept by its min hold": func(t *rapid.T) { p.free(t, time.Now().Add(forever).UnixMicro()) },
+		"free":                       func(t *rapid.T) { p.free(t, 0, "") },
+		"free for one of the queue":  func(t *rapid.T) { p.free(t, 0, p.drawTry(t).ticket.ID) },
+		"free, kept by its min hold": func(t *rapid.T) { p.free(t, time.Now().Add(forever).UnixMicro(), "") },
+		"tell": func(t *rapid.T) {
+			a := p.drawTry(t)
+			id := rapid.SampledFrom([]protocol.ID{"", a.ticket.ID}).Draw(t, "waiter")
+			p.sendToBoth(t, fmt.Sprintf("tell %q", id), 0, func(_ *side, c protocol.Protocol) (string, error) {
+				told, err := c.Tell(context.Background(), p.name, p.kind, id)
+				return fmt.Sprintf("%+v", told), err
+			})
+		},
 		"renew": func(t *rapid.T) {
 			a := p.drawTry(t)
 			p.sendToBoth(t, "renew "+string(a.ticket.ID), a.client,

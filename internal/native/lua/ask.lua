@@ -46,7 +46,7 @@ if string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5]
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
     if type(holder) == 'string' and string.sub(holder, 1, STAMP) == string.sub(ticket, 1, STAMP) and string.byte(holder, COLON_AT) == COLON
-      and string.sub(holder, COLON_AT, TICKET) ~= string.sub(ticket, COLON_AT) and not string.find(holder, RETAINS, 1, true)
+      and string.sub(holder, COLON_AT, TICKET) ~= string.sub(ticket, COLON_AT) and not string.find(holder, HEARS, 1, true)
       and redis.call('ZADD', queue, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', queue, self) == 0 then
@@ -145,7 +145,7 @@ end
 if not waits and string.byte(ticket, MODE_AT) == MODE_OWNER and reads(payload) then
   return 'U'
 end
--- The processes of the holds that keep it out may have no use for them.
+-- The holds that keep it out may be unused, or their holders may let go.
 local members = exclusive
 if shares > 0 and string.byte(ticket, MODE_AT) ~= MODE_SHARED then
   members = redis.call('ZRANGEBYSCORE', state, '1', '+inf')

@@ -9,7 +9,7 @@ local PAYLOAD_AT = 27 -- in a member of a set
 local SHORTEST, SHORTEST_LATCH = 34, 29 -- how long what is ours is at least: ticket and payload; a latch
 local KIND_ELECTION, KIND_SEMAPHORE, COLON = 101, 115, 58 -- e s :
 local MODE_EXCLUSIVE, MODE_ELECTION, MODE_OWNER, MODE_SHARED, MODE_REMAINDER = 120, 119, 111, 115, 45 -- x w o s -
-local RETAINS = 'retain:1:1' -- the extra of a hold that may stay with its process unused
+local HEARS = 'hears:1:' -- how the extra starts of a hold whose process is told of others that ask
 local EVICTED = '^e%d.[xwos]:' -- how a marker of the queue starts: a ticket was evicted
 
 -- How to publish on a channel, by its first byte.

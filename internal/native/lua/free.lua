@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0", 4 life
---       of a place in ms
+--       of a place in ms; and perhaps 5 the id of a waiter that goes before all others
 -- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" by    a caller with that label broke the hold:
 --       what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. Commands that free memory come before those that need it.
@@ -12,7 +12,7 @@
 local ticket, payload = ARGV[1], ARGV[2]
 local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 local value = redis.pcall('GET', state)
-local plain = type(value) == 'string' and string.sub(value, 1, TICKET) == ticket and string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[3] == '0'
+local plain = type(value) == 'string' and string.sub(value, 1, TICKET) == ticket and string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[3] == '0' and not ARGV[5]
 local next
 if plain then
   next = redis.call('ZRANGE', queue, '0', '0')[1]
@@ -51,6 +51,16 @@ local life = tonumber(ARGV[4])
 --@include queue
 --@include evicted
 
+-- prefer makes an open place the first.
+local function prefer(id)
+  local members = redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf')
+  for at, member in ipairs(members) do
+    if at > 1 and string.sub(member, ID_AT, TICKET) == id then
+      redis.call('ZADD', queue, 'XX', whole(redis.call('ZSCORE', queue, members[1]) - 1), member)
+    end
+  end
+end
+
 local odd = look(ticket)
 if odd then
   return odd
@@ -69,6 +79,9 @@ if not mine(ticket, payload) then
   end
 end
 if left <= 0 then
+  if ARGV[5] then
+    prefer(ARGV[5])
+  end
   if alone then
     redis.call('DEL', state)
     exclusive, alone = {}, nil

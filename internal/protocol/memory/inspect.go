@@ -140,6 +140,36 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 	return false, nil
 }
 
+// Tell implements protocol.Operators.
+func (c *Client) Tell(ctx context.Context, of string, kind protocol.Kind, id protocol.ID) (t protocol.Told, err error) {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.features.Queue || kind == protocol.Latch {
+		return t, &protocol.Failure{Op: "tell", Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
+	}
+	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}
+	n, _, err := r.open(ctx, "tell", time.Time{}, "")
+	if err != nil {
+		return t, err
+	}
+	told, message := n.holds, protocol.Sink.Recall
+	if id != "" {
+		told, message = n.queue, func(sink protocol.Sink, id protocol.ID) { sink.Nudge(id, 0) }
+	}
+	for _, e := range told {
+		if id == "" && e.state != held || id != "" && (e.ticket.ID != id || e.closed) {
+			continue
+		}
+		t.Found++
+		if !e.ticket.NoMessages && e.heard() {
+			t.Heard++
+			e.tell(func(sink protocol.Sink) { message(sink, e.ticket.ID) })
+		}
+	}
+	return t, nil
+}
+
 // Evict implements protocol.Operators.
 func (c *Client) Evict(ctx context.Context, of string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
 	s := c.server

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -137,6 +138,7 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 	delete(n.evicted, free.Ticket.ID)
 	if left := n.remainder(free.Ticket.ID); left != nil && left.state == broken && left.spec.Shared == r.spec.Shared {
 		n.leave(free.Ticket.ID)
+		n.prefer(free, now)
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
 		return false, left.breakage()
@@ -149,6 +151,7 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 	if h == nil {
 		return false, nil
 	}
+	n.prefer(free, now)
 	before := n.next()
 	if h.state = minHeld; free.Keep > now {
 		before = nil
@@ -157,6 +160,16 @@ func (r *resource) Free(ctx context.Context, free protocol.FreeRequest) (bool, e
 	n.lapses(h)
 	s.changed(n, before, free.Keep, now)
 	return true, nil
+}
+
+// prefer makes an open place the first, if the name is given back at once.
+func (n *name) prefer(free protocol.FreeRequest, now int64) {
+	open := n.waiting()
+	at := slices.IndexFunc(open, func(e *entry) bool { return e.ticket.ID == free.Next })
+	if at > 0 && free.Keep <= now {
+		open[at].order = open[0].order - 1
+		slices.SortStableFunc(n.queue, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	}
 }
 
 // end ends a remainder at a server time, or at its own end if that is sooner.

@@ -136,11 +136,11 @@ func (n *name) nudge(after time.Duration) {
 	})
 }
 
-// recall tells the processes whose holds keep a ticket out, and may be unused there. Only readers
+// recall tells the processes of holds that keep a ticket out, if they are to be told. Only readers
 // let each other in.
 func (n *name) recall(self *entry) {
 	for _, h := range n.holds {
-		if h.ticket.Retain && h.state == held && !(h.spec.Shared && self.spec.Shared) {
+		if (h.ticket.Retain || h.ticket.Wanted) && h.state == held && !(h.spec.Shared && self.spec.Shared) {
 			h.tell(func(sink protocol.Sink) { sink.Recall(h.ticket.ID) })
 		}
 	}

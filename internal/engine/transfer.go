@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ErrNotWaiting says that no waiter takes a hold over: none is the right one, or it does not ask.
+var ErrNotWaiting = errors.New("not waiting")
+
+// Transfer gives the hold of this name, which this process has, to a waiter: the first of the queue
+// that matches. All others keep their places. A waiter that does not show life within a second gets
+// nothing, and nothing is changed. If code runs on the leases (Term), Transfer ends their contexts
+// and waits until it has returned, and its caller has released the lease; unless ctx carries that
+// lease, so that this code calls Transfer itself. Else Transfer releases them.
+//
+// The error is ErrNotHeld, ErrNotWaiting, or one of Release or Inspect. If ctx ends while code runs
+// on a lease, the hold goes to the waiter once the lease is released.
+func (l *Lock) Transfer(ctx context.Context, matches func(protocol.Place) bool) error {
+	return l.engine.do(ctx, nil, func() error {
+		if l.engine.holdNamed(l) == nil {
+			return ErrNotHeld
+		}
+		place, err := l.findPlace(ctx, matches)
+		if err == nil {
+			err = l.awaitLife(ctx, place)
+		}
+		if err != nil {
+			return err
+		}
+		return l.engine.resign(ctx, l, place.ID)
+	})
+}
+
+// holdNamed is a hold of this process that has the name of a lock; nil: there is none.
+func (e *Engine) holdNamed(l *Lock) *hold {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.allHolds() {
+		e.expireIfPast(h, time.Now())
+		if l.sameName(h) && h.isLive() {
+			return h
+		}
+	}
+	return nil
+}
+
+// findPlace is the first place in the queue that matches.
+func (l *Lock) findPlace(ctx context.Context, matches func(protocol.Place) bool) (protocol.Place, error) {
+	page := protocol.Page{Queue: 100}
+	for {
+		in, err := l.engine.protocol.Inspect(ctx, l.spec.Name, page)
+		if err != nil {
+			return protocol.Place{}, err
+		}
+		for _, p := range in.Queue {
+			if page.After = p.Order; matches(p) {
+				return p, nil
+			}
+		}
+		if len(in.Queue) < page.Queue {
+			return protocol.Place{}, ErrNotWaiting
+		}
+	}
+}
+
+// awaitLife has a waiter ask, and returns once it has.
+func (l *Lock) awaitLife(ctx context.Context, place protocol.Place) error {
+	if _, err := l.engine.protocol.Tell(ctx, l.spec.Name, l.spec.Kind, place.ID); err != nil {
+		return err
+	}
+	began := time.Now()
+	for pause := time.Millisecond; time.Since(began) < listenTimeout && l.engine.pause(ctx, pause); pause *= 2 {
+		now, err := l.findPlace(ctx, func(p protocol.Place) bool { return p.ID == place.ID })
+		if err != nil {
+			return err
+		}
+		if now.Until > place.Until {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return ErrNotWaiting
+}
+
+// resign releases the leases of a hold, so that a waiter gets it.
+func (e *Engine) resign(ctx context.Context, l *Lock, successor protocol.ID) (err error) {
+	h := e.holdNamed(l)
+	if h == nil {
+		return ErrNotHeld
+	}
+	e.mu.Lock()
+	h.successor = successor
+	leases := slices.Clone(h.tenure.entries)
+	e.mu.Unlock()
+	for _, lease := range leases {
+		over := e.termOf(lease)
+		if over == nil {
+			if released := lease.Release(); !errors.Is(released, ErrNotHeld) {
+				err = errors.Join(err, released)
+			}
+			continue
+		}
+		inside := findLease(ctx, func(outer *Lease) bool { return outer == lease }) != nil
+		lease.Context() // so that it can be ended
+		lease.cancel(context.Canceled)
+		if inside {
+			continue
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+// termOf is closed once the code that runs on a lease has returned; nil: none runs.
+func (e *Engine) termOf(lease *Lease) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.terms[lease]
+}
