@@ -274,7 +274,7 @@ func TestNoContextNoClientClosed(t *testing.T) {
 		client, _ := w.client()
 		r := newRig(w, client)
 		for name, call := range r.calls() {
-			if got := refusedArguments(t, call.do(nil)); got != "ctx" { //nolint:staticcheck // nil is what is tried
+			if got := refusedArguments(t, call.do(nil)); got != "ctx" {
 				t.Errorf("%s without a context: refused %q", name, got)
 			}
 		}

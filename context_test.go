@@ -112,6 +112,7 @@ func (r *rig) calls() map[string]ctxCall {
 	strict, owner := holdfast.WithStrictOrder(), holdfast.WithOwner("o")
 	polling := holdfast.WithPolling(7*time.Millisecond, 0)
 	return map[string]ctxCall{
+		"Client.Ask":             {waitsForNothing, with2(r.Ask, "n")},
 		"Client.Attach":          {waitsForNothing, with2(r.Attach, r.ticket)},
 		"Client.Attach, a place": {waitsForTurn, with2(r.Attach, r.place)},
 		"Client.Break":           {waitsForNothing, func(ctx context.Context) error { return r.Break(ctx, "n", 1) }},
@@ -143,6 +144,7 @@ func (r *rig) calls() map[string]ctxCall {
 		"Lease.Check":          {waitsForNothing, r.fixed.Check},
 		"Lease.Downgrade":      {waitsForAnswer, r.writer.Downgrade},
 		"Lease.Extend":         {waitsForNothing, r.fixed.Extend},
+		"Mutex.Ask":            {waitsForNothing, errorOf(r.mutex().Ask)},
 		"Mutex.Do":             {waitsByConfig, with(r.mutex().Do, never)},
 		"Mutex.Lock":           {waitsByConfig, errorOf(r.mutex().Lock)},
 		"Mutex.Lock, strict":   {waitsByConfig, errorOf(r.mutex(strict).Lock)},
@@ -180,8 +182,9 @@ func (r *rig) calls() map[string]ctxCall {
 func TestContextCallsAreAll(t *testing.T) {
 	others := map[string]string{
 		"Client.History": "the server in memory has none", "Client.Stacks": "it asks as Inspect does",
-		"Client.Quorum": "a master that does not answer is no error of it",
-		"Lease.Bind":    "it asks no server", "Mutex.Locker": "it asks no server",
+		"Election.Transfer": "without the lead it asks no server",
+		"Client.Quorum":     "a master that does not answer is no error of it",
+		"Lease.Bind":        "it asks no server", "Mutex.Locker": "it asks no server",
 	}
 	isContext, calls := reflect.TypeFor[context.Context](), new(rig).calls()
 	for _, handle := range []any{

@@ -88,7 +88,7 @@ func (c *Client) Ask(ctx context.Context, name string) (told int, err error) {
 }
 
 // countTold returns how many holds of a name were told, and the error in words.
-func countTold(name string, holds protocol.Told, err error) (told int, failed error) {
+func countTold(name string, holds protocol.TellCount, err error) (told int, failed error) {
 	switch {
 	case err != nil:
 		return 0, operatorError("ask", name, err)
@@ -99,9 +99,9 @@ func countTold(name string, holds protocol.Told, err error) (told int, failed er
 }
 
 // kindHeld returns the kind of a name that is held, or the error of an operation on it. Of a quorum
-// it returns 0: a quorum finds out by itself, and waits for no master that does not answer.
+// it returns 0: a quorum waits for no master that does not answer.
 func (c *Client) kindHeld(ctx context.Context, op, name string) (protocol.Kind, error) {
-	if c.quorum != nil {
+	if c.quorum != nil { // it finds out
 		return 0, nil
 	}
 	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})

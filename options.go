@@ -309,7 +309,8 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 		}
 		bad.check(!s.noQueue, "WithRetain", s.Retain, "not with NewQuorum, as no master can recall it")
 	}
-	bad.check(!s.isGiven(optWanted) || !s.noQueue, "WithWanted", "given", "not with NewQuorum, as a quorum has no queue")
+	bad.check(!s.isGiven(optWanted) || !s.noQueue, "WithWanted", "given",
+		"not with NewQuorum, as a quorum has no queue")
 	if s.isGiven(optOwner) && (s.owner == "" || len(s.owner) > limits.MaxText) {
 		bad.add("WithOwner", shorten(s.owner), "from 1 to 1024 bytes")
 	}

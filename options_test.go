@@ -71,7 +71,7 @@ func TestOptions(t *testing.T) {
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 		"WithUnder":         holdfast.WithUnder(map[string]int64{"n": 1}),
 		"WithRetain":        holdfast.WithRetain(time.Second),
-		"WithoutRecall":     holdfast.WithoutRecall(),
+		"WithoutRecall":     holdfast.WithoutRecall(), "WithWanted": holdfast.WithWanted(),
 	}
 	text, err := os.ReadFile("options.go")
 	must(t, err)

@@ -213,6 +213,11 @@ func (c *connection) Break(ctx context.Context, name string, b protocol.Break) (
 	return exchange(ctx, c, "break", func() (bool, error) { return c.Protocol.Break(ctx, name, b) })
 }
 
+func (c *connection) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (
+	protocol.TellCount, error) {
+	return exchange(ctx, c, "tell", func() (protocol.TellCount, error) { return c.Protocol.Tell(ctx, name, kind, id) })
+}
+
 func (c *connection) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (
 	bool, error) {
 	return exchange(ctx, c, "evict", func() (bool, error) { return c.Protocol.Evict(ctx, name, kind, id, by) })

@@ -84,9 +84,9 @@ func Run(t *testing.T, backend Backend) {
 	if backend.isQuorum() { // without a moment that is the same everywhere, and without a queue
 		broken, evicted = append(broken, test{"by force is refused", forceRefused, 0}), refused(evictRefused)
 	}
-	places, retained := place(), retaining()
+	places, retained, wanted := place(), retaining(), wanting()
 	if backend.NoQueue {
-		places, retained = refused(placeRefused), refused(retainRefused)
+		places, retained, wanted = refused(placeRefused), refused(retainRefused), refused(wantedRefused)
 	}
 	sections := []section{
 		{"arguments", []test{{"at their limits", limits, 0}}}, {"bind", bind()},
@@ -106,7 +106,7 @@ func Run(t *testing.T, backend Backend) {
 		{"rwmutex matrix", readWriteMatrix()}, {"semaphore", permits},
 		{"semaphore matrix", permitScenes}, {"semaphore resized", resizes}, {"tickets", tickets()},
 		{"tokens", []test{{"grow through hand-overs", tokensHandedOn, queue}}}, {"trace", tracing()},
-		{"waiting", waiting()},
+		{"waiting", waiting()}, {"wanted", wanted},
 	}
 	if backend.Parallel > 1 && backend.Around == nil {
 		runBeside(t, backend, sections)

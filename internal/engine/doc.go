@@ -199,6 +199,18 @@
 // with a fixed end, a min hold or a max hold, those of an owner, of strict order, of polling, and
 // those that take part in the search for deadlocks. A quorum cannot recall.
 //
+// # Wanted leases
+//
+// The same message tells the holder of a lease that others want its name (Lease.Wanted), and
+// nothing is taken from it. With Options.Wanted its ticket says so, and each ask that the hold
+// keeps out sends the message. Without, an Engine.Tell does. The goroutines of this process are
+// known without one. Those that stood behind the ticket when it won asked before: one look at the
+// server finds them. A message that is lost costs the time until the waiter asks again.
+//
+// A transfer is a release that names the next holder (Engine.resign). Before it, the waiter has to
+// ask, so that nothing goes to a process that is gone. The leases end before the request is sent,
+// as in each release.
+//
 // # Readers
 //
 // A hold that shares is not passed on but joined. It has one tenure, with the leases of all readers

@@ -123,7 +123,7 @@ func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 
 // Tell tells the holders of a name that another caller wants it, or has the waiter with this id
 // show life. The error is as Break's.
-func (e *Engine) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (told protocol.Told,
+func (e *Engine) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (told protocol.TellCount,
 	err error) {
 	err = e.do(ctx, nil, func() error {
 		told, err = e.protocol.Tell(ctx, name, kind, id)
@@ -133,7 +133,7 @@ func (e *Engine) Tell(ctx context.Context, name string, kind protocol.Kind, id p
 }
 
 // Tell tells the holders of the name of a lock that another caller wants it.
-func (l *Lock) Tell(ctx context.Context) (protocol.Told, error) {
+func (l *Lock) Tell(ctx context.Context) (protocol.TellCount, error) {
 	return l.engine.Tell(ctx, l.spec.Name, l.spec.Kind, "")
 }
 

@@ -190,7 +190,8 @@ func (l *Lock) awaitRecall(ctx context.Context, answer protocol.Answer, pause ti
 }
 
 // Recall implements protocol.Sink. A hold that nobody uses is given back. One that is retained goes
-// to the others at its release, and the holder of any is told. A ticket that waits here is to be given back like that.
+// to the others at its release, and the holder of any is told. A ticket that waits here is to be
+// given back like that.
 func (e *Engine) Recall(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,6 +12,9 @@ import (
 // ErrNotWaiting says that no waiter takes a hold over: none is the right one, or it does not ask.
 var ErrNotWaiting = errors.New("not waiting")
 
+// errNobodyQueues says why a protocol without a queue hands nothing over.
+var errNobodyQueues = errors.New("the servers have no common queue, so nobody stands in one to hand over to")
+
 // Transfer gives the hold of this name, which this process has, to a waiter: the first of the queue
 // that matches. All others keep their places. A waiter that does not show life within a second gets
 // nothing, and nothing is changed. If code runs on the leases (Term), Transfer ends their contexts
@@ -21,7 +24,12 @@ var ErrNotWaiting = errors.New("not waiting")
 // The error is ErrNotHeld, ErrNotWaiting, or one of Release or Inspect. If ctx ends while code runs
 // on a lease, the hold goes to the waiter once the lease is released.
 func (l *Lock) Transfer(ctx context.Context, matches func(protocol.Place) bool) error {
-	return l.engine.do(ctx, nil, func() error {
+	var refused error
+	if !l.engine.features.Queue {
+		refused = &protocol.Failure{Op: "transfer", Name: l.spec.Name, Reason: protocol.Unsupported,
+			Err: errNobodyQueues}
+	}
+	return l.engine.do(ctx, refused, func() error {
 		if l.engine.holdNamed(l) == nil {
 			return ErrNotHeld
 		}
@@ -101,13 +109,13 @@ func (e *Engine) resign(ctx context.Context, l *Lock, successor protocol.ID) (er
 	e.mu.Unlock()
 	for _, lease := range leases {
 		over := e.termOf(lease)
+		inside := findLease(ctx, func(outer *Lease) bool { return outer == lease }) != nil
 		if over == nil {
 			if released := lease.Release(); !errors.Is(released, ErrNotHeld) {
 				err = errors.Join(err, released)
 			}
 			continue
 		}
-		inside := findLease(ctx, func(outer *Lease) bool { return outer == lease }) != nil
 		lease.Context() // so that it can be ended
 		lease.cancel(context.Canceled)
 		if inside {

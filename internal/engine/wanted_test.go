@@ -29,7 +29,7 @@ func isWanted(lease interface{ Wanted() <-chan struct{} }) bool {
 func (h *host) tell(found, heard int64) {
 	h.t.Helper()
 	if told, err := h.Tell(h.t.Context(), "n", protocol.Mutex, ""); err != nil ||
-		told != (protocol.Told{Found: found, Heard: heard}) {
+		told != (protocol.TellCount{Found: found, Heard: heard}) {
 		h.t.Errorf("told %+v, %v; want %d of %d", told, err, heard, found)
 	}
 }

@@ -29,7 +29,7 @@ func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, i
 }
 
 // Tell implements protocol.Operators.
-func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (t protocol.Told,
+func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (t protocol.TellCount,
 	err error) {
 	r, s := p.bind(protocol.Spec{Name: name, Kind: kind}), &p.scripts.tell
 	args := append(r.args(3), r.front, string(id), r.life)

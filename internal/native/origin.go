@@ -14,9 +14,10 @@ import (
 const originMark = "n" + string(format)
 
 // Origin implements protocol.Resource: "n3", the time of the grant, "r" if the hold might be
-// retained or else "w" if its holder is to be told of others that ask, ":", and the channel, which is a part of the payload. Evidence and a trace are parts of
-// it too. If the ticket has them, "+" and the length of the one, and "~" and the length of the
-// other, stand before the ":", and the texts before the channel.
+// retained or else "w" if its holder is to be told of others that ask, ":", and the channel, which
+// is a part of the payload. Evidence and a trace are parts of it too. If the ticket has them, "+"
+// and the length of the one, and "~" and the length of the other, stand before the ":", and the
+// texts before the channel.
 func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin {
 	under, lengths := evidence(ticket), ""
 	if under != "" {

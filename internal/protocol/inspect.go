@@ -36,11 +36,11 @@ type Operators interface {
 	// Tell tells the process of each hold that another caller wants the name (Sink.Recall). With an
 	// id it tells the ticket that waits with that id to ask, so that its life begins anew. It
 	// changes nothing. Protocols without a queue refuse it, and so does a latch.
-	Tell(ctx context.Context, name string, kind Kind, id ID) (Told, error)
+	Tell(ctx context.Context, name string, kind Kind, id ID) (TellCount, error)
 }
 
-// A Told says how many holds, or waiters, a Tell was about.
-type Told struct {
+// A TellCount says how many holds, or waiters, a Tell was about.
+type TellCount struct {
 	Found int64
 	Heard int64 // those of which a process listens, as far as the server knows
 }

@@ -33,8 +33,9 @@ func (*Protocol) Evict(_ context.Context, name string, _ protocol.Kind, _ protoc
 }
 
 // Tell implements protocol.Operators: no master knows who holds.
-func (*Protocol) Tell(_ context.Context, name string, _ protocol.Kind, _ protocol.ID) (protocol.Told, error) {
-	return protocol.Told{}, &protocol.Failure{Op: "tell", Name: name, Reason: protocol.Unsupported, Err: errNoQueue}
+func (*Protocol) Tell(_ context.Context, name string, _ protocol.Kind, _ protocol.ID) (protocol.TellCount, error) {
+	return protocol.TellCount{}, &protocol.Failure{Op: "tell", Name: name, Reason: protocol.Unsupported,
+		Err: errNoQueue}
 }
 
 // ListenTicket implements protocol.Protocol: there are no kept places.

@@ -141,7 +141,8 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 }
 
 // Tell implements protocol.Operators.
-func (c *Client) Tell(ctx context.Context, of string, kind protocol.Kind, id protocol.ID) (t protocol.Told, err error) {
+func (c *Client) Tell(ctx context.Context, of string, kind protocol.Kind, id protocol.ID) (
+	t protocol.TellCount, err error) {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -119,6 +119,7 @@ func (v *visitor) operations() map[string]operation {
 		"force break": {v.beside(func(n string, lease *holdfast.Lease) error {
 			return v.user.ForceBreak(v.ctx(), n, lease.Token())
 		}), mutex},
+		"ask": {v.beside(func(n string, _ *holdfast.Lease) error { return errorOf(v.user.Ask(v.ctx(), n)) }), mutex},
 		"evict": {v.beside(func(n string, _ *holdfast.Lease) error {
 			if _, err := v.operator.Mutex(n).Ticket(v.ctx(), time.Second); err != nil {
 				return err
