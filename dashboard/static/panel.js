@@ -113,8 +113,8 @@ export function panel(box, dialog, state, say) {
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
-      make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
-      numbers(l), late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" }, why) : null,
+      make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, "") : null,
+      numbers(l), late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" + (trouble({ ...l, late: false }) === 2 ? " bad" : "") }, why) : null,
       ...chainOf(l, l.why, state.now(), processLink, behind(l)),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
       ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
@@ -202,8 +202,8 @@ export function panel(box, dialog, state, say) {
     if (state.status?.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them.")];
     const narrow = box.clientWidth < 700, whose = "That is known of callers with WithDeadlockCheck, and perhaps of those of one process.";
     if (!found.names.length) {
-      return [make("section", { class: "card empty" }, make("h3", {}, "No holder is known to wait for anything itself."),
-        make("p", {}, found.contended ? many(found.contended, "name") + " contended, and each holder goes on by itself." : "Nobody waits."), make("p", {}, whose))];
+      return [make("section", { class: "card empty" }, make("h3", {}, found.contended ? "No holder is known to wait for anything itself." : "Nobody waits."),
+        make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, whose))];
     }
     const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " : "An arrow leads from a name to the one that its holder waits for; dashed: perhaps. The root causes are on the left. ", whose);
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
@@ -229,9 +229,11 @@ export function panel(box, dialog, state, say) {
 
   function processOf(found) {
     const list = (heading, all, cells) => [make("h3", {}, heading + " (" + all.length + ")"),
-      all.length ? table(heading, ["Name", "Kind", "Since", "Label"], all.map(cells)) : make("p", { class: "faint" }, "None.")];
+      all.length ? table(heading, ["Name", "Kind", "Since", "Label"], all.map(cells), "even") : make("p", { class: "faint" }, "None.")];
     const since = x => x.since ? age((state.now() - Date.parse(x.since)) / 1000) : "?";
-    return [...list("Holds", found.holds, u => [nameLink(u), u.kind ?? "", since(u.hold), shown(u.hold.label)]),
+    const longest = (all, of) => all.length ? age(Math.max(...all.map(u => (state.now() - Date.parse(of(u).since)) / 1000))) : "–";
+    return [figures([["Holds", found.holds.length.toLocaleString()], ["Oldest hold", longest(found.holds, u => u.hold)],
+      ["Waits", found.waits.length.toLocaleString()], ["Longest wait", longest(found.waits, u => u.waiter)]]), ...list("Holds", found.holds, u => [nameLink(u), u.kind ?? "", since(u.hold), shown(u.hold.label)]),
       ...list("Waits", found.waits, u => [nameLink(u), u.kind ?? "", since(u.waiter), shown(u.waiter.label)])];
   }
 
@@ -240,12 +242,15 @@ export function panel(box, dialog, state, say) {
     if (!state.status) return [make("p", { class: "empty" }, "Nothing was looked at yet.")];
     if (state.status.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them. So no deadlock is seen.")];
     const { circle, known, stuck } = state.causes, cycles = [...new Set([...known, ...stuck, ...circle.values()])], narrow = box.clientWidth < 700;
+    const contended = [...state.causes.before.keys()], waits = contended.flatMap(r => r.waits ?? []), perhaps = waits.filter(w => w.perhaps).length;
     const found = searched.found, list = found && [...found.deadlocks, ...found.possible];
     return [
       known.size ? verdict("bad", known.size > 1 ? known.size + " deadlocks." : "A deadlock.", "The callers of " + many(cycles[0].length, "name") + " wait for each other: " + end) :
         cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? "Perhaps " + cycles.length + " deadlocks." : "Perhaps a deadlock.",
           "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted a minute or more: it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
-        verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as that is known."),
+        verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
+      figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Holders that wait", (waits.length - perhaps).toLocaleString(), "as they tell themselves"],
+        ["Perhaps waiting", perhaps.toLocaleString(), "by process or owner"], ["Cycles", cycles.length.toLocaleString(), "of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
       ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
       make("section", { class: "card" }, make("h3", {}, "Search"),
         make("p", { class: "faint" }, "A search asks the servers anew. It reads all names, and may take 10 seconds. Deadlocks are known of callers with WithDeadlockCheck, and possible ones by process and owner."),

@@ -1,6 +1,6 @@
 import { age, counting, figures, link, majority, make, many, shown, table, verdict } from "./view.js";
 
-const mostProcesses = 10; // that are listed
+const mostListed = 10; // hosts, and processes
 
 // serversOf shows how the servers are, and what is on them.
 export function serversOf(state) {
@@ -18,7 +18,8 @@ export function serversOf(state) {
       ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
       ["This page may", state.canBreak ? "break, evict" : "only read", state.canBreak ? "after the name is typed" : "break and evict by command"],
     ]),
-    make("div", { class: "pair" }, ...rows.length ? [kinds(rows, state), processes(rows)] : []),
+    rows.length ? make("div", { class: "pair" }, make("div", {}, kinds(rows, state), hosts(rows)), processes(rows)) :
+      make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some. ", link("#", "How to hold a name"))),
   ];
 }
 
@@ -30,7 +31,7 @@ const readiness = s => s.error || s.ready
 export function majorityOf(s) {
   const count = counting(s.masters), need = majority(s.masters), few = count < need, wrong = s.error || s.ready;
   const means = few ? "No lock can be taken or renewed until " + need + " count." : wrong ? shown(wrong) :
-    count < s.masters.length ? "Locks can be taken and renewed. " + (count === need ? "If one more goes away, they cannot." : many(count - need, "more") + " may go away.") : "Locks can be taken and renewed. That is asked every 5 seconds.";
+    count < s.masters.length ? "Locks can be taken and renewed, " + (count === need ? "but not if one more goes away." : "also if " + (count - need) + " more " + (count - need > 1 ? "go" : "goes") + " away.") : "Locks can be taken and renewed. That is asked every 5 seconds.";
   return verdict(few || wrong ? "bad" : count < s.masters.length ? "warn" : "good", tally(s.masters), means);
 }
 
@@ -41,7 +42,7 @@ function mastersOf(list) {
 }
 
 export const counts = m => make("span", { class: "tag " + (m.counts ? "good" : "bad") }, m.counts ? "yes" : "no");
-export const why = m => shown(m.why ?? m.foreign ?? "");
+export const why = m => m.why || m.foreign ? shown(m.why || m.foreign) : "";
 
 function kinds(rows, state) {
   const all = new Map(), first = list => list.reduce((min, r) => Math.min(min, r.waiting ?? Infinity), Infinity);
@@ -54,26 +55,41 @@ function kinds(rows, state) {
     [...all].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1)).map(([kind, list]) => {
       const since = first(list), waiters = list.reduce((n, r) => n + r.waiters, 0);
       return [kind, list.length.toLocaleString(), none(list.filter(r => r.waiters > 0).length), none(waiters), since < Infinity ? age((state.now() - since) / 1000) : none(0)];
-    })));
+    }), "kinds"));
 }
 
-// processes lists who holds most. Of several holders of a name it counts the oldest.
-function processes(rows) {
+// holdersOf counts by a key of the holder what is held, and whom that blocks: who blocks most comes
+// first. Of several holders of a name it counts the oldest.
+function holdersOf(rows, keyOf) {
   const all = new Map();
   for (const r of rows) {
     const h = r.holds[0];
     if (!h?.host) continue;
-    const key = h.host + "/" + h.pid, p = all.get(key) ?? { key, of: h, names: 0, waiters: 0, labels: new Set() };
+    const key = keyOf(h), p = all.get(key) ?? { key, of: h, names: 0, waiters: 0, labels: new Set(), pids: new Set() };
     p.names++;
     p.waiters += r.waiters;
+    p.pids.add(h.pid);
     if (h.label) p.labels.add(h.label);
     all.set(key, p);
   }
-  const list = [...all.values()].sort((a, b) => b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
-  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Blocks", "Labels"], list.slice(0, mostProcesses).map(p => [
-    link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), many(p.names, "name"), p.waiters ? many(p.waiters, "waiter") : none(0), labels([...p.labels])])),
-  list.length > mostProcesses ? make("p", { class: "faint" }, "And " + many(list.length - mostProcesses, "more process", "es") + ".") : null);
+  return [...all.values()].sort((a, b) => b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
 }
+
+const holds = p => [many(p.names, "name"), p.waiters ? many(p.waiters, "waiter") : none(0)];
+
+function hosts(rows) {
+  const list = holdersOf(rows, h => h.host);
+  return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Holds", "Blocks"],
+    list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p)])), rest(list, "more host", "s"));
+}
+
+function processes(rows) {
+  const list = holdersOf(rows, h => h.host + "/" + h.pid);
+  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Blocks", "Labels"],
+    list.slice(0, mostListed).map(p => [link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), ...holds(p), labels([...p.labels])])), rest(list, "more process", "es"));
+}
+
+const rest = (list, word, ending) => list.length > mostListed ? make("p", { class: "faint" }, "And " + many(list.length - mostListed, word, ending) + ".") : null;
 
 const none = n => n ? n.toLocaleString() : make("span", { class: "faint" }, "–");
 

@@ -42,7 +42,7 @@ export function svg(tag, properties = {}, ...children) {
 export function table(caption, titles, rows, kind) {
   return make("div", { class: "scrolls" }, make("table", { role: "table", class: kind },
     make("caption", { class: "unseen" }, caption),
-    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader" }, t)))),
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader" }, ["Break", "Evict"].includes(t) ? make("span", { class: "unseen" }, t) : t)))),
     make("tbody", { role: "rowgroup" }, ...rows.map(cells => make("tr", { role: "row" },
       ...cells.map((c, i) => make("td", { role: "cell", "data-title": titles[i] }, c ?? "")))))));
 }
