@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -39,4 +41,96 @@ func leaseLost(e *env) {
 		e.Errorf("the observer was told %+v", lost)
 	}
 	e.release(e.lock(other.Mutex(name)))
+}
+
+func leaseFrom() []test {
+	return []test{
+		{"under a lease's context", leaseFromContext, 0},
+		{"all", leaseFromAll, 0},
+		{"that was released in Do", leaseFromReleased, 0},
+	}
+}
+
+// leaseOf returns the lease of a context, which must have one.
+func (e *env) leaseOf(ctx context.Context) *holdfast.Lease {
+	e.Helper()
+	lease, ok := holdfast.LeaseFrom(ctx)
+	if !ok || lease == nil {
+		e.Fatalf("got %v, %v", lease, ok)
+	}
+	return lease
+}
+
+// checkSame fails unless two leases are one entry into one hold.
+func (e *env) checkSame(got, want *holdfast.Lease) {
+	e.Helper()
+	if got.Name() != want.Name() || got.Owner() != want.Owner() || !maps.Equal(got.Tokens(), want.Tokens()) ||
+		got.Done() != want.Done() {
+		e.Errorf("got the lease of %q by %q with %v, want %q by %q with %v",
+			got.Name(), got.Owner(), got.Tokens(), want.Name(), want.Owner(), want.Tokens())
+	}
+}
+
+func leaseFromContext(e *env) {
+	c := e.client()
+	for n, lease := range map[int]*holdfast.Lease{1: e.lock(c.Mutex(name)),
+		3: e.take(c.All([]string{"b", "a", "c"}).Lock)} {
+		got := e.leaseOf(context.WithValue(leased.Context(lease), contextKey{}, 1))
+		if e.checkSame(got, lease); len(got.Tokens()) != n {
+			e.Errorf("got the tokens %v", got.Tokens())
+		}
+		e.release(got) // the same entry
+		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
+		e.checkIs(lease.Err(), holdfast.ErrNotHeld)
+	}
+}
+
+// The function that Do runs may give the lock back before it returns. That is no failure.
+func leaseFromReleased(e *env) {
+	a, b := e.client(), e.client()
+	e.must(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
+		e.release(e.leaseOf(ctx))
+		e.checkFree(b.Mutex(name))
+		e.checkIs(e.awaitEnd(ctx), context.Canceled)
+		return nil
+	}))
+}
+
+// leaseNames returns the names of the leases of a context, the innermost first.
+func leaseNames(ctx context.Context) (names []string) {
+	for lease := range holdfast.LeasesFrom(ctx) {
+		names = append(names, lease.Name())
+	}
+	return names
+}
+
+// All leases of a context, the innermost first: those under whose contexts they were taken, and of
+// a bound context those of both sides.
+func leaseFromAll(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex("outer"))
+	group := e.takeUnder(outer, c.All([]string{"g", "h"}).Lock)
+	inner := e.takeUnder(group, c.Mutex("inner").Lock)
+	other := e.lock(c.Mutex("other"))
+	bound, cancel := inner.Bind(leased.Context(other))
+	defer cancel()
+	for _, test := range []struct {
+		ctx  context.Context
+		want []string
+	}{
+		{nil, nil}, {context.Background(), nil}, {leased.Context(outer), []string{"outer"}},
+		{leased.Context(inner), []string{"inner", "g", "outer"}}, {bound, []string{"inner", "g", "outer", "other"}},
+	} {
+		if got := leaseNames(test.ctx); !slices.Equal(got, test.want) {
+			e.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+	for lease := range holdfast.LeasesFrom(bound) { // stops where the caller does
+		e.checkSame(lease, inner)
+		break
+	}
+	e.release(other, inner, group, outer)
+	if got := leaseNames(bound); len(got) != 4 {
+		e.Errorf("of leases that have ended: got %q", got)
+	}
 }

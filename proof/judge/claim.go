@@ -1,5 +1,9 @@
 package judge
 
+import (
+	"time"
+)
+
 // A Claim is how a hold holds its name. It says which other holds must not be trusted beside it.
 type Claim struct {
 	Root   string // the first of the leases that entered one another; empty: none entered another
@@ -48,4 +52,30 @@ func Sum[H Holder](holders []H) (permits int64) {
 		permits += h.Claim().Weight
 	}
 	return permits
+}
+
+// A Kept is the min hold of a hold. It keeps out what the hold excludes, however the hold ended.
+type Kept struct {
+	Claim
+	Until time.Duration // since any moment
+}
+
+// Early returns how long before the end of the min hold another hold began; not positive: it did
+// not.
+func (k Kept) Early(other Claim, began time.Duration) time.Duration {
+	if !k.Excludes(other) {
+		return 0
+	}
+	return k.Until - began
+}
+
+// A Wait is a call that waits in a queue, from its call to its return. Times are readings of one
+// clock.
+type Wait struct{ Called, Returned int64 }
+
+// PassedBy reports whether a later caller returned first. Calls that were sent and answered at
+// nearly the same moment prove nothing: the later call must have begun so much later, and returned
+// so much sooner.
+func (w Wait) PassedBy(other Wait, later, sooner int64) bool {
+	return other.Called > w.Called+later && other.Returned < w.Returned-sooner
 }

@@ -30,7 +30,7 @@
 //
 // Quorum, which DrawQuorum draws, has three or five masters and what a quorum supports, with
 // owners and breaks. A hold that was broken keeps others out until its holder has released it, or
-// its time is over (break.go). Each master has a clock, a latency and troubles of its own on the
+// its time is over (operate.go). Each master has a clock, a latency and troubles of its own on the
 // path from each client. Up to a third of all paths are troubled at one time; one master after the
 // other loses its memory, amid a hold. The rules above excuse nothing for that. Besides, the run
 // looks every 20 ms whether fewer masters than a majority would let another in before the trust in
@@ -41,7 +41,7 @@
 //
 // # Clocks
 //
-// The clock of each server shows any time from 1970 to 2112 when a run begins (clocks.go). In mode
+// The clock of each server shows any time from 1970 to 2112 when a run begins (drawMoment). In mode
 // Clock it steps, to and fro. The ledger excuses what no client can prevent then: see
 // overlapExcuse. Package clock has the steps by years.
 //

@@ -99,7 +99,8 @@ func (h *host) admits(name string, held *holding) string {
 	if h.HGet(factsKey, "counts") == "" {
 		return "" // it has no vote
 	}
-	key, now := factsKey+":"+name, h.tick().UnixMilli()
+	h.clock.Tick()
+	key, now := factsKey+":"+name, h.clock.Now().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
 	var known []string
 	ids, _ := h.HKeys(key) // none if there is no such key

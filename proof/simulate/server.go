@@ -6,21 +6,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/holdfast-go/holdfast/proof/embedded"
 )
 
 // A host is the embedded server, on a clock of its own.
 type host struct {
 	*miniredis.Miniredis
-	began   time.Time
-	drift   float64
+	clock   *embedded.Clock
 	renewed func(id string) // is told of each renewal
 
 	mu      sync.Mutex
-	step    time.Duration // by which its clock was set
 	down    int
 	refuses []string // error lines for scripts; the first counts
 }
@@ -29,15 +28,15 @@ type host struct {
 const operator = "operator"
 
 func newHost(s Server, renewed func(id string)) (*host, error) {
-	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: s.Drift, step: time.Until(s.Shows),
-		renewed: renewed}
+	h := &host{Miniredis: miniredis.NewMiniRedis(), renewed: renewed}
 	first, err := h.Dial() // starts it
 	if err != nil {
 		return nil, err
 	}
 	_ = first.Close()
 	h.ClockTTL(true)
-	h.tick()
+	h.clock = embedded.NewDrifting(h.Miniredis, s.Drift)
+	h.clock.Show(s.Shows)
 	h.Server().SetPreHook(h.handleCommand)
 	return h, nil
 }
@@ -64,7 +63,7 @@ func (h *host) handleCommand(c *server.Peer, cmd string, args ...string) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tick()
+	h.clock.Tick()
 	if len(h.refuses) > 0 && c.ClientName != operator && strings.HasPrefix(cmd, "EVAL") {
 		c.WriteError(h.refuses[0])
 		return true
@@ -85,17 +84,9 @@ func (h *host) noteRenewals(args []string) {
 	}
 }
 
-// tick sets the server's clock, and returns what it shows; mu is held, or nobody else is there.
-func (h *host) tick() time.Time {
-	passed := time.Since(h.began)
-	now := h.began.Add(passed + time.Duration(h.drift*float64(passed)) + h.step)
-	h.SetTime(now)
-	return now
-}
-
 func (h *host) withClock(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
-	h.tick()
+	h.clock.Tick()
 }

@@ -66,7 +66,7 @@ func (w *world) startServerFault(f *Fault) (undo func()) {
 	case ForgetKey:
 		h.withClock(func() { h.Del("holdfast:" + f.Name) })
 	case Step:
-		h.set(f.Delay)
+		h.clock.Step(f.Delay)
 	default:
 		panic(fmt.Sprint("no such trouble: ", f.Kind))
 	}

@@ -25,12 +25,11 @@ var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
 
 // A Rest is what was left at the server.
 type Rest struct {
-	Dead    []string      // when all TTLs were over, of killed workers: places in the queue that wait for their end
-	Leaked  []string      // then, of workers that ended well, and were not disturbed in that: should be none
-	Forever []string      // keys without an expiry, at any moment of the run, or beyond all patience: should be none
-	Looks   int           // during the run, for keys without an expiry
-	Cleared time.Duration // how long after the end the last key went; 0: not waited for
-	owners  []string      // of what leaked
+	Dead    []string // when all TTLs were over, of killed workers: places in the queue that wait for their end
+	Leaked  []string // then, of workers that ended well, and were not disturbed in that: should be none
+	Forever []string // keys without an expiry, at any moment of the run, or with one beyond patience: should be none
+	Looks   int      // during the run, for keys without an expiry
+	owners  []string // of what leaked
 }
 
 // excuseLeaks takes what leaked of some workers for what the dead left: what they gave back may
@@ -50,41 +49,20 @@ func (rest *Rest) excuseLeaks(disturbed func(proc string) bool) {
 // labelOf returns what a worker calls itself in its keys.
 func labelOf(proc string) string { return "worker " + proc + "." }
 
-// findLeftKeys looks at the keys of the plan when all TTLs are over, and, if patient, until they
-// are gone. ended are the workers that were not killed.
-func findLeftKeys(ctx context.Context, plan Plan, ended []string, patient bool) (rest Rest, err error) {
+// findLeftKeys looks at the keys of the plan when all TTLs are over. ended are the workers that
+// were not killed.
+func findLeftKeys(ctx context.Context, plan Plan, ended []string) (rest Rest, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	begin := time.Now()
-	for {
-		keys, err := listKeys(ctx, rdb, plan.Prefix)
-		if err != nil {
-			return rest, err
-		}
-		took := time.Since(begin)
-		switch {
-		case len(keys) == 0:
-			rest.Cleared = took
-			return rest, nil
-		case took > patience:
-			rest.Forever = keys
-			return rest, nil
-		case took > longestTTL && rest.Dead == nil && rest.Leaked == nil:
-			if err := tryEachLock(ctx, rdb, plan); err != nil {
-				return rest, err
-			}
-			if keys, err = listKeys(ctx, rdb, plan.Prefix); err != nil {
-				return rest, err
-			}
-			for _, key := range keys {
-				rest.classifyKey(key, showKey(ctx, rdb, key), rdb.PTTL(ctx, key).Val(), ended)
-			}
-			if !patient {
-				return rest, nil
-			}
-		}
-		pause(20*time.Millisecond, ctx.Done())
+	pause(longestTTL, ctx.Done())
+	if err := tryEachLock(ctx, rdb, plan); err != nil {
+		return rest, err
 	}
+	keys, err := listKeys(ctx, rdb, plan.Prefix)
+	for _, key := range keys {
+		rest.classifyKey(key, showKey(ctx, rdb, key), rdb.PTTL(ctx, key).Val(), ended)
+	}
+	return rest, err
 }
 
 // tryEachLock tries every lock once: a hold whose time is over stays in the state of a name until

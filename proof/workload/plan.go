@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/proof/history"
 )
 
 // Env is the environment variable in which a worker finds its Plan. A program that starts workers
@@ -66,4 +68,41 @@ func newDice(seed uint64, parts ...uint64) dice {
 		stream = stream*1_000_003 + part + 1
 	}
 	return dice{Rand: rand.New(rand.NewPCG(seed, stream))}
+}
+
+// Names are what the locks of a run are called, some of each type but groups, which are made of
+// mutexes. A name keeps its type.
+type Names map[history.Type][]string
+
+// EveryType has names of each type: few, so that all processes meet.
+func EveryType() Names {
+	return Names{
+		history.Mutex:     {"red", "green", "blue"},
+		history.ReadWrite: {"book", "page"},
+		history.Semaphore: {"seats"},
+		history.Election:  {"chair"},
+		history.Latch:     {"gate"},
+	}
+}
+
+// draw chooses what a step is about: a type, and a name of it, or of a group some.
+func (n Names) draw(d dice) (history.Type, []string) {
+	var typ history.Type
+	switch roll := d.IntN(100); {
+	case roll < 32:
+		typ = history.Mutex
+	case roll < 60:
+		typ = history.ReadWrite
+	case roll < 74:
+		typ = history.Semaphore
+	case roll < 84:
+		names := slices.Clone(n[history.Mutex])
+		d.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		return history.Group, names[:1+d.IntN(len(names))]
+	case roll < 92:
+		typ = history.Election
+	default:
+		typ = history.Latch
+	}
+	return typ, []string{n[typ][d.IntN(len(n[typ]))]}
 }

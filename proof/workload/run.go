@@ -117,7 +117,7 @@ func (r *Run) makeSlots(end time.Time) ([]*slot, error) {
 func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	report := Report{Counts: r.counts, Resource: r.resource.Count()}
 	var err error
-	if report.Rest, err = findLeftKeys(ctx, r.Plan, r.ended, r.For >= patience); err != nil {
+	if report.Rest, err = findLeftKeys(ctx, r.Plan, r.ended); err != nil {
 		return report, errors.Join(failure, err)
 	}
 	report.Rest.Forever, report.Rest.Looks = append(report.Rest.Forever, r.forever...), r.looks
@@ -171,9 +171,8 @@ func (r Report) String() string {
 		" the server frozen %d times, its connections cut %d times\n"+
 		"  resource %d writes, %d reads, %d late ones refused, of which %d would have destroyed another's; %d "+
 		"updates lost\n"+
-		"  server   %d names with places of the dead a TTL after the end; all keys gone after %v;"+
-		" %d looks for keys without an expiry",
+		"  server   %d names with places of the dead a TTL after the end; %d looks for keys without an expiry",
 		r.Summary, r.Kills, r.Stops, r.LongStops, r.Mutes, r.Freezes, r.Cuts,
 		r.Resource.Writes, r.Resource.Reads, r.Resource.Late, r.Resource.Spoiled, r.Resource.Lost,
-		len(r.Rest.Dead), r.Rest.Cleared.Round(time.Millisecond), r.Rest.Looks)
+		len(r.Rest.Dead), r.Rest.Looks)
 }
