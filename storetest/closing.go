@@ -13,7 +13,6 @@ func closing() []test {
 		{"gives all leases back", closeReleases, 0},
 		{"ends contexts with a cause", closeEnds, 0},
 		{"wakes who waits", closeWakes, leaves},
-		{"while many lock", closeUnderLoad, 0},
 	}
 }
 
@@ -84,27 +83,4 @@ func closeWakes(e *env) {
 	}
 	e.release(lease, leads)
 	e.release(e.take(a.All([]string{name, "a", "leader"}).TryLock))
-}
-
-// A caller in the middle of Lock gets a lease that ends, or ErrClosed. A hold that was won is given
-// back.
-func closeUnderLoad(e *env) {
-	other := e.client()
-	for range 5 {
-		c := e.client()
-		var waiters []*waiter
-		for range 8 {
-			waiters = append(waiters, e.goTake(e.ctx(), c.Mutex(name).Lock),
-				e.goTake(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder()).Lock))
-		}
-		e.close(c)
-		for _, w := range waiters {
-			if lease, err := w.awaitResult(); err == nil {
-				e.checkIs(e.awaitEnd(leased.Context(lease)), holdfast.ErrClosed)
-			} else {
-				e.checkIs(err, holdfast.ErrClosed)
-			}
-		}
-		e.release(e.lock(other.Mutex(name)))
-	}
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func evicting() []test {
 	return []test{
 		{"ends the wait, and the others keep their places", evictEnds, queue},
-		{"leaves the name to any kind", evictKinds, queue},
 		{"takes a kept place", evictPlace, queue | leaves},
 	}
 }
@@ -66,27 +64,6 @@ func evictEnds(e *env) {
 	e.release(first)
 	e.release(three.await())
 	e.release(again.await())
-}
-
-func evictKinds(e *env) {
-	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
-	uses := e.uses()
-	for i, use := range uses {
-		lease := e.take(use.try(a, name))
-		out := e.startWaiting(e.ctx(), b, use.rival(b, name))
-		e.evict(op, "B")
-		out.awaitEviction()
-		e.release(lease)
-		next := uses[(i+1)%len(uses)]
-		other := e.take(next.try(a, name))
-		if info := e.inspect(op, name); string(info.Kind) != next.kind {
-			e.Errorf("a %s is told as %q", next.kind, info.Kind)
-		}
-		e.release(other)
-		if info := e.inspect(op, name); info.State() != lockinfo.StateFree || info.Kind != "" {
-			e.Errorf("after a %s: %+v", next.kind, info)
-		}
-	}
 }
 
 func evictPlace(e *env) {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync/atomic"
-
-	"github.com/holdfast-go/holdfast"
 )
 
 func group() []test {
 	return []test{
 		{"a try takes all or none", groupTry, 0},
 		{"no deadlock, whatever the order", groupOrder, 0},
-		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
-		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
 	}
 }
@@ -59,30 +55,6 @@ func groupOrder(e *env) {
 			e.Errorf("%v: %v", mine, err)
 		}
 	})
-}
-
-// All names go on to the next waiter.
-func groupGivenUpAtGrant(e *env) {
-	a, b, c := e.client(), e.client(), e.client()
-	names := []string{"a", "b", "c"}
-	e.giveUpAtGrant(grantRace{
-		rounds: 10, most: 2 * claim, hold: func(round int) lockFunc { return a.Mutex(names[round%3]).Lock },
-		leaver: b, leave: b.All(names).Lock, stayer: c, stay: c.All(names).Lock,
-	})
-}
-
-func groupLostWaiting(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex("b"))
-	w := e.startWaiting(e.ctx(), b, b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)).Lock)
-	e.busyError(a.Mutex("a"))
-	if !soon(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
-		e.Fatal("a is not lost")
-	}
-	e.release(lease)
-	all := w.await()
-	e.checkHolds(all)
-	e.release(all)
 }
 
 func groupReentry(e *env) {

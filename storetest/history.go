@@ -14,7 +14,6 @@ import (
 func histories() []test {
 	return []test{
 		{"tells who held a name, the newest first", historyTells, stream | leaves},
-		{"of a client without one", historyOff, 0},
 	}
 }
 
@@ -105,11 +104,3 @@ func historyTells(e *env) {
 }
 
 func laterFirst(a, b lockinfo.Entry) int { return b.At.Compare(a.At) }
-
-func historyOff(e *env) {
-	a := e.client()
-	e.release(e.lock(a.Mutex(name)))
-	for entry, err := range a.History(e.ctx(), name, time.Time{}) {
-		e.Errorf("got %+v, %v", entry, err)
-	}
-}

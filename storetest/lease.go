@@ -45,9 +45,7 @@ func leaseLost(e *env) {
 
 func leaseFrom() []test {
 	return []test{
-		{"under a lease's context", leaseFromContext, 0},
 		{"all", leaseFromAll, 0},
-		{"that was released in Do", leaseFromReleased, 0},
 	}
 }
 
@@ -69,31 +67,6 @@ func (e *env) checkSame(got, want *holdfast.Lease) {
 		e.Errorf("got the lease of %q by %q with %v, want %q by %q with %v",
 			got.Name(), got.Owner(), got.Tokens(), want.Name(), want.Owner(), want.Tokens())
 	}
-}
-
-func leaseFromContext(e *env) {
-	c := e.client()
-	for n, lease := range map[int]*holdfast.Lease{1: e.lock(c.Mutex(name)),
-		3: e.take(c.All([]string{"b", "a", "c"}).Lock)} {
-		got := e.leaseOf(context.WithValue(leased.Context(lease), contextKey{}, 1))
-		if e.checkSame(got, lease); len(got.Tokens()) != n {
-			e.Errorf("got the tokens %v", got.Tokens())
-		}
-		e.release(got) // the same entry
-		e.checkIs(lease.Release(), holdfast.ErrNotHeld)
-		e.checkIs(lease.Err(), holdfast.ErrNotHeld)
-	}
-}
-
-// The function that Do runs may give the lock back before it returns. That is no failure.
-func leaseFromReleased(e *env) {
-	a, b := e.client(), e.client()
-	e.must(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
-		e.release(e.leaseOf(ctx))
-		e.checkFree(b.Mutex(name))
-		e.checkIs(e.awaitEnd(ctx), context.Canceled)
-		return nil
-	}))
 }
 
 // leaseNames returns the names of the leases of a context, the innermost first.

@@ -216,7 +216,6 @@ func downgrade() []test {
 		{"keeps the lease", downgradeKeeps, 0},
 		{"lets them by who wait in the same process", downgradeJoins, queue},
 		{"prolongs no lease that ends by itself", downgradeEnds, 0},
-		{"keeps a min hold through a crash", downgradeMinHoldCrash, leaves},
 	}
 }
 
@@ -285,16 +284,6 @@ func downgradeEnds(e *env) {
 				lease.Until().Sub(until))
 		}
 		e.release(lease)
-	}
-}
-
-// The same is true if the holder crashes at that moment.
-func downgradeMinHoldCrash(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(5*time.Second)).Lock)
-	e.downgrade(lease)
-	if left := e.heldError(b.RWMutex(name).TryLock).Remaining; left < 30*time.Second {
-		e.Errorf("held for %v of a minute", left)
 	}
 }
 

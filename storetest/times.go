@@ -70,7 +70,6 @@ func minHoldRenewed(e *env) {
 func maxHold() []test {
 	return []test{
 		{"ends a lease that is renewed", maxHoldEnds, 0},
-		{"below the TTL lowers it", maxHoldLowers, 0},
 		{"is not passed by the server's expiry", maxHoldAtServer, 0},
 	}
 }
@@ -103,18 +102,6 @@ func maxHoldEnds(e *env) {
 	}
 }
 
-func maxHoldLowers(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(5*time.Second), holdfast.WithTTL(time.Minute)))
-	if held := e.busyError(b.Mutex(name)); held.Remaining > 5*time.Second {
-		e.Errorf("%v remain of 5s", held.Remaining)
-	}
-	if until := time.Until(lease.Until()); until > 5*time.Second {
-		e.Errorf("trusted for %v", until)
-	}
-	e.release(lease)
-}
-
 func maxHoldAtServer(e *env) {
 	a, b := e.client(), e.client()
 	const most = 2200 * time.Millisecond
@@ -135,7 +122,6 @@ func extend() []test {
 	return []test{
 		{"lets it last for another TTL", extendLasts, 0},
 		{"up to the max hold", extendMaxHold, 0},
-		{"of a group", extendGroup, 0},
 	}
 }
 
@@ -198,18 +184,4 @@ func extendMaxHold(e *env) {
 		}
 		e.release(lease)
 	}
-}
-
-func extendGroup(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.take(a.All([]string{"a", "b", "c"}, unrenewed...).Lock)
-	e.checkExtends(lease)
-	began := e.extend(lease)
-	for _, n := range []string{"a", "b", "c"} {
-		if held := e.busyError(b.Mutex(n)); held.Remaining < extendTTL-time.Since(began)-slack {
-			e.Errorf("%v remain of %s at the server", held.Remaining, n)
-		}
-	}
-	e.release(lease)
-	e.checkIs(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
 }

@@ -123,29 +123,13 @@ func givenUp(e *env) {
 // Trap 20: whichever side wins that race, the lock goes on to the next waiter.
 func givenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	e.giveUpAtGrant(grantRace{
-		rounds: 20, most: claim, hold: func(int) lockFunc { return a.Mutex(name).Lock },
-		leaver: b, leave: b.Mutex(name).Lock, stayer: c, stay: c.Mutex(name).Lock,
-	})
-}
-
-// A grantRace is between a grant and a waiter who gives up. Another waits behind.
-type grantRace struct {
-	rounds         int
-	most           time.Duration // a round takes less
-	hold           func(round int) lockFunc
-	leaver, stayer *client
-	leave, stay    lockFunc
-}
-
-// giveUpAtGrant has the leaver give up at the moment at which it is let in.
-func (e *env) giveUpAtGrant(r grantRace) {
-	e.Helper()
+	const rounds = 20
 	began := time.Now()
-	for round := range r.rounds {
-		lease := e.take(r.hold(round))
+	for range rounds {
+		lease := e.lock(a.Mutex(name))
 		ctx, cancel := context.WithCancel(context.Background())
-		leaving, staying := e.startWaiting(ctx, r.leaver, r.leave), e.startWaiting(e.ctx(), r.stayer, r.stay)
+		leaving := e.startWaiting(ctx, b, b.Mutex(name).Lock)
+		staying := e.startWaiting(e.ctx(), c, c.Mutex(name).Lock)
 		go cancel()
 		e.release(lease)
 		if lease, err := leaving.awaitResult(); err == nil {
@@ -154,7 +138,7 @@ func (e *env) giveUpAtGrant(r grantRace) {
 		e.release(staying.await())
 	}
 	// If each waiter went on only after the claim of the former one, that alone would take so long.
-	if took := time.Since(began); e.judgesTimes() && took > time.Duration(r.rounds)*r.most {
-		e.Errorf("%d rounds took %v", r.rounds, took)
+	if took := time.Since(began); e.judgesTimes() && took > rounds*claim {
+		e.Errorf("%d rounds took %v", rounds, took)
 	}
 }
