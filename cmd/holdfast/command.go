@@ -17,7 +17,6 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
-		Example:           rootExample,
 		Version:           versionLine(), // --version
 		SilenceErrors:     true,          // run prints them
 		SilenceUsage:      true,
@@ -32,9 +31,11 @@ func newRoot() *cobra.Command {
 	addGroup(root, "Hold a lock:", hold.Commands())
 	addGroup(root, "See and act:", see.Commands(), act.Commands(), serve.Commands(own.number, own.commit))
 	addGroup(root, "Try it:", try.Commands())
-	root.AddCommand(newCompletion(), newURLs(), newVersion())
-	root.AddCommand(newMan()) // hidden
+	root.AddCommand(newCompletion(), newVersion())
+	root.AddCommand(&cobra.Command{Use: "urls", Short: "The forms of --redis and REDIS_URL"}) // a topic of help
+	root.AddCommand(newMan())                                                                 // hidden
 	root.AddCommand(try.HiddenCommands()...)
+	readHelp(root, "")
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
@@ -44,10 +45,6 @@ func newRoot() *cobra.Command {
 	}
 	return root
 }
-
-const rootExample = `  holdfast dev                           # a server in memory
-  holdfast run -v nightly -- sleep 20    # in two other terminals
-  holdfast serve                         # a page that shows them`
 
 // addGroup adds commands that help shows under one title.
 func addGroup(root *cobra.Command, title string, packages ...[]*cobra.Command) {

@@ -20,13 +20,8 @@ func printCompletion(cmd *cobra.Command, args []string) error {
 
 func newCompletion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "Print the completion script of a shell",
-		Long: `Print the script with which a shell completes commands and flags. To load it:
-
-  bash   source <(holdfast completion bash)
-  zsh    holdfast completion zsh > "${fpath[1]}/_holdfast"
-  fish   holdfast completion fish > ~/.config/fish/completions/holdfast.fish`,
+		Use:       "completion bash|zsh|fish",
+		Short:     "Print the completion script of a shell",
 		Args:      oneShell,
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE:      printCompletion,

@@ -15,10 +15,8 @@ import (
 
 func newMan() *cobra.Command {
 	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the pages of man into a directory",
-		Long: `Write a page of man for each command into a directory that is there. SOURCE_DATE_EPOCH sets the date
-of the pages.`,
+		Use:    "man DIR",
+		Short:  "Write the pages of man into a directory",
 		Hidden: true, // for packagers
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -80,9 +80,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Print the version, the commit, the version of Go and the system. The commit is unknown to go run, and
-to a build with -buildvcs=false. A module of a proxy has the version of its tag alone.`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err

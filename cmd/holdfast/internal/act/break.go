@@ -210,22 +210,8 @@ func (b *Break) readAnswer(answers *bufio.Reader, text string) (string, error) {
 func newBreak() *cobra.Command {
 	b := &Break{}
 	cmd := &cobra.Command{
-		Use:   "break NAME [--token N]",
-		Short: "End the hold of another process, and let others in then",
-		Long: `End the hold of NAME that has the token N, which inspect shows. Its lease ends: at once if its
-process listens for messages, otherwise at its next renewal. Nobody else gets in before its code has
-stopped (the lease was released, Do has returned, the command of run is gone), or else before its
-TTL is over. So there are never two that hold. If the token has become another, nothing is done.
-
-Without --token, break shows what it would hit and asks. That takes a terminal.
-
---force does not wait for the holder, and also ends what is left of a broken hold or of a min hold.
-If the holder still lives, two may hold then: only fencing tokens keep storage safe. Use it for
-a holder that is known to be dead. It asks for the name; in a script --yes NAME answers that.
-
-Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, or the answer was no;
-64 usage; 69 no server, or it cannot serve now; 77 the server refuses this client.`,
-		Example:               "  holdfast break order:42\n  holdfast break order:42 --token 1764012345000017",
+		Use:                   "break NAME [--token N]",
+		Short:                 "End the hold of another process, and let others in then",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&b.Name),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -114,20 +114,7 @@ func newDeadlocks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deadlocks",
 		Short: "Show callers that wait for each other",
-		Long: `Show cycles of callers of which each waits for a name that the next one holds.
-
-Callers with WithDeadlockCheck say what they hold while they wait. Each of them ends its own cycles
-after a while (WaitDeadlock), so that a cycle shown here may be gone. If there seem to be cycles of
-such callers, the command looks at them again, for up to 10 s. Waits for semaphores are not seen.
-
-Of all other callers only the process and the owner are known. A cycle of processes that hold one
-name and wait for another is a possible deadlock: other goroutines may wait than those that hold.
-
-Nothing is ended by this command: break and evict do that.
-
-Exit codes: 0 the server answered, whatever was found; 64 usage; 69 no server, or it cannot serve
-now; 77 the server refuses this client: to look for names takes the permission +scan.`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.Out, d.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return d.Run(ctx)

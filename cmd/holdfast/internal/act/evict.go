@@ -50,15 +50,8 @@ func (e *Evict) Run(ctx context.Context) error {
 func newEvict() *cobra.Command {
 	e := &Evict{}
 	cmd := &cobra.Command{
-		Use:   "evict NAME WAITER",
-		Short: "Take a waiter out of a queue",
-		Long: `Take one waiter out of the queue of NAME. WAITER is the id that inspect shows. Its call ends with an
-error that names the user of this command. If others of its process wait for the name too, the next
-one of them joins at the end of the queue.
-
-Exit codes: 0 the waiter is out; 1 it is not in the queue; 64 usage; 69 no server, or it cannot
-serve now; 77 the server refuses this client.`,
-		Example:               "  holdfast evict order:42 q4zcd5n2k7wxy3ab",
+		Use:                   "evict NAME WAITER",
+		Short:                 "Take a waiter out of a queue",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {

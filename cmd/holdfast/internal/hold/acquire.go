@@ -199,28 +199,6 @@ func newAcquire() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "acquire [flags] NAME",
 		Short: "Take a lock and print its ticket, for renew, release and check",
-		Long: `Take the lock NAME and print a ticket for it. Nothing is left running: the lock is free when its TTL
-is over, unless holdfast renew is called before. It is for the steps of a pipeline, for scripts and
-for agents, whose work is not one process. Where it is one, holdfast run is safer: it notices a loss,
-and ends the work.
-
-A program that has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
-FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken, and so is
-standard output. If this program is killed after the grant and before the ticket is written, the lock is held for one TTL.
-
-With --keep-place, a wait that is over leaves a place in the queue, and its ticket in FILE. The same
-command with the same FILE goes on to wait there, with the lock once it is its turn. While nobody
-waits there, others pass the place.
-
-Exit codes: 0 the lock is held; 64 usage; 69 no server, or it cannot serve now; 75 another holds the
-lock, or the wait was too long; 77 the server refuses this client; 128+n signal n ended the wait; 1 the ticket
-could not be written, and the lock was given back.`,
-		Example: `  holdfast acquire -w 10m --ttl 30m --ticket lock deploy
-  holdfast renew --ticket lock                  # before the 30 minutes are over
-  holdfast release --ticket lock
-
-  # waits 5 minutes in each of several steps, at one place of the queue
-  holdfast acquire -w 5m --keep-place=10m --ticket lock deploy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(a.Names) > 0 && len(args) > 0:

@@ -144,31 +144,11 @@ func sleep(ctx context.Context, d time.Duration, signals *signals) error {
 	return stop()
 }
 
-const electLong = `Keep a command running on one host of many. All hosts start this command with the same NAME; one of
-them leads and runs CMD, and the others wait in order. CMD is started again after its end, whatever
-its exit code is: by the host that has waited longest, at once, or by this one if no other waits,
-after 1 s and then after ever more, up to 1 min. If the host that leads dies, or cannot reach the
-server, another one leads when the TTL is over.
-
-The leadership is held, renewed and lost as the lock of holdfast run. So are the signals to CMD, what
-CMD sees, and --on-lost: CMD is gone before another host can lead. After a loss this process
-campaigns again.
-
-INT, TERM and QUIT are passed on, and this process ends with CMD then. It also ends when INT, QUIT or
-HUP has ended CMD, as a terminal sends these to CMD alone. Without CMD, a signal ends the campaign.
-
-Exit codes: that of CMD after a signal; 128+n if signal n ended CMD or the campaign; 64 usage; 69 no
-server at the start, or it cannot serve; 77 the server refuses this client; 126 CMD may not be run; 127 CMD
-was not found.`
-
 func newElect() *cobra.Command {
 	e := &Elect{}
 	cmd := &cobra.Command{
-		Use:   "elect [flags] NAME -- CMD ARGS...",
-		Short: "Keep a command running on one host of many",
-		Long:  electLong,
-		Example: `  holdfast elect scheduler -- ./scheduler   # on each host
-  holdfast elect --ttl 5s mailer -- ./mailer`,
+		Use:                   "elect [flags] NAME -- CMD ARGS...",
+		Short:                 "Keep a command running on one host of many",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return e.parseArgs(args, cmd.ArgsLenAtDash(), "holdfast elect [flags] NAME -- CMD ARGS...")

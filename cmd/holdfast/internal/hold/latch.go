@@ -75,23 +75,12 @@ func (l *Latch) WaitOpen(ctx context.Context) error {
 	})
 }
 
-const latchLong = `A latch opens when as many processes have counted down as were set. Then all that wait at it go on.
-It stays open for its TTL, and can be set again. Nobody holds a latch.
-
-Exit codes: 0 done; 64 usage; 69 no server, or it cannot serve now; 75 the latch is set already, or
-the wait was too long; 76 there is no such latch to count down; 77 the server refuses this client; 128+n
-signal n ended the wait.`
-
 func newLatch() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "latch",
 		Short: "Wait until as many processes have come as were set",
-		Long:  latchLong,
-		Example: `  holdfast latch set migrated 3     # three hosts are to migrate
-  holdfast latch down migrated      # on each of them, when it has
-  holdfast latch wait migrated      # goes on when all three have`,
-		Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:  cli.UnknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newLatchSet(), newLatchDown(), newLatchWait())
 	return root
@@ -100,7 +89,7 @@ func newLatch() *cobra.Command {
 // newLatchCommand makes a command of a latch whose first argument is its name.
 func newLatchCommand(l *Latch, use, short, long string, args cobra.PositionalArgs,
 	run func(context.Context) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + latchLong, Args: args,
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: args,
 		RunE: runInterruptible(run)}
 	l.AddNameFlags(cmd)
 	return cmd

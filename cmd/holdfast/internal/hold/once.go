@@ -231,31 +231,12 @@ func (o *waitObserver) Observe(e holdfast.Event) {
 	}
 }
 
-const onceLong = `Run a command on one host. The others that start this command with the same NAME meanwhile wait for
-its end, and get what it wrote: the file of --result, or its standard output. So do those that come
-within --fresh after that. Up to 1 MiB are kept at the server for that time.
-
-If CMD fails, its exit code is passed on, and the next of those that wait runs it on its host. With
---share-failure they all end with that exit code, and those that come within --fresh as well. If the
-host dies, the next one runs CMD when the TTL is over.
-
-While CMD runs, the lock is held, renewed and lost as that of holdfast run, for readers and writers.
-CMD is gone before another host can run it. It sees the same variables. Its standard output, if that
-is the result, is printed when it has ended.
-
-Exit codes: that of CMD; 128+n if signal n ended CMD or the wait; 64 usage; 65 the result is too large or
-not there; 69 no server, or it cannot serve; 75 the wait was too long; 76 the lock was lost while CMD
-ran; 77 the server refuses this client; 126 CMD may not be run; 127 CMD was not found.`
-
 func newOnce() *cobra.Command {
 	o := &Once{}
 	o.OnLost, o.Weight = onLostKill, 1
 	cmd := &cobra.Command{
-		Use:   "once [flags] NAME -- CMD ARGS...",
-		Short: "Run a command on one host, and give its result to all",
-		Long:  onceLong,
-		Example: `  holdfast once token --fresh 50m -- ./get-token     # prints it on all hosts
-  holdfast once prices --fresh 5m --result prices.json -- ./fetch prices.json`,
+		Use:                   "once [flags] NAME -- CMD ARGS...",
+		Short:                 "Run a command on one host, and give its result to all",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return o.parseArgs(args, cmd.ArgsLenAtDash(), "holdfast once [flags] NAME -- CMD ARGS...")

@@ -9,45 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const runLong = `Run a command while this process holds the lock NAME. Other processes that want the lock wait,
-first come, first served.
-
-No shell is involved. The command gets its arguments and standard streams unchanged, and its exit
-code is passed on. It runs in a process group of its own, which has the terminal if there is one.
-INT, TERM, HUP, QUIT, USR1 and USR2 are passed on.
-
-The lock is renewed while the command runs, and released after its end. If no renewal succeeds,
-the command gets TERM when the rest of the TTL falls below the smaller of --grace and a third of
---ttl. Its whole process group gets KILL before another can hold the lock, or at once if the
-server says that another can hold it already. If an operator breaks the lock, the command gets TERM,
-and KILL after that same time: nobody else gets in before. With --on-lost=term or ignore, the
-command may go on while another holds the lock: this gives up the promise of a lock.
-
-Without a flag, NAME is a mutex. With --shared and --exclusive it is a lock for readers and writers,
-and with --slots a number of slots; the library calls these RWMutex and Semaphore. A name is one of
-them at a time.
-
-The command sees HOLDFAST_NAME, HOLDFAST_TOKEN (grows with every holder: let storage refuse
-smaller tokens), HOLDFAST_TOKENS (of each name, as JSON), HOLDFAST_OWNER, HOLDFAST_TTL and
-HOLDFAST_REDIS (without the password). A run inside of another one tells what the runs around it
-hold while it waits, by HOLDFAST_UNDER: so why and deadlocks know.
-
-Exit codes: that of the command; 128+n if signal n ended it; 64 usage; 69 no server, or it cannot
-serve now; 75 another holds the lock, or the wait was too long; 76 the lock was lost while the
-command ran; 77 the server refuses this client; 126 the command may not be run; 127 the command was not
-found.`
-
 func newRun() *cobra.Command {
 	r := &Run{}
 	cmd := &cobra.Command{
-		Use:   "run [flags] NAME -- CMD ARGS...",
-		Short: "Run a command under a lock",
-		Long:  runLong,
-		Example: `  holdfast run nightly-report -- ./report.sh
-  holdfast run -n --min-hold 50s minutely -- ./tick    # on all hosts
-  holdfast run --slots 4 thumbnails -- ./resize.sh   # at most four at a time
-  holdfast run --name db --name cache -- ./rebuild   # both names, or none
-  holdfast run -w 30s deploy -- ./deploy.sh       # waits 30 s, or exits with 75`,
+		Use:                   "run [flags] NAME -- CMD ARGS...",
+		Short:                 "Run a command under a lock",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return r.parseArgs(args, cmd.ArgsLenAtDash(), "holdfast run [flags] NAME -- CMD ARGS...")

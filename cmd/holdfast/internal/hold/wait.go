@@ -120,15 +120,7 @@ func newWait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait NAME",
 		Short: "Wait until nobody holds a name, and take nothing",
-		Long: `Wait until NAME is free, and take nothing. The server is asked once a second, so a name that is free
-for less than that may be missed; another may hold it when this command has ended. To run something
-alone, use holdfast run. The slots of a semaphore are free when nobody has any.
-
-Exit codes: 0 it is free; 64 usage; 69 no server, or it cannot serve now; 75 the wait was too long;
-77 the server refuses this client; 128+n signal n ended the wait.`,
-		Example: `  holdfast wait -w 10m deploy && ./smoke-test.sh
-  holdfast wait -nq deploy || echo "a deploy is under way"`,
-		Args: cli.OneName(&w.Names[0]),
+		Args:  cli.OneName(&w.Names[0]),
 		RunE: cli.UntilSignal(func(ctx context.Context, _ *cobra.Command) error {
 			w.Err = os.Stderr
 			return w.Run(ctx)

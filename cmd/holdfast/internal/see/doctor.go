@@ -16,24 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
-const doctorLong = `Connect to the servers, look for what endangers a lock, and say what to change.
-
-Each master is examined: version, eviction, memory, persistence, replication and the lag of
-replicas, permissions command by command, messages, threads, load, round trips, and the clock. A
-cluster is examined for slots that nobody serves, and a quorum for what endangers its majority. The
-time that Sentinel or a cluster takes for a fail-over is compared with --ttl. A lock is taken and
-handed over, and its cost is shown beside that of SET NX PX and DEL.
-
-Levels: ok; note, worth knowing; danger, a lock is endangered; unknown, the server does not say, and
-a danger may be behind that.
-
-The probes use keys and channels that begin with PREFIX:doctor-, and delete them. On a quorum the
-masters are also asked which of them count, as "quorum status" asks. All of it takes some seconds,
-at most half a minute.
-
-Exit codes: 0 nothing endangers a lock; 78 a finding is a danger, or unknown; 64 usage; 69 no server
-answers; 77 the server refuses this client.`
-
 // Doctor examines the servers of locks.
 type Doctor struct {
 	cli.Connection
@@ -48,10 +30,7 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what endangers a lock, and say what to change",
-		Long:  doctorLong,
-		Example: `  holdfast doctor --redis rediss://redis.internal
-  holdfast doctor -o json | jq -r '.findings[] | .change // empty'`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.Out = cmd.OutOrStdout()
 			return d.Run(cmd.Context())

@@ -77,21 +77,8 @@ func (h *History) failure(err error) error {
 func newHistory() *cobra.Command {
 	h := &History{}
 	cmd := &cobra.Command{
-		Use:   "history NAME",
-		Short: "Show who held a name, and when",
-		Long: `Show what happened to a name, the newest first: each grant and its end with the token, losses,
-breaks, and waits that ended without the lock. Programs write it that have Config.History, and so
-does this command if the variable HOLDFAST_HISTORY has the number of entries that the server keeps.
-
-WAITED is how long the caller waited, and behind whom; HELD how long the lease lasted. The end of a
-process that was killed is not written: the next grant has a larger token. The entry of what happens
-now comes within a second. Times are the server's, to about a millisecond; tokens say the order.
-
-Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
-refuses this client: the history takes the permission +xrevrange.`,
-		Example: `  holdfast history order:42
-  holdfast history --since 1h --class order order:42
-  holdfast history -o jsonl order:42 | jq -r 'select(.event=="lost").reason'`,
+		Use:                   "history NAME",
+		Short:                 "Show who held a name, and when",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&h.Name),
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {

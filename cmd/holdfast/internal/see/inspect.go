@@ -138,24 +138,8 @@ func (i *Inspect) printQueue(page show.Page, info lockinfo.Info, queue iter.Seq2
 func newInspect() *cobra.Command {
 	i := &Inspect{}
 	cmd := &cobra.Command{
-		Use:   "inspect NAME",
-		Short: "Show who holds a name, who waits, and what keeps others out",
-		Long: `Show all that the server knows of a name: its holds, with token, age, remaining time and the last
-renewal; what keeps others out although nobody holds it; and its queue. Nothing is taken and nothing
-is written. Of a quorum it shows what each master says, and the verdict of those that count. Names
-of which nobody knows anything are free.
-
-TOKEN is what break takes, and WAITER is what evict takes. ALIVE is no if a waiter did not ask in
-time or does not listen for messages, and unknown if the server cannot tell. A waiter with
-WithDeadlockCheck also tells which names it holds meanwhile.
-
-With --stack the processes of the holders are asked which call took the lock: functions, files and
-lines, of programs with Config.Remote. It takes the permission to publish on PREFIX-remote:ask and
-to subscribe to PREFIX-remote:answer:*.
-
-Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
-refuses this client. To inspect takes no permission to SCAN.`,
-		Example:               "  holdfast inspect order:42\n  holdfast inspect -o json order:42 | jq .holds[0].token",
+		Use:                   "inspect NAME",
+		Short:                 "Show who holds a name, who waits, and what keeps others out",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&i.Name),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -241,28 +241,8 @@ func (d *documentList) end(err error) error {
 func newLs() *cobra.Command {
 	l := &Ls{}
 	cmd := &cobra.Command{
-		Use:   "ls [PATTERN]",
-		Short: "List who holds and who waits",
-		Long: `List the names that are held, waited for or are latches, and keys that stand where ours do and are
-none of ours. PATTERN is a glob of Redis, such as 'order:*', which the whole name matches.
-
-The keys of every master are read by SCAN. A name that is used for a shorter time than that may be
-missed. Without --sort the names are printed as they come, and a table of up to 1,000 is in the order
-of the names, or with --contended the longest wait first. With --sort the first 1,000 are printed.
-
-STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others
-until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or
-foreign. A hold is late if its last renewal is more than half a TTL ago: its process may be stopped
-or cut off. HELD is since the grant, and LEFT until the end unless renewed. LONGEST is how long the
-first of those that wait has waited. With --contended or --process a column has what the holder
-waits for itself; a question mark says that only its process or owner tells that. Where it is empty,
-the holder waits for nothing that is known: it is the root of those that wait for it.
-
-Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
-refuses this client: to look for names takes the permission +scan.`,
-		Example: `  holdfast ls
-  holdfast ls --sort age --contended 'order:*'
-  holdfast ls -o jsonl | jq -r 'select(.waiters > 10) | .name'`,
+		Use:                   "ls [PATTERN]",
+		Short:                 "List who holds and who waits",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&l.Options.Pattern),
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {

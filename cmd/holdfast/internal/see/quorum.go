@@ -91,14 +91,7 @@ func newQuorumStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Tell which masters count, and why the others do not",
-		Long: `Tell for every master of a quorum whether it answers, and whether it counts towards a majority. A
-master that restarted without its data does not count for the longest TTL that any client uses, at
-least five minutes, because it may have forgotten a lock.
-
-Exit codes: 0 a majority counts; 64 usage; 69 no majority counts.`,
-		Example: `  holdfast quorum status --redis redis://a --redis redis://b --redis redis://c
-  REDIS_URL=quorum:redis://a,redis://b,redis://c holdfast quorum status`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Out = cmd.OutOrStdout()
 			return s.Run(cmd.Context())

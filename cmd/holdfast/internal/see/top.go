@@ -89,27 +89,8 @@ func (t *Top) errorText(err error) string { return cli.Trim(t.Failure(err).Error
 func newTop() *cobra.Command {
 	t := &Top{}
 	cmd := &cobra.Command{
-		Use:   "top [FILE]",
-		Short: "Show who holds and who waits on a full screen",
-		Long: `Show all names on a full screen, and look again every second: the oldest first, or the most contended.
-What lasts for less than a second may not be seen. "*" marks a name with another holder than a
-second ago, and "+" a new name. The first 1,000 are kept.
-
-  up, down    choose a name                o   the oldest first
-  enter       show its holds and queue     c   the most contended first
-  esc         back                         n   by name
-  /           filter by a part of the      b   break the hold, after a question
-              name or of a holder          q   leave
-
-If the server goes away, the screen says so, keeps what it has, and goes on when the server is back.
-
---capture writes what is seen to a new file, at most 256 MiB. With that FILE, top shows it without a
-server: left and right go to the snapshot before and after, and [ and ] by a minute.
-
-Exit codes: 0 the user left; 128+n signal n ended it; 64 usage, no terminal, or FILE is no capture;
-69 no server, or it cannot serve; 77 the server refuses this client: to look for names takes the permission
-+scan.`,
-		Example:               "  holdfast top\n  holdfast top --capture monday.jsonl\n  holdfast top monday.jsonl",
+		Use:                   "top [FILE]",
+		Short:                 "Show who holds and who waits on a full screen",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -116,19 +116,8 @@ func (w *Watch) printChange(c lockinfo.Change) error {
 func newWatch() *cobra.Command {
 	w := &Watch{}
 	cmd := &cobra.Command{
-		Use:   "watch [PATTERN]",
-		Short: "Tell who gets a lock, gives it back or waits, as it happens",
-		Long: `Look at all names once a second, and print what has changed: who holds a name that another held
-before, who gave it back, how many wait, and which hold is not renewed in time. The first look
-prints who holds and who waits. PATTERN is a glob of Redis, such as 'order:*', which the whole name
-matches. A hold or a wait that lasts for less than a second may not be seen. At most 10,000 names are
-followed.
-
-If the server goes away, watch says so on standard error, and goes on when it is back.
-
-Exit codes: 128+n signal n ended it; 64 usage; 69 no server, or it cannot serve; 77 the server
-refuses this client: to look for names takes the permission +scan.`,
-		Example:               "  holdfast watch 'order:*'\n  holdfast watch -o jsonl | jq -r 'select(.event == \"late\") | .name'",
+		Use:                   "watch [PATTERN]",
+		Short:                 "Tell who gets a lock, gives it back or waits, as it happens",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&w.Pattern),
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {

@@ -194,34 +194,7 @@ func newServe(version, commit string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a page that shows who holds and who waits",
-		Long: `Serve a page that shows who holds and who waits, while it changes. While it is open, all names are
-read once a second, however many look. It only shows, unless --allow-break lets its readers break
-holds and evict waiters.
-
-  /          the page
-  /metrics   for Prometheus: figures of all processes
-  /healthz   200 while the program runs
-  /readyz    200 if the servers can serve, 503 otherwise
-
-It listens on loopback. Any other address takes --listen-cert, --listen-key and --token-file. With
-a token, readers send it as "Authorization: Bearer TOKEN"; a browser asks for a password, which is
-the token, with any name. /healthz and /readyz need none.
-
---metrics-listen serves the last three of them, without the page, on an address of their own, which
-may be any. Who reaches it reads figures and the names of --worst, unless there is a token.
-
-The figures tell names apart by their classes. --class PATTERN=CLASS gives a class to the names that
-fit a pattern, as with ls. --class TEXT gives each name the class before the first TEXT in it: with
---class : the class of order:42 is order. The first rule that fits counts. At most 1,000 classes are
-told apart.
-
-Exit codes: 0 it was interrupted; 64 usage; 1 it cannot listen. A server that is away is shown on
-the page.`,
-		Example: `  holdfast serve
-  holdfast serve --listen :8484 --token-file token \
-    --listen-cert cert.pem --listen-key key.pem
-  holdfast serve --metrics-listen :9090 --class 'cron-*=cron' --class :`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			s.Err = cmd.ErrOrStderr()
 			return s.Run(ctx)

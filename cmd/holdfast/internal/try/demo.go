@@ -92,15 +92,7 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch processes share a lock, and what happens when one dies",
-		Long: `Watch a lottery: several processes want to draw the winner of every round, and exactly one may. In
-one round the process that holds the lock is stopped until its lease is over, and draws too late.
-In one round the holder takes longer than its max hold. In one it is killed with -9. Each time the
-next process takes over. A terminal shows all this live.
-
-The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an
-in-memory server inside this program. It ends with 0 only if every round had exactly one draw, and
-leaves nothing behind.`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.In, d.Out, d.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return d.Run(ctx)

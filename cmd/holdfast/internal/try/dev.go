@@ -66,10 +66,7 @@ func newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve from memory, to try run without Redis",
-		Long: `Serve from memory on a loopback port, to try holdfast run, or a program of yours, without Redis.
-The clock of the server runs: locks expire as they should. The server asks for no password, stores
-nothing on disk, and forgets everything when it ends.`,
-		Args: cli.NoArgs,
+		Args:  cli.NoArgs,
 		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
 			d.Out = cmd.OutOrStdout()
 			return d.Run(ctx)
