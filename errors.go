@@ -146,7 +146,6 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shorten(e.Name), holder, e.endText())
 }
 
-// endText returns what ended the waiting.
 func (e *WaitError) endText() string {
 	switch e.Reason {
 	case WaitEvicted:

@@ -72,7 +72,6 @@ func (b *bench) measure(ctx context.Context, r row, wanted []entry, progress io.
 	return lines
 }
 
-// median returns the median of a number of the samples.
 func (l line) median(value func(sample) float64) float64 {
 	var xs []float64
 	for _, s := range l.samples {

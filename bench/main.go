@@ -79,7 +79,6 @@ func run(args []string, out, progress io.Writer) (err error) {
 	return nil
 }
 
-// choose returns the rows with the numbers in a list.
 func choose(numbers string) ([]row, error) {
 	var chosen []row
 	for _, word := range list(numbers) {

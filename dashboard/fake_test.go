@@ -230,7 +230,6 @@ type pageUpdate struct {
 	Changes []lockinfo.Change `json:"changes"`
 }
 
-// next returns the next update of a stream.
 func (v *viewer) next(t *testing.T) pageUpdate {
 	t.Helper()
 	for e := range v.events {

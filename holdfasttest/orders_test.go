@@ -36,7 +36,6 @@ func (j *judged) failures() []string {
 	return j.texts
 }
 
-// ordered runs a test with a client that Orders watches.
 func ordered(t *testing.T, class []func(string) string, run func(w *judged, c *holdfast.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -83,7 +83,6 @@ func isOnlyLogged(pass *analysis.Pass, stack []ast.Node, v *types.Var) bool {
 	return walk(outermost(stack), false) && logged
 }
 
-// outermost returns the declaration that a stack is in.
 func outermost(stack []ast.Node) ast.Node {
 	for _, n := range stack {
 		if fn, ok := n.(*ast.FuncDecl); ok {

@@ -111,5 +111,4 @@ func (m *metrics) recordHold(e holdfast.Event) {
 	m.holdTime.Record(e.Context, e.Held.Seconds(), lock.record...)
 }
 
-// lockSeries returns the series of the lock of an event.
 func (m *metrics) lockSeries(e holdfast.Event) *series { return m.ofLocks.get(newLockLabels(e)) }

@@ -167,7 +167,6 @@ func (c *Collector) listNames() (out listing) {
 	return out
 }
 
-// addName adds one name.
 func (f figures) addName(info lockinfo.Info) figures {
 	f.names++
 	f.waiters += info.Waiters

@@ -22,7 +22,6 @@ type cluster struct {
 	nodes map[string]*node // by address: as the cluster says it, and as the client dials it
 }
 
-// node returns the one at an address.
 func (c *cluster) node(address string) (*node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,6 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// options returns the options that a client is made with.
 func options(c adaptertest.Client) *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs: c.Addresses, MasterName: c.Master, IsClusterMode: c.Cluster, Username: c.User, Password: c.Password,

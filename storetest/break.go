@@ -30,7 +30,6 @@ func (e *env) breakError(c *client, name string, token int64) error {
 	return e.askUntilAnswered(func() error { return c.Break(e.ctx(), name, token) })
 }
 
-// breakHold breaks the hold of a name that has a token.
 func (e *env) breakHold(c *client, name string, token int64) {
 	e.Helper()
 	e.must(e.breakError(c, name, token))

@@ -17,7 +17,6 @@ func latch() []test {
 	}
 }
 
-// must fails on an error.
 func (e *env) must(err error) {
 	e.Helper()
 	if err != nil {

@@ -168,7 +168,6 @@ func (s *stage) heldByGone(err error) bool {
 	return a != nil && a.gone != nil && a.lease == nil && a.gone.Err() != nil
 }
 
-// method returns the methods by which an actor holds.
 func (s *stage) method(a *actor, mode string, options []holdfast.Option) (wait, try lockFunc) {
 	if s.permits == 0 {
 		m := a.RWMutex(name, options...)

@@ -44,7 +44,6 @@ func latchRefused(e *env) {
 	e.checkAllUnsupported(c, latchCalls(c.Latch(name))...)
 }
 
-// latchCalls returns the calls of a latch.
 func latchCalls(l *holdfast.Latch) []func(context.Context) error {
 	return []func(context.Context) error{
 		func(ctx context.Context) error { return l.Set(ctx, 1) }, l.CountDown, l.Wait,

@@ -49,7 +49,6 @@ func markdown(t *testing.T, f func(page, text string)) {
 	}
 }
 
-// fenced are the blocks of a language on all pages, or on one.
 func fenced(t *testing.T, only, language string) (blocks []shellBlock) {
 	t.Helper()
 	fence := regexp.MustCompile("(?ms)^[ \t]*```" + language + "\n(.*?)^[ \t]*```[ \t]*$")

@@ -45,7 +45,6 @@ func commandsTo(t *testing.T, mini *miniredis.Miniredis) func(args ...any) {
 	}
 }
 
-// printed is what a command prints.
 func printed(t *testing.T, args ...string) []byte {
 	t.Helper()
 	code, out, errs := execute(t, args...)

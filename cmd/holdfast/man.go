@@ -80,7 +80,6 @@ var environment = [][2]string{
 // A manPage is written in the language of roff.
 type manPage struct{ strings.Builder }
 
-// writeCommand writes all of the page of a command.
 func (p *manPage) writeCommand(cmd *cobra.Command, date string) {
 	name := pageName(cmd)
 	fmt.Fprintf(p, ".TH %s 1 %s %q %q\n.nh\n", roff(strings.ToUpper(name)), date, roff(cmd.Root().Version), "holdfast")
@@ -132,7 +131,6 @@ func (p *manPage) writeCommands(commands []*cobra.Command) {
 	}
 }
 
-// writeFlag writes what a flag is for.
 func (p *manPage) writeFlag(flag *pflag.Flag) {
 	if flag.Hidden {
 		return

@@ -60,7 +60,6 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 	return r
 }
 
-// run runs a block, and returns what it prints.
 func (r *runbook) run(block string) string {
 	r.t.Helper()
 	block = strings.ReplaceAll(block, operationsToken, strconv.FormatInt(r.lease.Token(), 10))

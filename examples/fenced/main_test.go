@@ -74,7 +74,6 @@ type answer struct {
 	err    error
 }
 
-// bill asks the process for the bill of an order.
 func (p process) bill(ctx context.Context, order string) (a answer) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders/"+order+"/bill", nil)
 	if err != nil {

@@ -72,7 +72,6 @@ func Example_gRPC() {
 	// the first: OK
 }
 
-// customer is who calls.
 func customer(ctx context.Context) string {
 	return metadata.ValueFromIncomingContext(ctx, "customer")[0]
 }

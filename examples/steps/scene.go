@@ -92,7 +92,6 @@ func (s *scene) say(format string, args ...any) {
 	s.timeline.add("", fmt.Sprintf(text(format), args...))
 }
 
-// wait waits for an event.
 func (s *scene) wait(event <-chan struct{}) {
 	select {
 	case <-event:

@@ -63,7 +63,6 @@ func (t *timeline) moreOfAll() {
 	}
 }
 
-// flush ends the timeline.
 func (t *timeline) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -105,7 +105,6 @@ func (c *call) observeRetry(err error) {
 	c.engine.observe(event)
 }
 
-// event is one of the call.
 func (c *call) event(kind EventKind) Event {
 	return Event{Kind: kind, Lock: c.kind, Name: c.name, Context: c.ctx, Contended: c.contended, Spec: c.spec}
 }

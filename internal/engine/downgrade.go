@@ -228,7 +228,6 @@ func (d *downgrade) restore(err error) {
 	d.done <- err // at once: a caller that leaves now must learn that its entry is as it was
 }
 
-// lose loses the hold.
 func (d *downgrade) lose(why Why) {
 	d.engine.lose(d.hold, why)
 	d.end(d.hold.lossCause)

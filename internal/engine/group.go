@@ -256,7 +256,6 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 	return 0, p.fill(missing, attempts, answers, sent)
 }
 
-// prepare makes the attempts and the asks for what is missing.
 func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.ResourceAsk) {
 	trace := p.group.engine.traceOf(p.ctx)
 	attempts, asks := make([]*attempt, len(missing)), make([]protocol.ResourceAsk, len(missing))
@@ -343,5 +342,4 @@ func (p *parts) release() {
 	release()
 }
 
-// lease makes one lease of all parts.
 func (p *parts) lease() *GroupLease { return &GroupLease{parts: p.leases} }

@@ -50,7 +50,6 @@ type slowReports struct {
 // maxIdleReports is how many reports are kept to be used again.
 const maxIdleReports = 64
 
-// begin makes the report of a call.
 func (r *slowReports) begin(c *call, l *Lock) *slowReport {
 	var s *slowReport
 	if last := len(r.idle) - 1; last >= 0 {
@@ -156,7 +155,6 @@ func (s *slowReport) event(now time.Time) Event {
 	return event
 }
 
-// caller is the context of the caller.
 func (s *slowReport) caller() context.Context {
 	if s.lease != nil {
 		return s.lease.parent

@@ -166,7 +166,6 @@ func (s *subscription) openInBackground() {
 	}
 }
 
-// close closes the subscription for good.
 func (s *subscription) close() {
 	s.mu.Lock()
 	open := s.listening

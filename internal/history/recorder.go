@@ -45,7 +45,6 @@ func (r *Recorder) Add(class string, e lockinfo.Entry) {
 	}
 }
 
-// key returns the stream of a class.
 func (r *Recorder) key(class string) string {
 	return native.HistoryKey(r.config.Prefix, class[:min(len(class), maxText)])
 }

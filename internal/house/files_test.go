@@ -75,7 +75,6 @@ func parseFiles() (*token.FileSet, []sourceFile) {
 	return set, files
 }
 
-// types yields the types that a file declares.
 func (f sourceFile) types(yield func(*ast.TypeSpec) bool) {
 	for _, decl := range f.Decls {
 		if group, ok := decl.(*ast.GenDecl); ok {

@@ -79,7 +79,6 @@ func (r *resource) payload(t protocol.Ticket) any {
 	return text
 }
 
-// extrasOf are the extras of a ticket.
 func extrasOf(t protocol.Ticket) (extras string) {
 	if t.Keep > 0 {
 		extras = extra("keep", strconv.FormatInt(t.Keep.Milliseconds(), 10))
@@ -99,7 +98,6 @@ func extrasOf(t protocol.Ticket) (extras string) {
 	return extras
 }
 
-// extra is one of the extras of a payload.
 func extra(name, value string) string { return name + ":" + strconv.Itoa(len(value)) + ":" + value }
 
 // channelOf is the channel of a ticket, with its mark; empty if no message reaches its process.

@@ -134,7 +134,6 @@ func (p *Protocol) judgeInspection(reply *inspectReply) (counts bool, why string
 	return false, p.whyNot(f)
 }
 
-// inspect asks one node.
 func (n *node) inspect(name string, deadline time.Time) *inspectReply {
 	p := n.p
 	out, sent := &inspectReply{reply: reply{node: n}}, time.Now()

@@ -44,7 +44,6 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 	return h
 }
 
-// of returns the name for an owner.
 func (h *atOne) of(owner string) *resource {
 	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner,
 		TTL: time.Minute, Life: time.Minute})

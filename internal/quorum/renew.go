@@ -134,7 +134,6 @@ func (t *renewalRound) decide(i int) {
 	}
 }
 
-// answer answers a renewal.
 func (t *renewalRound) answer(i int, r protocol.RenewalAnswer) {
 	t.holds[i].decided = true
 	t.done(i, r)

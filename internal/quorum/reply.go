@@ -48,7 +48,6 @@ const (
 // nobody begins the id of the holder where only remainders are left (state.lua).
 const nobody = "~"
 
-// onlyRemainders reports whether an id is that of nobody.
 func onlyRemainders(id protocol.ID) bool { return strings.HasPrefix(string(id), nobody) }
 
 func (a *reply) hasStatus(letters string) bool {

@@ -221,7 +221,6 @@ func yield(n, before int) protocol.Ask {
 	return yields
 }
 
-// mustAsk returns the answer to an ask.
 func mustAsk(t *testing.T, r protocol.Resource, ask protocol.Ask) protocol.Answer {
 	t.Helper()
 	answer, err := r.Ask(t.Context(), ask)

@@ -230,7 +230,6 @@ func (t *round) busyAnswer(join bool) protocol.Answer {
 	return answer
 }
 
-// failure returns the error of a round that failed.
 func (t *round) failure() error {
 	if t.err != nil {
 		return t.r.asFailure("lock", t.err)

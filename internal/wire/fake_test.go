@@ -40,7 +40,6 @@ func newFake(nodes ...string) *fakeStore {
 	return &fakeStore{cluster: len(nodes) > 0, owners: nodes, met: slices.Clone(nodes)}
 }
 
-// change changes the servers.
 func (f *fakeStore) change(how func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,7 +28,6 @@ func mutexes(a *actor, options ...holdfast.Option) lockFunc { return a.Mutex("n"
 func readers(a *actor, options ...holdfast.Option) lockFunc { return a.RWMutex("n", options...).RLock }
 func writers(a *actor, options ...holdfast.Option) lockFunc { return a.RWMutex("n", options...).Lock }
 
-// lock locks what is free.
 func (s *scene) lock(a *actor, name string, options ...holdfast.Option) *holdfast.Lease {
 	s.t.Helper()
 	return s.acquire(a.Mutex(name, options...).Lock)

@@ -73,7 +73,6 @@ func (b *viewer) tab(parent context.Context) context.Context {
 	return tab
 }
 
-// client is one of a process with a label.
 func (b *viewer) client(label string) *holdfast.Client {
 	b.Helper()
 	return harness.Locker(b.T, b.server.Addr(), &holdfast.Config{Label: label})

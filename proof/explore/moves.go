@@ -333,7 +333,6 @@ func (t *state) request(op op, who int8) Request {
 		shared: a.mode == shares || op == opDowngrade}
 }
 
-// operation is the request of an operator.
 func (t *state) operation(m move) Request {
 	r := Request{Who: m.who, op: opResize, old: -1, sent: t.now, permits: int64(m.arg)}
 	switch {

@@ -96,7 +96,6 @@ func (w *World) Replay(c protocol.Protocol, r *Request, begin time.Time) string 
 	return answerTexts[came]
 }
 
-// send sends the request, and returns the answer and the tick of it.
 func (w *World) send(c protocol.Protocol, r *Request, begin time.Time) (came answer, server int64) {
 	ctx, caller := context.Background(), &w.Callers[r.Who]
 	resource := c.Bind(w.spec(caller, r.shared, r.permits))
@@ -217,7 +216,6 @@ func tokenOf(c protocol.Protocol, name string, id protocol.ID) (int64, bool) {
 	return 0, false
 }
 
-// result is the answer of a status, or of an error.
 func result(status protocol.Status, err error) answer {
 	var was *protocol.Broken
 	var out *protocol.Evicted

@@ -160,7 +160,6 @@ var moveTexts = [...]string{"a tick passes", "begins an attempt", "asks", "asks 
 var fateTexts = [...]string{"", ", and the answer is lost", ", and the request is slow", ", and the answer is slow",
 	", and the request is lost", ", and the request is late"}
 
-// describe is a move in words.
 func describe(now int64, m move) string {
 	if m.kind == pass {
 		return fmt.Sprintf("tick %d: %s", now-first, moveTexts[pass])

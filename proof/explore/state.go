@@ -111,7 +111,6 @@ func (x *search) Gap()                             {}
 
 func (x *search) clock() time.Time { return x.now }
 
-// start returns the first state.
 func (x *search) start() *state {
 	x.now = begin
 	out := &state{now: first, permits: counts, server: &server{

@@ -201,7 +201,6 @@ func (v *victimOf) isHeld(try try) {
 // take returns what the other client gets, as nothing keeps it out.
 func (v *victimOf) take(try try) *holdfast.Lease { return v.got(tryUntilGranted(v.ctx, try)) }
 
-// checkAndRelease checks and releases a lease.
 func (v *victimOf) checkAndRelease(lease *holdfast.Lease) { v.check(checkAndRelease(v.ctx, lease)) }
 
 // releaseHandedOver does the same with one that was handed over after the moment since. It is

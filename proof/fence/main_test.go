@@ -32,7 +32,6 @@ type database struct {
 // token is for the fence that is none: a token in each row.
 const things = `CREATE TABLE things (round bigint, id bigint, writer bigint, token bigint, PRIMARY KEY (round, id))`
 
-// everywhere runs a test for each database.
 func everywhere(t *testing.T, test func(*testing.T, *database)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, openSQLite(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, openPostgreSQL(t)) })

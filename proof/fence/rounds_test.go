@@ -208,7 +208,6 @@ func TestRoundsOfAnOldAndANewHolder(t *testing.T) {
 	})
 }
 
-// rounds returns how many rounds each way has.
 func rounds(how way) int {
 	switch {
 	case !harness.Thorough:

@@ -24,7 +24,6 @@ func (db *database) raise(t *testing.T, name string, token int64) error {
 	return tx.Commit()
 }
 
-// largest returns the token of a fence.
 func (db *database) largest(t *testing.T, name string) (token int64) {
 	t.Helper()
 	mark := "?"

@@ -120,7 +120,6 @@ func (f *fleet) process(p plan, argv ...string) *exec.Cmd {
 	return cmd
 }
 
-// start starts a worker of a release.
 func (f *fleet) start(release string) *member {
 	f.Helper()
 	return f.serve(f.next(release), os.Args[0])

@@ -49,7 +49,6 @@ func (m Mutant) Apply(root, dir string) error {
 	return nil
 }
 
-// patch returns the patched files.
 func (m Mutant) patch(root string) (patched map[string]string, err error) {
 	if len(m.Patches) == 0 {
 		return nil, errors.New("changes nothing")

@@ -54,7 +54,6 @@ func newEmptyRig(t *testing.T) *rig {
 	return r
 }
 
-// start starts masters.
 func (r *rig) start(n int, opts ...string) *rig {
 	r.Helper()
 	for range n {
@@ -207,7 +206,6 @@ func (r *rig) check() history.Summary {
 	return history.Summarize(h)
 }
 
-// lock takes a lock, or returns the error.
 func (w *worker) lock(name string, limit time.Duration, options ...holdfast.Option) (*history.Lease, error) {
 	return w.take(history.Lock, name, limit, w.Mutex(name, options...).Lock)
 }

@@ -117,7 +117,6 @@ func (s server) ask(query string) map[string]float64 {
 	return out
 }
 
-// has reports whether a query has a value.
 func (s server) has(query string) bool {
 	s.t.Helper()
 	for _, value := range s.ask(query) {

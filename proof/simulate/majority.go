@@ -126,7 +126,6 @@ func (h *holding) matchesValue(name, id, value string) bool {
 	return h.op.Owner != "" && owner == h.op.Owner || h.op.Owner == "" && len(h.op.Names) > 1 && label == h.client.name
 }
 
-// ownerAndLabel returns the owner and the label of a payload.
 func ownerAndLabel(payload string) (owner, label string) {
 	parts := strings.SplitN(payload, ":", 5) // the TTL, and the lengths of channel, owner and extras
 	text := parts[4]

@@ -49,7 +49,6 @@ func (p *Plan) drawOperators(d dice) {
 	}
 }
 
-// operate does what an operator does.
 func (w *world) operate(o *Operation) {
 	if c := w.client(o.Client); o.Evict {
 		w.evict(c, o)

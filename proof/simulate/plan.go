@@ -76,7 +76,6 @@ type Op struct {
 	RunsOn time.Duration // how long its code runs on after an operator broke the hold
 }
 
-// writes reports whether it is for the writer of a read-write lock.
 func (op *Op) writes() bool { return op.Type == history.ReadWrite && !op.Shares }
 
 // An Inner is what a holder does with its lease.

@@ -117,7 +117,6 @@ func (p *process) say(s step) {
 	p.in.Scan()
 }
 
-// tell tells the parent.
 func (p *process) tell(s step) { _ = json.NewEncoder(os.Stdout).Encode(s) }
 
 // begin takes the lock, or attaches the ticket. No lease and no error: the hold is gone.

@@ -68,7 +68,6 @@ func (p *peer) send(r Request) <-chan Answer {
 	return c
 }
 
-// await waits for the answer.
 func (p *peer) await(c <-chan Answer) Answer {
 	p.Helper()
 	select {

@@ -130,7 +130,6 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	return report, failure
 }
 
-// fail notes an error, if it is one.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -163,7 +163,6 @@ func (a *actor) runDo(name string) {
 	})
 }
 
-// askLeader asks who leads.
 func (a *actor) askLeader(name string) {
 	record := history.Record{Kind: history.Leader, Type: history.Election, Name: name}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -42,7 +42,6 @@ func (x *terminal) do(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// enter types a line.
 func (x *terminal) enter(ctx context.Context, line string) error {
 	if _, err := x.do(ctx, "send-keys", "-l", line); err != nil {
 		return err

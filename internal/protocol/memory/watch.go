@@ -40,7 +40,6 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	return nil
 }
 
-// watched reports whether the name has a watcher.
 func (n *name) watched(now int64) bool {
 	return slices.ContainsFunc(n.watchers, func(e *entry) bool { return e.until > now })
 }

@@ -44,7 +44,6 @@ func (s *Server) commandStats(word string) map[string]int {
 	return stats
 }
 
-// info returns the lines of a section of INFO.
 func (s *Server) info(section string) func(yield func(string) bool) {
 	answer, err := s.Do("INFO", section)
 	text, _ := answer.(string)

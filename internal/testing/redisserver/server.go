@@ -46,7 +46,6 @@ func Start(tb testing.TB, opts ...string) *Server {
 	return begin(tb, "", nil, opts)
 }
 
-// begin starts a server for a test.
 func begin(tb testing.TB, conf string, env, opts []string) *Server {
 	tb.Helper()
 	s, err := launch(context.Background(), conf, env, opts)

@@ -90,7 +90,6 @@ func (m *maker) cutClient(label string) (client *holdfast.Client, cut func()) {
 	}
 }
 
-// is notes the state of a name.
 func (m *maker) is(name string, state lockinfo.State) { m.made[name] = state }
 
 // must ends the test after an error.

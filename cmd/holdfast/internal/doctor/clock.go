@@ -99,7 +99,6 @@ func (c clockReadings) drift() (rate float64, ok bool) {
 	return 0, true
 }
 
-// time checks the clock of the server.
 func (p *serverCheck) time() {
 	const check = "clock"
 	const forward = "a clock that is set forward ends holds early: second holders get in while the first still trust theirs"

@@ -176,10 +176,8 @@ func (e *examination) newServerCheck(name string, rdb *redis.Client) *serverChec
 	return &serverCheck{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe", ttl: e.target.TTL}
 }
 
-// key is a key of the probes.
 func (p *serverCheck) key() string { return p.prefix + ":{" + p.tag + "}" }
 
-// channel is a channel of the probes.
 func (p *serverCheck) channel() string { return p.key() + ":@probe" }
 
 // add makes a finding.

@@ -48,7 +48,6 @@ func hasFlaw(product string, r release) bool {
 	return len(fixes) > 0 && r.isBefore(fixes[len(fixes)-1])
 }
 
-// version checks the version of the server.
 func (p *serverCheck) version() {
 	const check = "version"
 	product, text := "Redis", p.info["redis_version"]

@@ -26,7 +26,6 @@ type choice struct {
 	slots *pflag.Flag // of Slots; nil: there are no flags
 }
 
-// flags adds the flags.
 func (c *choice) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&c.Names, "name", nil, "`NAME` to hold, once for each: all are held together, or none is")
 	flags.BoolVarP(&c.Shared, "shared", "s", false,

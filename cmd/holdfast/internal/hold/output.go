@@ -103,7 +103,6 @@ var answerKinds = map[string]holdfast.StoreKind{
 	"OOM": holdfast.StoreOutOfMemory, "READONLY": holdfast.StoreReadOnly, "LOADING": holdfast.StoreLoading,
 }
 
-// failure is the error of a request.
 func (s *outputStore) failure(err error) error {
 	var answer redis.Error
 	kind := holdfast.StoreUnreachable

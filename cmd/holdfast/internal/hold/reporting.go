@@ -112,7 +112,6 @@ func secondsOf(d time.Duration) *float64 {
 	return &s
 }
 
-// line is the record as it is written.
 func (r record) line() string {
 	r.Time = time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	text, _ := json.Marshal(r)

@@ -46,7 +46,6 @@ func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (st
 	}
 }
 
-// clear removes the line.
 func (l *statusLine) clear() {
 	if l != nil {
 		_, _ = l.to.WriteString("\r\x1b[K")

@@ -15,7 +15,6 @@ type waitOptions struct {
 	Wait     time.Duration // 0: for ever
 }
 
-// flags adds the flags.
 func (w *waitOptions) flags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&w.Nonblock, "nonblock", "n", false, "do not wait")
 	flags.VarP((*waitFlag)(w), "wait", "w", "the longest wait, such as 5 (seconds), 0.5 or 2m; 0 is --nonblock")

@@ -99,7 +99,6 @@ func (l *watcher) poll(ctx context.Context, first bool) error {
 // isLasting reports whether an error lasts until somebody changes something.
 func isLasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
 
-// printChange prints a change.
 func (w *Watch) printChange(c lockinfo.Change) error {
 	if w.Format == cli.FormatLines {
 		return w.PrintDocument(c)

@@ -132,7 +132,6 @@ func listen(flag, address string, config *tls.Config) (net.Listener, string, err
 	return listener, fmt.Sprintf("%s://%s/", scheme, listener.Addr()), nil
 }
 
-// readToken reads the token.
 func (s *Serve) readToken() (tokenChecker, error) {
 	if s.TokenFile == "" {
 		return tokenChecker{}, nil

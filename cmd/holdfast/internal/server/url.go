@@ -215,7 +215,6 @@ func (l *location) parse(parser func(text string) error, own ...string) error {
 	return nil
 }
 
-// login returns the user and the password.
 func (l *location) login() (user, password string) {
 	if l.user == nil {
 		return "", ""

@@ -124,7 +124,6 @@ func holdProcess(h lockinfo.Hold) string {
 	return processName(h.Host, h.PID)
 }
 
-// processName names a process by its host.
 func processName(host string, pid int) string {
 	if host == "" {
 		return "?"
