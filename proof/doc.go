@@ -41,20 +41,18 @@
 // what it got (model).
 //
 // Package workload is what is recorded: processes that use names of every type, and groups of them.
-// They lock, try, read, write, downgrade, take permits, resize, lead, count down, wait, give up,
-// enter again, share an owner, hold beyond their TTL,
-// release late or never. A parent kills, stops and continues them, silences their network, freezes
-// the server and cuts its connections.
+// They lock, try, read, write, downgrade, take permits, lead, count down, wait, give up, enter
+// again, share an owner, hold beyond their TTL, release late or never. A parent kills, stops and
+// continues them, silences their network, freezes the server and cuts its connections.
 //
 // Package tickets is recorded and checked alike: chains of short-lived processes that pass a lease
 // on by Lease.Detach and Client.Attach, killed between any two steps.
 //
 // # A run that failed
 //
-// Its history is kept, in a directory that the test names, with a drawing (history.html): a lane
-// for each name, with waits, holds, faults and violations. Its seed is printed:
+// Its history is kept, in a directory that the test names. Its seed is printed:
 //
-//	HOLDFAST_SEED=n HOLDFAST_TORTURE_SECONDS=60 go test -run 'TestTorture|TestCalm' ./proof
+//	HOLDFAST_SEED=n HOLDFAST_TORTURE_SECONDS=60 go test -run TestTorture ./proof
 //
 // draws the same decisions again. Each goroutine of each life of each process has dice of its own
 // from the seed, and so has the parent for each process and for the server. So they do the same

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
-	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/linear"
 	"github.com/holdfast-go/holdfast/proof/workload"
 )
@@ -42,43 +41,14 @@ func TestTorture(t *testing.T) {
 	}
 	server := redisserver.Start(t)
 	run := workload.Run{
-		Plan:   workload.Plan{Addr: server.Addr(), Goroutines: 3, Prefix: "torture"},
-		Faults: true, For: time.Duration(seconds) * time.Second, Procs: 8, Server: server,
+		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, Names: workload.EveryType(), Prefix: "torture"},
+		For:  time.Duration(seconds) * time.Second, Procs: 8, Server: server,
 	}
-	report := torture(t, &run)
-	// A run in which little happened shows nothing, however busy the machine.
-	if least := 5 * seconds; report.Holds < least {
-		t.Errorf("%d holds, want at least %d", report.Holds, least)
-	}
-}
-
-// TestCalm is the same with nobody to trouble it: the order in the queue is looked at where nothing
-// excuses a breach.
-func TestCalm(t *testing.T) {
-	harness.Long(t)
-	names := workload.EveryType()
-	// so that queues are long
-	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"}
-	server := redisserver.Start(t)
-	run := workload.Run{
-		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, Prefix: "calm",
-			Names: names},
-		For: 3 * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
-	}
-	torture(t, &run)
-}
-
-// torture does a run on names of every type, and reports what its history shows.
-func torture(t *testing.T, run *workload.Run) workload.Report {
-	t.Helper()
 	run.Seed = harness.Number(t, "HOLDFAST_SEED", rand.Uint64())
 	t.Logf("%v, HOLDFAST_SEED=%d", run.For, run.Seed)
 	var err error
 	if run.Dir, err = os.MkdirTemp("", "holdfast-history-"); err != nil {
 		t.Fatal(err)
-	}
-	if run.Names == nil {
-		run.Names = workload.EveryType()
 	}
 	run.Command = func() *exec.Cmd { return exec.Command(os.Args[0]) }
 	report, err := run.Do(t.Context())
@@ -96,10 +66,13 @@ func torture(t *testing.T, run *workload.Run) workload.Report {
 			t.Errorf("violation model: %q: no order of what happened explains its holds", name)
 		}
 	}
+	// A run in which little happened shows nothing, however busy the machine.
+	if least := 5 * seconds; report.Holds < least {
+		t.Errorf("%d holds, want at least %d", report.Holds, least)
+	}
 	if t.Failed() {
 		t.Logf("the history is in %s", run.Dir)
 	} else if err := os.RemoveAll(run.Dir); err != nil {
 		t.Error(err)
 	}
-	return report
 }

@@ -75,7 +75,8 @@ func (hold *Hold) hasWriter(holds []*Hold) bool {
 
 // checkCalls finds calls that returned too late, or not at all although their process lived to the
 // end, and those that returned what the workload did not expect.
-func checkCalls(h *History, slack time.Duration) []Violation {
+func checkCalls(h *History) []Violation {
+	const slack = 5 * time.Second
 	var found []Violation
 	for _, op := range h.Ops {
 		call := op.Call

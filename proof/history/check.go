@@ -32,16 +32,9 @@ func violation(rule, name string, records []Record, format string, args ...any) 
 	return Violation{Rule: rule, Name: name, Records: records, Text: fmt.Sprintf(format, args...)}
 }
 
-// Limits are what a check allows beyond the letter.
-type Limits struct {
-	Slack time.Duration // how much later than its limit a call may return; defaults to 5s
-	Idle  time.Duration // how long one may wait for what nobody holds, and nothing explains; defaults to 1s
-}
-
-// Check tells every violation of the history, in the order of time.
-func Check(h *History, limits Limits) []Violation {
-	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
-	limits.Idle = cmp.Or(limits.Idle, time.Second)
+// Check tells every violation of the history, in the order of time. One may wait as long as idle
+// for what nobody holds, and nothing explains.
+func Check(h *History, idle time.Duration) []Violation {
 	var found []Violation
 	asked := h.OpsOf(Leader)
 	for name, holds := range groupHolds(h.Holds) {
@@ -55,9 +48,9 @@ func Check(h *History, limits Limits) []Violation {
 	}
 	found = append(found, checkLatches(h)...)
 	found = append(found, checkOrder(h)...)
-	found = append(found, checkIdle(h, limits.Idle)...)
+	found = append(found, checkIdle(h, idle)...)
 	found = append(found, checkResource(h)...)
-	found = append(found, checkCalls(h, limits.Slack)...)
+	found = append(found, checkCalls(h)...)
 	for i := range found {
 		v := &found[i]
 		slices.SortStableFunc(v.Records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })

@@ -227,7 +227,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := c.story.assemble(t)
-			found := Check(h, Limits{})
+			found := Check(h, time.Second)
 			var got []string
 			for _, v := range found {
 				got = append(got, v.Rule)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // suffix ends the name of every file of a history.
@@ -103,7 +104,7 @@ func Load(dir string) ([]Record, error) {
 }
 
 // Judge loads the history in dir, and checks it.
-func Judge(dir string, limits Limits) (*History, []Violation, error) {
+func Judge(dir string, idle time.Duration) (*History, []Violation, error) {
 	records, err := Load(dir)
 	if err != nil {
 		return nil, nil, err
@@ -112,5 +113,5 @@ func Judge(dir string, limits Limits) (*History, []Violation, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return h, Check(h, limits), nil
+	return h, Check(h, idle), nil
 }

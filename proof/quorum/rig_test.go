@@ -196,7 +196,7 @@ func (r *rig) check() history.Summary {
 	all.Wait()
 	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum
 	// keeps no queue.
-	h, violations, err := history.Judge(r.dir, history.Limits{Idle: time.Minute})
+	h, violations, err := history.Judge(r.dir, time.Minute)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -302,7 +302,7 @@ func (c *running) kill(when string) {
 
 // judge checks what all processes wrote down.
 func (r *run) judge() {
-	h, violations, err := history.Judge(r.dir, history.Limits{})
+	h, violations, err := history.Judge(r.dir, time.Second)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestVersionsInOneWorkload(t *testing.T) {
 			}
 			return exec.Command(now.worker)
 		},
-		Faults: true, For: 20 * time.Second, Procs: 8, Server: server,
+		For: 20 * time.Second, Procs: 8, Server: server,
 	}
 	report, err := run.Do(t.Context())
 	t.Logf("%d processes, every second one of the earlier version\n%v", started.Load(), report)

@@ -19,10 +19,7 @@ type Run struct {
 	Command func() *exec.Cmd // makes a program that finds its plan in Env and calls Worker
 	For     time.Duration
 	Procs   int
-	Faults  bool   // kill, stop and continue the processes, and silence their networks
-	Server  Server // to be troubled as well; nil: leave it alone
-
-	Limits history.Limits
+	Server  Server // to be troubled as well
 
 	parent   *history.Recorder
 	resource *Resource
@@ -65,7 +62,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 		return Report{}, errors.Join(err, r.parent.Close())
 	}
 	r.resource, err = NewResource(func(slot int, long time.Duration) {
-		if r.Faults && time.Until(end) > quiet+long {
+		if time.Until(end) > quiet+long {
 			slots[slot].silence(long)
 		}
 	})
@@ -77,9 +74,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	for _, s := range slots {
 		wg.Go(func() { r.fail(s.keepAlive(ctx)) })
 	}
-	if r.Server != nil {
-		wg.Go(func() { r.troubleServer(ctx, end) })
-	}
+	wg.Go(func() { r.troubleServer(ctx, end) })
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
@@ -121,7 +116,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 		return report, errors.Join(failure, err)
 	}
 	report.Rest.Forever, report.Rest.Looks = append(report.Rest.Forever, r.forever...), r.looks
-	report.History, report.Violations, err = history.Judge(r.Dir, r.Limits)
+	report.History, report.Violations, err = history.Judge(r.Dir, time.Second)
 	if err != nil {
 		return report, errors.Join(failure, err)
 	}

@@ -44,10 +44,7 @@ func (s *slot) keepAlive(ctx context.Context) error {
 		return err
 	}
 	for {
-		wait := time.Until(s.end)
-		if s.run.Faults {
-			wait = min(s.dice.Between(500*time.Millisecond, 3*time.Second), wait)
-		}
+		wait := min(s.dice.Between(500*time.Millisecond, 3*time.Second), time.Until(s.end))
 		if s.wait(ctx, wait) {
 			return errors.Join(fmt.Errorf("worker %s ended before it was told to", s.proc), s.finish())
 		}
