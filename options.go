@@ -173,7 +173,13 @@ func WithDeadlockCheck() Option {
 // wait by itself. It has no effect for a name that is held with another token by now, with
 // WithPolling, and at a quorum. The call sends a request more for each name.
 func WithUnder(tokens map[string]int64) Option {
-	return func(s *settings) { s.Under, s.given = maps.Clone(tokens), s.given|optUnder }
+	under := engine.Tokens(maps.Clone(tokens))
+	return func(s *settings) {
+		s.Under, s.given = nil, s.given|optUnder
+		if len(under) > 0 {
+			s.Under = &under
+		}
+	}
 }
 
 // WithRetain lets a lease that is released stay with its process, unused, for at most idle since it
@@ -299,8 +305,8 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 			"not with WithPolling, which has no place in the queue")
 		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
-	if s.isGiven(optUnder) && len(s.Under) > engine.MaxUnder {
-		bad.add("WithUnder", fmt.Sprintf("%d names", len(s.Under)), fmt.Sprintf("at most %d", engine.MaxUnder))
+	if s.Under != nil && len(*s.Under) > engine.MaxUnder {
+		bad.add("WithUnder", fmt.Sprintf("%d names", len(*s.Under)), fmt.Sprintf("at most %d", engine.MaxUnder))
 	}
 	if s.isGiven(optRetain) {
 		bad.check(s.Retain >= time.Millisecond && s.Retain <= time.Hour, "WithRetain", s.Retain, "from 1ms to 1h")

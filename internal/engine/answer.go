@@ -20,7 +20,7 @@ func (e *Engine) Stacks(name string, most int) (out []HoldStack) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range e.holds.entries {
-		if h.lock.spec.Name != name || !h.isLive() || h.tenure == nil || isPast(h.end(), time.Now()) {
+		if h.lock.name != name || !h.isLive() || h.tenure == nil || isPast(h.end(), time.Now()) {
 			continue
 		}
 		leases := make(map[*Lease]bool)

@@ -123,9 +123,9 @@ func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
 
 // drop frees a hold that was adopted, or what remains of it.
 func (h *hold) drop(ctx context.Context) error {
-	was, err := h.lock.resource.Free(ctx, h.freeRequest())
+	was, err := h.lock.resource().Free(ctx, h.freeRequest())
 	var had *AttachError
-	if err = dropError(h.lock.spec.Name, was, err); errors.As(err, &had) && had.Why == Broken {
+	if err = dropError(h.lock.name, was, err); errors.As(err, &had) && had.Why == Broken {
 		return nil
 	}
 	return err
@@ -160,7 +160,7 @@ func (a *attachment) firstError() (err error) {
 			continue
 		}
 		if err = a.errs[i]; len(a.errs) > 1 {
-			err = &PartError{a.holds[i].lock.spec.Name, err}
+			err = &PartError{a.holds[i].lock.name, err}
 		}
 		if !errors.As(err, &failure) {
 			break
@@ -186,7 +186,7 @@ func (a *attachment) adopt(ctx context.Context, all []Detached) {
 func (h *hold) adopt(ctx context.Context, d *Detached) error {
 	o := &h.lock.options
 	timed := o.MinHold > 0 || o.MaxHold > 0 || o.Fixed
-	adopted, err := h.lock.resource.Adopt(ctx, d.Ticket, d.Origin, timed)
+	adopted, err := h.lock.resource().Adopt(ctx, d.Ticket, d.Origin, timed)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (h *hold) adopt(ctx context.Context, d *Detached) error {
 		h.trustEnd = clock.earliest(h.grantedAt + h.lasts.Microseconds()).Add(-margin(o.TTL))
 	}
 	if end := h.end(); !end.IsZero() && isPast(end, time.Now()) {
-		return &AttachError{Name: h.lock.spec.Name, Why: Gone}
+		return &AttachError{Name: h.lock.name, Why: Gone}
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 
 // missingError says why an answer tells of no hold; nil: it is there.
 func (h *hold) missingError(r protocol.RenewalAnswer) error {
-	name := h.lock.spec.Name
+	name := h.lock.name
 	var broken *protocol.Broken
 	switch {
 	case errors.As(r.Err, &broken):
@@ -266,7 +266,7 @@ func (h *hold) takeAttached(r protocol.RenewalAnswer, sent time.Time) error {
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
 	if isPast(h.end(), h.heldSince) {
-		return &protocol.Failure{Op: "attach", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Unknown: true,
+		return &protocol.Failure{Op: "attach", Name: h.lock.name, Reason: protocol.NoAnswer, Unknown: true,
 			Err: errLate}
 	}
 	return nil

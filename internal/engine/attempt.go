@@ -142,7 +142,7 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 // until when the request may still take effect. Join tells the server to put the ticket into its
 // queue if others hold.
 func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, sent time.Time, err error) {
-	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
+	if err := a.engine.protocol.Ready(ctx, a.lock.name); err != nil {
 		return protocol.Answer{}, time.Now(), err
 	}
 	sent = time.Now()
@@ -157,7 +157,7 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 		Pace:     &a.pace,
 	}
 	a.pace.Sent(sent)
-	answer, err = a.lock.resource.Ask(ctx, ask)
+	answer, err = a.lock.resource().Ask(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
 		if errors.As(err, &failure) {
@@ -240,7 +240,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	}
 	var about protocol.Subject
 	if !a.ticket.NoMessages {
-		about = a.lock.resource
+		about = a.lock.resource()
 	}
 	subscribed, missed, err := a.beginWaiting(ctx, about, answer, sent)
 	if err != nil && a.switchToNoMessages(err) {

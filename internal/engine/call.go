@@ -74,13 +74,13 @@ type call struct {
 
 // silentCall is a call that is part of another one: the observer is not told how it ends.
 func (l *Lock) silentCall(ctx context.Context) *call {
-	return &call{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, spec: &l.spec, ctx: ctx, start: time.Now()}
+	return &call{engine: l.engine, kind: l.spec.Kind, name: l.name, spec: &l.spec, ctx: ctx, start: time.Now()}
 }
 
 // newCall begins a call. It must end with call.end.
 func (l *Lock) newCall(ctx context.Context) *call {
 	e := l.engine
-	c := &call{engine: e, kind: l.spec.Kind, name: l.spec.Name, spec: &l.spec, ctx: ctx, start: time.Now()}
+	c := &call{engine: e, kind: l.spec.Kind, name: l.name, spec: &l.spec, ctx: ctx, start: time.Now()}
 	if e.takesStacks && (e.config.Answer != nil || !l.lastsByDesign()) {
 		e.mu.Lock()
 		c.slow = e.slow.begin(c, l)

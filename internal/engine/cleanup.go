@@ -34,7 +34,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 			sent := time.Now()
 			freePace.Sent(sent)
 			ctx := deadline{context.Background(), sent.Add(l.timeout)}
-			_, err := l.resource.Free(ctx, request)
+			_, err := l.resource().Free(ctx, request)
 			var pause time.Duration
 			var failure *protocol.Failure
 			if broken := (*protocol.Broken)(nil); errors.As(err, &broken) {
@@ -49,7 +49,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 				failures++
 				pause = backoff(failures)
 			default:
-				e.config.Logger.Warn("holdfast: cannot clean up", "name", l.spec.Name, "error", err)
+				e.config.Logger.Warn("holdfast: cannot clean up", "name", l.name, "error", err)
 				return
 			}
 			if last || time.Now().Add(pause).After(until) {

@@ -115,10 +115,10 @@ func (l *Lease) detach() Detached {
 	o := h.lock.options
 	return Detached{
 		Prefix:  e.config.Prefix,
-		Spec:    mode.spec,
+		Spec:    mode.Spec(),
 		Options: Options{TTL: o.TTL, MinHold: o.MinHold, MaxHold: o.MaxHold, Fixed: o.Fixed},
 		Ticket:  h.ticket,
-		Origin:  mode.resource.Origin(h.ticket, h.grantedAt),
+		Origin:  mode.resource().Origin(h.ticket, h.grantedAt),
 		Token:   l.tenure.token, GrantToken: h.grantToken,
 		Lasts: h.lifetime(),
 	}

@@ -59,7 +59,7 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	if lock.plain != nil {
 		lock = lock.plain
 	}
-	spec := lock.spec
+	spec := lock.Spec()
 	spec.Shared = true
 	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.NewLock(spec, lock.options),
 		done: make(chan error, 1)}
@@ -146,7 +146,7 @@ func (d *downgrade) ask() (ended bool) {
 	ttl := h.remainingTTL(now)
 	until := earlier(now.Add(h.lock.timeout), h.end())
 	e.mu.Unlock()
-	answer, err := d.sharedLock.resource.Downgrade(deadline{context.Background(), until},
+	answer, err := d.sharedLock.resource().Downgrade(deadline{context.Background(), until},
 		protocol.Ask{Ticket: h.ticket, TTL: ttl, Deadline: until})
 	e.mu.Lock()
 	var failure *protocol.Failure
@@ -171,7 +171,7 @@ func (d *downgrade) takeAnswer(answer protocol.Answer, err error, sent time.Time
 	case !h.isLive():
 		d.end(h.endCause())
 	case failed && (d.mayHaveApplied || failure.Reason.Passing()): // refused after an unknown outcome: still unknown
-		e.warn("holdfast: downgrading again", "name", h.lock.spec.Name, "error", err)
+		e.warn("holdfast: downgrading again", "name", h.lock.name, "error", err)
 		return false
 	case failed:
 		d.restore(err)
@@ -204,7 +204,7 @@ func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 		e.promoteNext(h)
 	}
 	if d.sharedLock.joinable {
-		e.openToReaders(h, d.sharedLock.key)
+		e.openToReaders(h, d.sharedLock.key())
 	}
 	d.end(nil)
 }
@@ -220,7 +220,7 @@ func (d *downgrade) restore(err error) {
 	}
 	e.holds.update(h)
 	if d.detached {
-		e.warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
+		e.warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.name, "error", err)
 	} else if !d.lease.released {
 		d.lease.shared = false
 		d.lease.tenure.writers++
@@ -268,7 +268,7 @@ func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 		select {
 		case <-renewing:
 		case <-ctx.Done():
-			err = &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer,
+			err = &protocol.Failure{Op: "check", Name: h.lock.name, Reason: protocol.NoAnswer,
 				Err: protocol.EndOf(ctx)}
 		}
 		e.mu.Lock()

@@ -33,7 +33,7 @@ func (l *Lock) Await(ctx context.Context, looks *protocol.Pace,
 	return standing, err
 }
 
-func (l *Lock) subject() subject { return subject{l.resource, l.spec.Kind, l.spec.Name, l.options.TTL} }
+func (l *Lock) subject() subject { return subject{l.resource(), l.spec.Kind, l.name, l.options.TTL} }
 
 // Trouble is nil while every hold of this name in this process is trusted and its last renewal, if
 // there was any, was confirmed. Otherwise it is the failure of that renewal, or the cause of a
@@ -62,7 +62,7 @@ func (l *Lock) Trouble() (trouble error) {
 }
 
 func (l *Lock) sameName(h *hold) bool {
-	return h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind
+	return h.lock.name == l.name && h.lock.spec.Kind == l.spec.Kind
 }
 
 // Term says that code runs on the lease until end is called. A loss is trouble meanwhile.

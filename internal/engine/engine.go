@@ -47,6 +47,11 @@ type Engine struct {
 	subscription subscription
 	events       eventQueue
 
+	knownSettings struct {
+		sync.Mutex
+		byKey map[settingsKey]*settings
+	}
+
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
 	pools     map[poolKey]*pool
@@ -80,6 +85,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		witnesses:   make(map[*attempt]bool),
 		uses:        make(map[poolKey]*recentUse),
 	}
+	e.knownSettings.byKey = make(map[settingsKey]*settings)
 	e.observed = config.Observe != nil || e.takesStacks
 	e.subscription.engine = e
 	e.holds.whenIsUp = e.renewDue
@@ -130,7 +136,7 @@ func (e *Engine) Close() error {
 			e.queueEnds(h.tenure, e.config.Closed)
 			e.mu.Unlock()
 			if err != nil {
-				err = &PartError{h.lock.spec.Name, err}
+				err = &PartError{h.lock.name, err}
 			}
 			failed <- err
 		}()

@@ -50,7 +50,7 @@ type Event struct {
 	Stack []uintptr // of the call
 	Err   error
 
-	Spec     *protocol.Spec // of the caller's lock, where there is one; it does not change
+	Spec     *protocol.Spec // of the caller's lock, where there is one, without the name; it does not change
 	At       time.Time      // when a lease began, or when its end began
 	Detached bool           // of Released: the hold left the process
 }
@@ -185,17 +185,17 @@ func (l *Lease) endReport(kind EventKind) (event Event, told bool) {
 	if l.toldAt.IsZero() || l.engine().config.Observe == nil {
 		return event, false
 	}
-	spec := &l.tenure.hold.lock.spec
+	lock := l.tenure.hold.lock
 	now := time.Now()
-	event = Event{Kind: kind, Lock: spec.Kind, Name: spec.Name, Context: l.parent, Contended: l.contended,
-		Token: l.tenure.token, Took: now.Sub(l.toldAt), At: now, Spec: spec}
+	event = Event{Kind: kind, Lock: lock.spec.Kind, Name: lock.name, Context: l.parent, Contended: l.contended,
+		Token: l.tenure.token, Took: now.Sub(l.toldAt), At: now, Spec: &lock.spec}
 	l.toldAt = time.Time{}
 	return event, true
 }
 
 // event makes an event about a hold in the background. Its caller is that of the present tenure.
 func (h *hold) event(kind EventKind) Event {
-	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.spec.Name, Token: h.token,
+	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.name, Token: h.token,
 		Context: context.Background()}
 	if h.tenure != nil {
 		event.Context, event.Contended = h.tenure.inlineLease.parent, h.tenure.inlineLease.contended

@@ -56,14 +56,18 @@ func (l *Lease) keepsOthersOut(e *Engine) bool {
 // findHolds returns the holds of Options.Under, as the servers know them. A name is left out if its
 // hold has another token by now, or keeps nobody out.
 func (l *Lock) findHolds(ctx context.Context) (found []protocol.Evidence) {
-	for _, name := range slices.Sorted(maps.Keys(l.options.Under)) {
+	if l.options.Under == nil {
+		return nil
+	}
+	tokens := *l.options.Under
+	for _, name := range slices.Sorted(maps.Keys(tokens)) {
 		known, err := l.engine.protocol.Inspect(ctx, name, protocol.Page{Holds: maxHoldsToFind})
 		if err != nil {
 			l.engine.config.Logger.Warn("holdfast: looking for a hold to wait under", "name", name, "error", err)
 			continue
 		}
 		for _, h := range known.Holds {
-			if h.Token == l.options.Under[name] && known.Kind != protocol.Semaphore {
+			if h.Token == tokens[name] && known.Kind != protocol.Semaphore {
 				found = append(found, protocol.Evidence{Name: name, ID: h.ID})
 			}
 		}

@@ -164,7 +164,7 @@ func (p *parts) tryEach() (err error) {
 	for _, i := range p.notHeld() {
 		l := p.group.locks[i]
 		if p.leases[i], err = l.try(l.silentCall(p.ctx)); err != nil {
-			return &PartError{l.spec.Name, err}
+			return &PartError{l.name, err}
 		}
 	}
 	return nil
@@ -199,11 +199,10 @@ func (p *parts) takeAll() error {
 		if len(missing) == 0 {
 			return nil
 		}
-		l := *p.group.locks[missing[0]]
-		l.beside = p.leases
+		l := p.group.locks[missing[0]].with(func(s *settings) { s.beside = p.leases })
 		lease, err := l.Acquire(p.ctx)
 		if err != nil {
-			return &PartError{l.spec.Name, err}
+			return &PartError{l.name, err}
 		}
 		p.leases[missing[0]] = lease
 	}
@@ -225,7 +224,7 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 		return 0, protocol.ErrApart
 	}
 	e := p.group.engine
-	first := p.group.locks[missing[0]].spec.Name
+	first := p.group.locks[missing[0]].name
 	if err := e.check(p.ctx); err != nil {
 		return 0, &PartError{first, err}
 	}
@@ -250,8 +249,8 @@ func (p *parts) takeAtOnce(missing []int) (taken int, err error) {
 		return 0, &PartError{nameOf(err, first), err}
 	}
 	if n, busy := firstBusy(answers); busy {
-		blocked := &p.group.locks[missing[n]].spec
-		return n, &PartError{blocked.Name, &BusyError{Kind: blocked.Kind, Answer: answers[n]}}
+		blocked := p.group.locks[missing[n]]
+		return n, &PartError{blocked.name, &BusyError{Kind: blocked.spec.Kind, Answer: answers[n]}}
 	}
 	return 0, p.fill(missing, attempts, answers, sent)
 }
@@ -264,7 +263,7 @@ func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.
 		attempts[n] = l.newAttempt(l.silentCall(p.ctx), 1)
 		attempts[n].ticket.Trace = trace
 		asks[n] = protocol.ResourceAsk{
-			Resource: l.resource,
+			Resource: l.resource(),
 			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: l.grantTTL, Deadline: until},
 		}
 	}
@@ -282,10 +281,10 @@ func (p *parts) fill(missing []int, attempts []*attempt, answers []protocol.Answ
 		case next == stepDone && failed == nil:
 			p.leases[i], failed = a.beginLease(a.hold, nil)
 		case failed == nil:
-			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
+			failed = &protocol.Failure{Op: "ask", Name: a.lock.name, Reason: protocol.NoAnswer, Err: errLate}
 		}
 		if failed != nil && err == nil {
-			err = &PartError{a.lock.spec.Name, failed}
+			err = &PartError{a.lock.name, failed}
 		}
 	}
 	p.group.engine.abandon(attempts) // those that did not win

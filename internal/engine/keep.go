@@ -33,14 +33,14 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, e
 	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
 		return Detached{}, ErrOwnTimes
 	}
-	err = e.do(ctx, cmp.Or(l.unsupported, e.placeError(l.spec.Name)), func() error {
+	err = e.do(ctx, cmp.Or(l.unsupported(), e.placeError(l.name)), func() error {
 		a := l.newAttempt(l.silentCall(ctx), 1)
 		a.ticket.Keep, a.ticket.Wanted = keep, false
 		if _, _, err := a.ask(ctx, true); err != nil {
 			e.abandon([]*attempt{a})
 			return err
 		}
-		place = Detached{Prefix: e.config.Prefix, Spec: l.spec, Options: Options{TTL: o.TTL}, Ticket: a.ticket}
+		place = Detached{Prefix: e.config.Prefix, Spec: l.Spec(), Options: Options{TTL: o.TTL}, Ticket: a.ticket}
 		return nil
 	})
 	return place, err
@@ -60,8 +60,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	}
 	options := d.Options
 	options.Strict = true // no goroutine of this process gets the hold without a request
-	l := e.NewLock(d.Spec, options)
-	l.weight = d.Ticket.Weight
+	l := e.NewLock(d.Spec, options).Weigh(d.Ticket.Weight)
 	c := l.newCall(ctx)
 	c.slow.beginWait()
 	k := keptAttempt{l.newAttempt(c, 1)}
@@ -81,7 +80,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 		}
 		bounded, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
 		defer cancel()
-		was, err := e.NewLock(d.Spec, d.Options).resource.Free(bounded, protocol.FreeRequest{Ticket: d.Ticket})
+		was, err := e.NewLock(d.Spec, d.Options).resource().Free(bounded, protocol.FreeRequest{Ticket: d.Ticket})
 		e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
 		return dropError(d.Spec.Name, was, err)
 	})
@@ -194,7 +193,7 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	}
 	var about protocol.Subject
 	if !k.ownSubscription.recentlyDenied() {
-		about = k.lock.resource
+		about = k.lock.resource()
 	}
 	// After an err it goes on without messages: askAfter makes it ask more often.
 	subscribed, missed, _ := k.beginWaiting(ctx, about, answer, sent)

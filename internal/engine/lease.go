@@ -48,7 +48,7 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	defer e.mu.Unlock()
 	outer := findLease(ctx, func(outer *Lease) bool {
 		h := outer.tenure.hold
-		return h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
+		return h.lock.engine == e && h.lock.name == l.name && h.lock.spec.Kind == l.spec.Kind &&
 			!outer.released && h.isLive() && outer.tenure.lossCause == nil && !isPast(h.end(), time.Now())
 	})
 	switch {
@@ -66,7 +66,7 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }
 
 // Name is the name that is held.
-func (l *Lease) Name() string { return l.tenure.hold.lock.spec.Name }
+func (l *Lease) Name() string { return l.tenure.hold.lock.name }
 
 // Token is the fencing token of the tenure.
 func (l *Lease) Token() int64 { return l.tenure.token }
@@ -299,7 +299,7 @@ func (l *Lock) beginHold(c *call, h *hold, p *pool) (*Lease, error) {
 	case p != nil && !passable: // the next goroutine of the pool needs a hold of its own
 		e.promoteNext(h)
 	case l.joinable && live:
-		e.openToReaders(h, l.key)
+		e.openToReaders(h, l.key())
 	case p != nil && p.waiters.Len() > 0:
 		e.scheduleCheck()
 	}

@@ -82,7 +82,7 @@ func (e *Engine) subscribeTo(holds []*hold) {
 	ctx, cancel := context.WithTimeout(context.Background(), listenTimeout)
 	defer cancel()
 	for _, h := range holds {
-		since, err := e.subscription.ensureSubscribed(ctx, h.lock.resource)
+		since, err := e.subscription.ensureSubscribed(ctx, h.lock.resource())
 		if err != nil || since.IsZero() {
 			return // the next renewal tells, or the next check subscribes
 		}

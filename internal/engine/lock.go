@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unique"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -32,33 +33,73 @@ type Options struct {
 
 	// Under has tokens, by name: the caller waits for a program that holds these names by leases of
 	// other clients. Its place names those holds too. It counts only where there is a queue.
-	Under map[string]int64
+	Under *Tokens // nil: none
 }
 
-// A Lock is a name and how it is held. It has no state and is safe to share.
+// Tokens are the tokens of leases, by name.
+type Tokens map[string]int64
+
+// A Lock is a name and how it is held. It has no state and is safe to share. Each hold keeps its
+// lock, so a lock is small: what it needs for a request is made for that request.
 type Lock struct {
-	engine      *Engine
-	spec        protocol.Spec
-	options     Options
-	resource    protocol.Resource
-	weight      int64         // of a semaphore: how many permits
-	grantTTL    time.Duration // how long the server keeps a hold that is granted, unless it is prolonged
-	timeout     time.Duration // of one request
-	pace        protocol.Pace // of an attempt, before its first request
-	key         poolKey
-	pooled      bool     // its callers wait in a pool
-	joinable    bool     // its holds are joined by other goroutines, and not passed on to them
-	plain       *Lock    // of the lock of holds that may be retained: the one that its callers use; else nil
-	unsupported error    // why the protocol has no such locks
-	beside      []*Lease // of a part of a group: the parts that the group holds already
+	*settings
+	name  string
+	plain *Lock // of the lock of holds that may be retained: the one that its callers use; else nil
 }
 
-// NewLock binds a name. It sends nothing.
+// Settings are how a name is held. Locks of many names share them. They never change.
+type settings struct {
+	engine   *Engine
+	spec     protocol.Spec // without the name
+	options  Options
+	pool     unique.Handle[poolKind] // of its callers, but for the name
+	weight   int64                   // of a semaphore: how many permits
+	grantTTL time.Duration           // how long the server keeps a hold that is granted, unless it is prolonged
+	timeout  time.Duration           // of one request
+	pace     protocol.Pace           // of an attempt, before its first request
+	pooled   bool                    // its callers wait in a pool
+	joinable bool                    // its holds are joined by other goroutines, and not passed on to them
+	beside   []*Lease                // of a part of a group: the parts that the group holds already
+}
+
+// A settingsKey is what settings are made of.
+type settingsKey struct {
+	spec    protocol.Spec
+	options Options
+}
+
+// mostSettings is how many settings an engine remembers, before it forgets all.
+const mostSettings = 100
+
+// NewLock names what to lock, and how. It sends nothing.
 func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
+	name := spec.Name
+	spec.Name = ""
+	return &Lock{settings: e.settings(settingsKey{spec, options}), name: name}
+}
+
+// settings returns the settings of a key, which other locks may have as well.
+func (e *Engine) settings(key settingsKey) *settings {
+	e.knownSettings.Lock()
+	defer e.knownSettings.Unlock()
+	s := e.knownSettings.byKey[key]
+	if s == nil {
+		s = e.newSettings(key)
+		if len(e.knownSettings.byKey) >= mostSettings {
+			clear(e.knownSettings.byKey)
+		}
+		e.knownSettings.byKey[key] = s
+	}
+	return s
+}
+
+// newSettings makes the settings of a key.
+func (e *Engine) newSettings(key settingsKey) *settings {
+	spec, options := key.spec, key.options
 	spec.TTL, spec.Fixed = options.TTL, options.Fixed
 	spec.Claim = claim(options.TTL)
-	l := &Lock{
-		engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec),
+	l := &settings{
+		engine: e, spec: spec, options: options,
 		grantTTL: max(options.TTL, options.MinHold), timeout: timeout(options.TTL), pace: pace(options.TTL),
 	}
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes. A
@@ -66,11 +107,7 @@ func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
 	// a holder.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
 	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
-	if why := e.features.NoPermits; why != "" && spec.Kind == protocol.Semaphore {
-		l.unsupported = &protocol.Failure{Op: "ask", Name: spec.Name, Reason: protocol.Unsupported,
-			Err: errors.New(why)}
-	}
-	l.setKey()
+	l.setPool()
 	if !l.pooled || !e.features.Queue {
 		l.options.Retain = 0
 	}
@@ -78,21 +115,38 @@ func (e *Engine) NewLock(spec protocol.Spec, options Options) *Lock {
 }
 
 // Spec is what the lock was made of.
-func (l *Lock) Spec() protocol.Spec { return l.spec }
+func (l *Lock) Spec() protocol.Spec {
+	spec := l.spec
+	spec.Name = l.name
+	return spec
+}
+
+// resource sends the requests about the name. It is made for each, so that holds do not keep it.
+func (l *Lock) resource() protocol.Resource { return l.engine.protocol.Bind(l.Spec()) }
+
+// with returns the lock with settings of its own, which change makes of those that it has.
+func (l *Lock) with(change func(*settings)) *Lock {
+	changed := *l.settings
+	change(&changed)
+	changed.setPool()
+	return &Lock{&changed, l.name, l.plain}
+}
+
+// unsupported is why the protocol has no such locks; nil: it has.
+func (l *Lock) unsupported() error {
+	why := l.engine.features.NoPermits
+	if why == "" || l.spec.Kind != protocol.Semaphore {
+		return nil
+	}
+	return &protocol.Failure{Op: "ask", Name: l.name, Reason: protocol.Unsupported, Err: errors.New(why)}
+}
 
 // Weigh returns the lock of a semaphore for n permits.
-func (l *Lock) Weigh(n int64) *Lock {
-	weighed := *l
-	weighed.weight = n
-	weighed.setKey()
-	return &weighed
-}
+func (l *Lock) Weigh(n int64) *Lock { return l.with(func(s *settings) { s.weight = n }) }
 
 // Endless returns the lock without the limits on waiting of its options: only ctx ends a wait.
 func (l *Lock) Endless() *Lock {
-	endless := *l
-	endless.options.Attempts, endless.options.Wait = 0, 0
-	return &endless
+	return l.with(func(s *settings) { s.options.Attempts, s.options.Wait = 0, 0 })
 }
 
 // Acquire waits for the lock. The error is a *WaitFailure, the Closed error, a *BusyError (polling
@@ -101,7 +155,7 @@ func (l *Lock) Endless() *Lock {
 // the caller is the victim of one. After an error nothing is held, and what was queued or won is
 // taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
-	if err := l.engine.admitCall(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported()); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
@@ -124,7 +178,7 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 	switch {
 	case l.options.Interval > 0:
 		return l.poll(ctx, c)
-	case len(under) > 0 || len(l.options.Under) > 0 && l.engine.features.Queue:
+	case len(under) > 0 || l.options.Under != nil && l.engine.features.Queue:
 		return l.acquireUnder(ctx, c, under)
 	case l.pooled:
 		return l.acquirePooled(ctx, c)
@@ -136,7 +190,7 @@ func (l *Lock) acquire(c *call) (*Lease, error) {
 // Try asks once. The error is a *BusyError when others hold, otherwise as Acquire's. It is
 // a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
-	if err := l.engine.admitCall(l.unsupported); err != nil {
+	if err := l.engine.admitCall(l.unsupported()); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()

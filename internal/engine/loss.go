@@ -14,7 +14,7 @@ func (e *Engine) lose(h *hold, why Why) {
 		return
 	}
 	e.holds.remove(h)
-	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure}
+	lost := Lost{Name: h.lock.name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure}
 	if why == Expired {
 		if h.noteLate(time.Now()); h.late >= h.lock.timeout {
 			lost.Late = h.late

@@ -109,7 +109,7 @@ func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 	defer e.mu.Unlock()
 	for _, h := range e.allHolds() {
 		switch {
-		case h.lock.spec.Name != name || b.Token < h.grantToken || b.Token > h.lastToken:
+		case h.lock.name != name || b.Token < h.grantToken || b.Token > h.lastToken:
 		case !done:
 			e.queryInBackground(h)
 		case b.Force:
@@ -134,7 +134,7 @@ func (e *Engine) Tell(ctx context.Context, name string, kind protocol.Kind, id p
 
 // Tell tells the holders of the name of a lock that another caller wants it.
 func (l *Lock) Tell(ctx context.Context) (protocol.TellCount, error) {
-	return l.engine.Tell(ctx, l.spec.Name, l.spec.Kind, "")
+	return l.engine.Tell(ctx, l.name, l.spec.Kind, "")
 }
 
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.

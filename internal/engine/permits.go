@@ -11,12 +11,12 @@ import (
 // Resize sets how many permits a name has while it is in use, also while they are held. The error
 // is as Try's. If the error's outcome is unknown, the request may have taken effect.
 func (l *Lock) Resize(ctx context.Context, permits int64) error {
-	return l.engine.do(ctx, l.unsupported, func() error {
+	return l.engine.do(ctx, l.unsupported(), func() error {
 		until := time.Now().Add(l.timeout)
 		bounded, cancel := context.WithDeadline(ctx, until)
 		defer cancel()
-		err := l.resource.Resize(bounded, permits, until)
-		l.engine.askAgain(l.spec.Name)
+		err := l.resource().Resize(bounded, permits, until)
+		l.engine.askAgain(l.name)
 		return err
 	})
 }
@@ -39,9 +39,5 @@ func (l *Lock) withPermitsFrom(err error) *Lock {
 	if !errors.As(err, &mismatch) || mismatch.Have == l.spec.Permits {
 		return nil
 	}
-	other := *l
-	other.spec.Permits = mismatch.Have
-	other.setKey()
-	other.resource = l.engine.protocol.Bind(other.spec)
-	return &other
+	return l.with(func(s *settings) { s.spec.Permits = mismatch.Have })
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unique"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -12,20 +13,39 @@ import (
 // A poolKey is what callers must have in common to wait in one pool: then only the goroutine
 // differs, and one may have the hold of another.
 type poolKey struct {
-	name, label string
-	kind        protocol.Kind
-	shared      bool
-	wanted      bool
-	permits     int64
-	weight      int64
-	ttl         time.Duration
+	name string
+	kind unique.Handle[poolKind]
 }
 
-// setKey sets the key of the pool in which callers of the lock wait.
-func (l *Lock) setKey() {
-	l.key = poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.options.Wanted, l.spec.Permits,
-		l.weight, l.options.TTL}
+// A poolKind is what they must have in common beside the name. Many pools are of one kind.
+type poolKind struct {
+	label   string
+	kind    protocol.Kind
+	shared  bool
+	wanted  bool
+	permits int64
+	weight  int64
+	ttl     time.Duration
 }
+
+// setPool sets the kind of the pools in which callers wait.
+func (s *settings) setPool() {
+	spec := &s.spec
+	s.pool = unique.Make(poolKind{spec.Label, spec.Kind, spec.Shared, s.options.Wanted, spec.Permits, s.weight,
+		s.options.TTL})
+}
+
+// key is that of the pool in which callers of the lock wait. Those of a lock of holds that may be
+// retained wait with those of the lock that it was made of.
+func (l *Lock) key() poolKey {
+	if l.plain != nil {
+		l = l.plain
+	}
+	return poolKey{l.name, l.pool}
+}
+
+// shares reports whether readers enter the holds of the pool together.
+func (p *pool) shares() bool { return p.key.kind.Value().shared }
 
 // A pool is the queue of this process's goroutines for one lock. The goroutine that finds no pool
 // makes one and leads it: it asks the server for all of them. When the leader gets the hold, its
@@ -97,7 +117,7 @@ func (p *pool) pop() *poolWaiter {
 // goroutines wait, as each that the hold passes to needs one. Readers join a hold with the token
 // that it has.
 func (p *pool) tokenBlock() int64 {
-	if p.waiters.Len() == 0 || p.key.shared {
+	if p.waiters.Len() == 0 || p.shares() {
 		return 1
 	}
 	return passBlock
@@ -162,20 +182,20 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := e.pools[l.key]
+	p := e.pools[l.key()]
 	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
 	// passes to its waiters.
-	leads := p == nil || (p.key.shared && p.leader == nil)
+	leads := p == nil || (p.shares() && p.leader == nil)
 	if p == nil {
-		p = &pool{key: l.key}
-		e.pools[l.key] = p
+		p = &pool{key: l.key()}
+		e.pools[l.key()] = p
 	}
 	if p.hold != nil {
 		if lease := p.join(ctx); lease != nil {
 			return poolEntry{kind: entryJoined, pool: p, lease: lease}
 		}
 	}
-	retained := p.hold != nil && !p.key.shared
+	retained := p.hold != nil && !p.shares()
 	switch {
 	case leads || retained: // the attempt looks at ctx itself
 		p.leader = l.newLead(c, 1)
@@ -237,7 +257,7 @@ func (l *Lock) passDeliveryOn(ctx context.Context, p *pool, d delivery, ended er
 		}
 	}
 	if err := d.lease.Release(); err != nil {
-		l.engine.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
+		l.engine.config.Logger.Warn("holdfast: giving back what came too late", "name", l.name, "error", err)
 	}
 	return ended
 }
@@ -252,7 +272,7 @@ func (l *Lock) poolEndErrorLocked(ctx context.Context, p *pool, w *poolWaiter) *
 	} else if h := l.engine.holdOfPool(p); h != nil { // no goroutine asks, as one of this process holds
 		ended.Answer, ended.holderContext = h.asAnswer(), h.tenure.inlineLease.parent
 	} else {
-		ended.Answer.Status, ended.Answer.Holder.Label = protocol.Busy, p.key.label
+		ended.Answer.Status, ended.Answer.Holder.Label = protocol.Busy, p.key.kind.Value().label
 	}
 	return ended
 }

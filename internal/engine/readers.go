@@ -12,7 +12,7 @@ var errJoin = errors.New("there is a hold to join")
 // join enters the hold of a pool without a request: that of readers while it is young, or one that
 // is retained. Nil: there is none. The engine's mutex is held.
 func (p *pool) join(ctx context.Context) *Lease {
-	if p.key.shared || p.hold == nil {
+	if p.shares() || p.hold == nil {
 		return p.joinHold(ctx, nil)
 	}
 	return p.enterRetained(ctx)
@@ -43,7 +43,7 @@ func (l *Lock) tryHere(ctx context.Context) (*Lease, error) {
 	}
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	p := l.engine.pools[l.key]
+	p := l.engine.pools[l.key()]
 	if p == nil {
 		return nil, nil
 	}

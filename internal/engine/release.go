@@ -14,7 +14,7 @@ import (
 // engine's mutex is held.
 func (e *Engine) settleHold(h *hold) bool {
 	p := h.pool
-	if p != nil && p.key.shared {
+	if p != nil && p.shares() {
 		if e.retain(h) {
 			return true
 		}
@@ -120,7 +120,7 @@ func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes)
 // freeModes frees what a hold may be at the server, up to the first that was there.
 func freeModes(ctx context.Context, modes serverModes, request protocol.FreeRequest) (removed bool, err error) {
 	for _, mode := range modes.all() {
-		if removed, err = mode.resource.Free(ctx, request); removed || err != nil {
+		if removed, err = mode.resource().Free(ctx, request); removed || err != nil {
 			break
 		}
 	}
@@ -135,7 +135,7 @@ func (e *Engine) lossAfterFree(h *hold, removed bool, err error) error {
 		e.cleanupLateAsk(h)
 		return nil
 	}
-	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone}
+	lost := Lost{Name: h.lock.name, Token: h.token, Why: Gone}
 	var broken *protocol.Broken
 	if errors.As(err, &broken) {
 		lost.Why, lost.By = Broken, broken.By

@@ -49,8 +49,8 @@ func (l *Lock) newLead(c *call, block int64) *attempt {
 	}
 	options := l.options
 	options.TTL, options.Retain = min(options.TTL, options.RetainTTL), 0
-	retaining := l.engine.NewLock(l.spec, options)
-	retaining.key, retaining.plain = l.key, l
+	retaining := l.engine.NewLock(l.Spec(), options)
+	retaining.plain = l
 	a := retaining.newAttempt(c, passBlock)
 	a.ticket.Retain = true
 	if l.spec.Shared {
@@ -62,11 +62,11 @@ func (l *Lock) newLead(c *call, block int64) *attempt {
 // noteUse notes that a lock is asked for, and reports whether to retain it: from the second time on
 // that it is asked for soon after the use before. The engine's mutex is held.
 func (e *Engine) noteUse(l *Lock, now time.Time) bool {
-	u := e.uses[l.key]
+	u := e.uses[l.key()]
 	if u == nil {
 		e.forgetUses(now)
 		u = &recentUse{again: -1}
-		e.uses[l.key] = u
+		e.uses[l.key()] = u
 	}
 	if now.Sub(u.last) > l.options.Retain {
 		u.again = -1
@@ -98,7 +98,7 @@ func (a *attempt) hearRecalls(ctx context.Context) (done func()) {
 	a.engine.subscription.addWaiter() // until the hold keeps it open
 	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
-	a.recallsSince, _ = a.engine.subscription.ensureSubscribed(ctx, a.lock.resource)
+	a.recallsSince, _ = a.engine.subscription.ensureSubscribed(ctx, a.lock.resource())
 	if a.recallsSince.IsZero() && a.ticket.Retain {
 		a.lock, a.ticket.Retain, a.ticket.Block = a.lock.plain, false, 1
 	}
@@ -120,7 +120,7 @@ func (e *Engine) retain(h *hold) bool {
 		return false
 	}
 	plain, now := h.lock.plain, time.Now()
-	if u := e.uses[plain.key]; u != nil {
+	if u := e.uses[plain.key()]; u != nil {
 		u.last = now
 	}
 	h.retention.until = now.Add(plain.options.Retain)
@@ -221,7 +221,7 @@ func (e *Engine) recall(h *hold) {
 // pauseRetaining is for a name that another process wants too: it is not retained for a while. The
 // engine's mutex is held.
 func (e *Engine) pauseRetaining(h *hold) {
-	u, now := e.uses[h.lock.plain.key], time.Now()
+	u, now := e.uses[h.lock.plain.key()], time.Now()
 	if u == nil {
 		return
 	}
@@ -247,7 +247,7 @@ func (e *Engine) freeRetained(h *hold, event Event, since time.Time) {
 	defer e.busy.Done()
 	_, err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
 	if err != nil {
-		e.config.Logger.Warn("holdfast: giving back a retained lock", "name", h.lock.spec.Name, "error", err)
+		e.config.Logger.Warn("holdfast: giving back a retained lock", "name", h.lock.name, "error", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -265,7 +265,7 @@ func (e *Engine) hearRecalls(holds []*hold) {
 			continue
 		}
 		ctx := deadline{context.Background(), time.Now().Add(listenTimeout)}
-		since, _ := e.subscription.ensureSubscribed(ctx, h.lock.resource)
+		since, _ := e.subscription.ensureSubscribed(ctx, h.lock.resource())
 		e.mu.Lock()
 		if h.retention != nil && !since.Equal(h.retention.heardSince) {
 			e.recall(h)

@@ -146,7 +146,7 @@ func (s *slowReport) tell(now time.Time) {
 // event is told.
 func (s *slowReport) event(now time.Time) Event {
 	event := Event{
-		Kind: SlowWait, Lock: s.lock.spec.Kind, Name: s.lock.spec.Name, Context: s.caller(), Contended: true,
+		Kind: SlowWait, Lock: s.lock.spec.Kind, Name: s.lock.name, Context: s.caller(), Contended: true,
 		Took: now.Sub(s.since), Stack: slices.Clone(s.frames[:s.depth]),
 	}
 	if s.lease != nil {
@@ -171,7 +171,7 @@ func (s *slowReport) answer() protocol.Answer {
 			return w.answer
 		}
 	}
-	p := e.pools[s.lock.key]
+	p := e.pools[s.lock.key()]
 	if p == nil {
 		return s.polled
 	}

@@ -31,7 +31,7 @@ func (a *attempt) adoptResize(err error) bool {
 	a.answered, a.failure = true, nil
 	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
 	// the server must see that number to refuse it.
-	delete(e.pools, a.lock.key)
+	delete(e.pools, a.lock.key())
 	e.mu.Unlock()
 	a.replace(l, a.ticket.NoMessages)
 	a.call.observeRetry(err)

@@ -26,7 +26,7 @@ var errNobodyQueues = errors.New("the servers have no common queue, so nobody st
 func (l *Lock) Transfer(ctx context.Context, matches func(protocol.Place) bool) error {
 	var refused error
 	if !l.engine.features.Queue {
-		refused = &protocol.Failure{Op: "transfer", Name: l.spec.Name, Reason: protocol.Unsupported,
+		refused = &protocol.Failure{Op: "transfer", Name: l.name, Reason: protocol.Unsupported,
 			Err: errNobodyQueues}
 	}
 	return l.engine.do(ctx, refused, func() error {
@@ -61,7 +61,7 @@ func (e *Engine) holdNamed(l *Lock) *hold {
 func (l *Lock) findPlace(ctx context.Context, matches func(protocol.Place) bool) (protocol.Place, error) {
 	page := protocol.Page{Queue: 100}
 	for {
-		in, err := l.engine.protocol.Inspect(ctx, l.spec.Name, page)
+		in, err := l.engine.protocol.Inspect(ctx, l.name, page)
 		if err != nil {
 			return protocol.Place{}, err
 		}
@@ -78,7 +78,7 @@ func (l *Lock) findPlace(ctx context.Context, matches func(protocol.Place) bool)
 
 // awaitLife has a waiter ask, and returns once it has.
 func (l *Lock) awaitLife(ctx context.Context, place protocol.Place) error {
-	if _, err := l.engine.protocol.Tell(ctx, l.spec.Name, l.spec.Kind, place.ID); err != nil {
+	if _, err := l.engine.protocol.Tell(ctx, l.name, l.spec.Kind, place.ID); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -71,10 +71,10 @@ func (e *Engine) hearWanted(h *hold, look bool) {
 	defer e.subscription.removeWaiter()
 	ctx, cancel := context.WithTimeout(context.Background(), listenTimeout)
 	defer cancel()
-	if _, err := e.subscription.ensureSubscribed(ctx, h.lock.resource); err != nil || !look {
+	if _, err := e.subscription.ensureSubscribed(ctx, h.lock.resource()); err != nil || !look {
 		return // the next renewal subscribes
 	}
-	standing, err := h.lock.resource.Look(ctx, nil)
+	standing, err := h.lock.resource().Look(ctx, nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && standing.Waiters > 0 && h.isLive() {

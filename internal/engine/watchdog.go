@@ -89,7 +89,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 // engine's mutex is held.
 func (h *hold) renewalRequest() protocol.Renewal {
 	o := &h.lock.options
-	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
+	r := protocol.Renewal{Resource: h.serverModes.current.resource(), Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
 	if o.MinHold > 0 {
 		r.Floor = h.grantedAt + o.MinHold.Microseconds()
 	}
@@ -118,7 +118,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.RenewalAnswer, sent time.Time)
 		h.renewAt = now.Add(retry(ttl))
 		e.holds.update(h)
 		event.Kind, event.Err, renewed = Retried, r.Err, nil
-		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
+		e.warn("holdfast: renewal failed", "name", h.lock.name, "left", event.Left, "error", r.Err)
 	case isPast(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
 		return
@@ -163,7 +163,7 @@ func (e *Engine) loseDenied(h *hold, r protocol.RenewalAnswer) bool {
 
 // queryRequest is a renewal that only looks whether the hold is there.
 func (h *hold) queryRequest() protocol.Renewal {
-	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
+	return protocol.Renewal{Resource: h.lock.resource(), Ticket: h.ticket, Token: h.grantToken}
 }
 
 // queryHold asks the server whether a hold is there, and takes the answer. The error is
@@ -176,7 +176,7 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 			return err
 		}
 		renewal := h.queryRequest()
-		renewal.Resource = mode.resource
+		renewal.Resource = mode.resource()
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.RenewalAnswer) { answer = r })
 		e.mu.Lock()
 		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.isLive()

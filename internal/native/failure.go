@@ -17,6 +17,9 @@ func (r *resource) failure(op string, reply wire.Reply, keys ...any) error {
 // failureOf is failure, of a script with these KEYS.
 func (r *resource) failureOf(s *script, reply wire.Reply, keys ...any) error {
 	err := s.Failure(r.spec.Name, reply, keys)
+	if err == nil {
+		return nil
+	}
 	var failure *protocol.Failure
 	if wire.IsMisrouted(reply) && errors.As(err, &failure) && r.p.servers.KnownSingle() {
 		failure.Err = fmt.Errorf("the client takes a cluster for a single server, "+

@@ -15,8 +15,8 @@ type latch struct{ *resource }
 // BindLatch implements protocol.Protocol.
 func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource {
 	spec.Kind = protocol.Latch
-	r := p.bind(spec)
-	r.front = string([]byte{format, byte(protocol.Latch), '-', ':'})
+	r := p.newResource(spec)
+	r.front = [...]byte{format, byte(protocol.Latch), '-', ':'}
 	return latch{r}
 }
 
@@ -50,7 +50,8 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 			id = who[0].(string)
 		}
 		at, _ := wire.Number(notAfter)
-		return []any{nil, nil, 3, k.state, k.queue, k.watchers, l.front, what, id, notAfter, count, ttl, who[1], who[2],
+		return []any{nil, nil, 3, k.state, k.queue, k.watchers, string(l.front[:]), what, id, notAfter, count,
+			ttl, who[1], who[2],
 			wire.Digits16(at + last.Sub(deadline).Microseconds())}
 	}, func(reply wire.Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)

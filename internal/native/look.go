@@ -12,7 +12,7 @@ import (
 // Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
 func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
 	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
-		return append(r.args(4), r.front, permits, notAfter, r.life)
+		return append(r.args(4), string(r.front[:]), permits, notAfter, r.life)
 	}, func(reply wire.Reply) (int64, bool, error) {
 		switch value := reply.Value.(type) {
 		case int64:
@@ -32,7 +32,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	if err := r.p.learnTopology(ctx, "look", r, deadline); err != nil {
 		return protocol.Standing{}, err
 	}
-	args := append(append(r.args(4), r.front), r.watcher(watcher)...)
+	args := append(append(r.args(4), string(r.front[:])), r.watcher(watcher)...)
 	reply := r.p.run(ctx, &r.p.scripts.look, &r.keys, deadline, args)
 	if err := r.failureOf(&r.p.scripts.look, reply, wire.KeysIn(args)...); err != nil {
 		return protocol.Standing{}, err

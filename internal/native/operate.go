@@ -53,7 +53,7 @@ func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id
 
 // operate runs a script of an operator: it does something or finds nothing to do.
 func (r *resource) operate(ctx context.Context, s *script, words ...any) (bool, error) {
-	return r.runOnce(ctx, s, append(append(r.args(5), r.front), words...))
+	return r.runOnce(ctx, s, append(append(r.args(5), string(r.front[:])), words...))
 }
 
 // runOnce sends a script that does something or finds nothing to do, and reports which.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +33,14 @@ type Protocol struct {
 	config  Config
 	scripts *scripts
 	servers *wire.Servers
+	usual   atomic.Pointer[usualPayload]     // the one that was made last
+	recent  [recent]atomic.Pointer[resource] // by a hash of the name, with this seed
+	seed    maphash.Seed
 	marked  atomic.Pointer[string] // the mark of our channels; nil: not known yet what is behind the store
 }
+
+// recent is how many resources a Protocol keeps at most.
+const recent = 256
 
 // New makes a Protocol. It sends nothing.
 func New(s wire.Store, config Config) *Protocol {
@@ -41,6 +48,7 @@ func New(s wire.Store, config Config) *Protocol {
 		config:  config,
 		scripts: loadScripts(),
 		servers: wire.NewServers(s),
+		seed:    maphash.MakeSeed(),
 	}
 }
 

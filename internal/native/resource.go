@@ -1,11 +1,10 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -20,20 +19,44 @@ type resource struct {
 	p     *Protocol
 	spec  protocol.Spec
 	keys  keys
-	front string              // a ticket without its id
-	life  any                 // of a place that is not kept, in milliseconds; boxed once
-	usual atomic.Pointer[any] // the payload of most tickets
+	front [4]byte // a ticket without its id
+	life  any     // of a place that is not kept, in milliseconds
 }
 
+// bind returns a resource. Holds do not keep theirs, so it is asked for with each request: the one
+// that was made lately is used again.
 func (p *Protocol) bind(spec protocol.Spec) *resource {
-	spec.Life = cmp.Or(spec.Life, protocol.PlaceLife)
+	place := &p.recent[maphash.String(p.seed, spec.Name)%recent]
+	r := place.Load()
+	if r == nil || r.spec != spec {
+		r = p.newResource(spec)
+		place.Store(r)
+	}
+	return r
+}
+
+// newResource makes a resource, which never changes.
+func (p *Protocol) newResource(spec protocol.Spec) *resource {
+	life := usualLife
+	if spec.Life != 0 && spec.Life != protocol.PlaceLife {
+		life = spec.Life.Milliseconds()
+	}
 	return &resource{
 		p:     p,
 		spec:  spec,
 		keys:  keysOf(p.config.Prefix, spec.Name),
-		front: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
-		life:  spec.Life.Milliseconds(),
+		front: [...]byte{format, byte(spec.Kind), mode(spec), ':'},
+		life:  life,
 	}
+}
+
+// usualLife is the life of most places, boxed once.
+var usualLife = any(protocol.PlaceLife.Milliseconds())
+
+// A usualPayload is the payload of most tickets of resources that differ only in the name.
+type usualPayload struct {
+	spec protocol.Spec // without a name
+	text any
 }
 
 // mode says beside whom a ticket can hold. See the package document.
@@ -49,16 +72,21 @@ func mode(spec protocol.Spec) byte {
 	return 'x'
 }
 
-func (r *resource) ticket(t protocol.Ticket) string { return r.front + string(t.ID) }
+func (r *resource) ticket(t protocol.Ticket) string {
+	return string(append(append(make([]byte, 0, ticketLength), r.front[:]...), t.ID...))
+}
 
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
+	spec := r.spec
+	spec.Name = ""
+	mark := r.p.marked.Load()
 	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
-		t.Trace == "" && !t.Retain && !t.Wanted
+		t.Trace == "" && !t.Retain && !t.Wanted && mark != nil && *mark != sharded
 	if usual {
-		if text := r.usual.Load(); text != nil {
-			return *text
+		if last := r.p.usual.Load(); last != nil && last.spec == spec {
+			return last.text
 		}
 	}
 	claim := strconv.FormatInt(r.spec.Claim.Milliseconds(), 10)
@@ -74,7 +102,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras +
 		r.spec.Label)
 	if usual {
-		r.usual.Store(&text)
+		r.p.usual.Store(&usualPayload{spec, text})
 	}
 	return text
 }

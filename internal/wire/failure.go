@@ -131,6 +131,9 @@ func SubscribeFailure(channel string, err error) error {
 
 // At names the server in an error about its reply, if it was asked, and returns the error.
 func At(server string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var (
 		failure *protocol.Failure
 		foreign *protocol.Foreign
