@@ -81,9 +81,11 @@ function applyUpdate(update) {
   else if (update.ready) away(few || "The server is not ready: ", few ? "" : update.ready, few);
   else if (counting(update.masters) < (update.masters ?? []).length) away(counting(update.masters) + " of " + update.masters.length + " masters count", "", "some");
   else back();
+  alarm("#servers", few || update.error || update.ready);
   by("away").classList.toggle("less", !update.error && !update.ready);
   state.live = !update.error;
   state.causes = causesOf(rows, state.base);
+  alarm("#deadlocks", state.causes.stuck.size);
   lost = false;
   arrange();
   view.refresh(changed);
@@ -94,6 +96,13 @@ function applyUpdate(update) {
 function tooFew(status) {
   const count = counting(status.masters), need = majority(status.masters);
   return count < need ? count + " of " + status.masters.length + " masters count, and a lock needs " + need : "";
+}
+
+// alarm marks a view that should be looked at.
+function alarm(hash, is) {
+  const a = document.querySelector("nav a[href='" + hash + "']");
+  a.classList.toggle("alarm", !!is);
+  a.title = is ? "In trouble" : "";
 }
 
 let batches = 0;
@@ -372,6 +381,11 @@ by("filters").addEventListener("input", () => {
 by("every").addEventListener("click", () => {
   by("root").checked = true;
   by("filters").dispatchEvent(new Event("input"));
+});
+by("clear").addEventListener("click", () => {
+  by("filters").reset();
+  by("filters").dispatchEvent(new Event("input"));
+  by("search").focus();
 });
 by("filters").addEventListener("submit", e => e.preventDefault());
 

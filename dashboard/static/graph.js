@@ -91,7 +91,7 @@ export function treeOf(graph, now) {
   const add = (i, depth, by) => {
     const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
     const about = again ? ", as above" : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " : "");
-    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") }, make("div", {}, nameLink(n),
+    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") }, make("div", {}, nameLink(n), " ",
       sick || by?.cycle ? make("span", { class: "tag " + (sick ? "bad" : "warn") }, by?.cycle ? "cycle" : stateOf(n)[0]) : "",
       make("span", { class: "line" }, by?.perhaps ? "perhaps " : "", h ? who(h) : "nobody holds it", about,
         again || !n.waiting ? "" : make("span", { class: !depth && wait >= long ? "warn" : "" }, age(wait)))))]);
@@ -142,10 +142,10 @@ export function chainOf(lock, why, now, processLink, behind) {
   if (!waits) return out;
   out.push(nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
-      l.hold.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(l.hold.since)) / 1000)) : "",
-      l.hold.late ? make("span", { class: "tag bad" }, "late") : "", l.waits.length ? "" : make("span", { class: "tag" }, "root cause"),
+      ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
+      ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
-        w.waiter.since ? make("span", { class: "faint" }, " for " + age((now - Date.parse(w.waiter.since)) / 1000)) : "",
+        ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
         w.holds === "above" ? make("strong", { class: "bad" }, ", which is held above: a cycle") : w.holds === "elsewhere" ? make("span", { class: "faint" }, ", as above") : ""])))])));
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
   return out;

@@ -61,6 +61,7 @@ func TestListSearchAndDetail(t *testing.T) {
 	b := newViewer(t)
 	b.open("")
 	b.shows("No name is held or waited for.")
+	b.until(`["sum", "filters", "scroll"].every(id => document.getElementById(id).hidden)`)
 	populate(b)
 	b.shows("invoice:1001")
 	b.shows("scheduler")
@@ -79,7 +80,9 @@ func TestListSearchAndDetail(t *testing.T) {
 	}
 	b.run(chromedp.SendKeys("#search", "?"))
 	b.shows("No name matches the filters.")
-	b.run(chromedp.Evaluate(`document.getElementById("search").value = ""; document.getElementById("contended").click();
+	b.run(chromedp.Click("#clear"))
+	b.until(rows + ` === 9 && document.activeElement.id === "search"`)
+	b.run(chromedp.Evaluate(`document.getElementById("contended").click();
 		document.querySelector("[data-sort=name]").click()`, nil))
 	b.until(rows + " === 3")
 	if got := b.names(); got != "invoice:1001 ledger:7 mail:42" {

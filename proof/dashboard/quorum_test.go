@@ -44,6 +44,7 @@ func TestMastersOfQuorum(t *testing.T) {
 	masters[3].Kill()
 	masters[4].Kill()
 	b.shows("2 of 5 masters count, and a lock needs 3, so this is older")
+	b.until(`document.querySelector("nav .alarm").textContent === "Servers"`)
 	b.run(chromedp.Click("#away a"))
 	b.shows("2 of 5 masters count. A lock needs 3.")
 	b.picture("quorum-away")
