@@ -468,7 +468,6 @@ func waitOverError(name string, ended *engine.WaitFailure) error {
 	return errors.New(ErrWaitOver.Error())
 }
 
-// heldError returns the error that an answer makes.
 func heldError(name string, kind protocol.Kind, a protocol.Answer) *HeldError {
 	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder),
 		Token: a.Token, Since: grantTime(a), Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining,

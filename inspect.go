@@ -85,7 +85,6 @@ func (c *Client) checkCall(ctx context.Context, call, name string) error {
 	return bad.err(call)
 }
 
-// newInfo translates an inspection.
 func newInfo(name string, in protocol.Inspection) lockinfo.Info {
 	out := lockinfo.Info{
 		Name: name, At: serverTime(in.Server), Holders: in.HoldCount, Waiters: in.QueueCount, Holds: newHolds(in),
@@ -244,7 +243,6 @@ func (c *Client) Deadlocks(ctx context.Context) ([]lockinfo.Deadlock, error) {
 	return out, nil
 }
 
-// newDeadlock translates a cycle.
 func newDeadlock(found *deadlock.Cycle) (d lockinfo.Deadlock) {
 	for i := range found.Members {
 		m := &found.Members[i]

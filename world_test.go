@@ -169,7 +169,6 @@ func loseFirst(first int64, carriedOut bool, err error) hook {
 	}
 }
 
-// loseAll loses all requests.
 func loseAll(context.Context, int64, func() error) error {
 	return newFailure(protocol.NoAnswer, errNoAnswer)
 }

@@ -61,7 +61,6 @@ var entries = []entry{
 	{name: "200 in strict order", rows: []int{11}, open: openStrict, waiters: 200},
 }
 
-// takesPart reports whether e runs in a row.
 func (e entry) takesPart(row int) bool { return slices.Contains(e.rows, row) }
 
 // prepare makes name ready to be locked.

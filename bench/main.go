@@ -107,7 +107,6 @@ func invited(r row, names []string) []entry {
 	return in
 }
 
-// list splits at commas.
 func list(words string) []string {
 	return strings.FieldsFunc(words, func(c rune) bool { return c == ',' })
 }

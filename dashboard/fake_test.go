@@ -159,7 +159,6 @@ func (f *fakeClient) countPolls() int {
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// newHeld returns a name with one hold.
 func newHeld(name, label string, token int64) lockinfo.Info {
 	return lockinfo.Info{
 		Name: name, Kind: "mutex", At: epoch, Holders: 1,
@@ -258,7 +257,6 @@ func (v *viewer) readHello(t *testing.T) (secret string, canBreak bool) {
 	return hello.Secret, hello.CanBreak
 }
 
-// get makes a request.
 func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return serve(h, httptest.NewRequest("GET", path, nil))
 }

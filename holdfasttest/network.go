@@ -173,7 +173,6 @@ func (n *network) change(how func()) {
 // subscribed reports whether the client listens for messages on the connection.
 func (l *link) subscribed() bool { return l.listens }
 
-// cut breaks the connection.
 func (l *link) cut() {
 	l.flows[0].over, l.flows[1].over = true, true
 	_ = l.client.Close()

@@ -19,7 +19,6 @@ func (w world) info(name string) *Info {
 	return w[name]
 }
 
-// hold lets a process hold a name.
 func (w world) hold(name string, pid int) *Hold {
 	i := w.info(name)
 	i.Holders++

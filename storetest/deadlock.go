@@ -32,7 +32,6 @@ func (e *env) long() context.Context {
 	return ctx
 }
 
-// startWaitingUnder starts a goroutine that waits under a lease.
 func (e *env) startWaitingUnder(lease *holdfast.Lease, c *client, lock lockFunc) *waiter {
 	e.Helper()
 	ctx, cancel := lease.Bind(e.long())

@@ -20,7 +20,6 @@ func election() []test {
 	}
 }
 
-// leader asks the server for the leader.
 func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
 	err = e.askUntilAnswered(func() error { leader, err = c.Leader(e.ctx()); return err })
 	return leader, err

@@ -25,7 +25,6 @@ func (o *events) Observe(event holdfast.Event) {
 	o.seen = append(o.seen, event)
 }
 
-// of returns the events of a kind so far.
 func (o *events) of(kind holdfast.EventKind) []holdfast.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()

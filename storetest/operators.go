@@ -52,7 +52,6 @@ func (e *env) awaitInfo(c *client, name, want string, holds func(lockinfo.Info) 
 	return info
 }
 
-// onlyHold returns the only hold of a name.
 func (e *env) onlyHold(info lockinfo.Info) lockinfo.Hold {
 	e.Helper()
 	if len(info.Holds) != 1 || info.Holders != 1 {

@@ -312,7 +312,6 @@ func (w *waiter) awaitError() error {
 	return errorOf(w.awaitResult())
 }
 
-// hasReturned reports whether Lock has returned.
 func (w *waiter) hasReturned() bool {
 	select {
 	case <-w.done:
@@ -333,7 +332,6 @@ func (w *waiter) awaitResult() (*holdfast.Lease, error) {
 	return w.lease, w.err
 }
 
-// await waits until Lock returns a lease.
 func (w *waiter) await() *holdfast.Lease {
 	w.e.Helper()
 	lease, err := w.awaitResult()

@@ -273,5 +273,4 @@ func (e *env) ctx() context.Context {
 	return ctx
 }
 
-// soon reports whether a condition comes to hold.
 func soon(holds func() bool) bool { return eventually.Holds(patience, holds) }

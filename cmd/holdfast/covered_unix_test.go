@@ -40,7 +40,6 @@ func readEndings(t *testing.T) endings {
 	return e
 }
 
-// readScript reads the lines of a script.
 func (e endings) readScript(text string) {
 	background := map[string]string{} // the command of each process in the background
 	for line := range strings.Lines(text) {

@@ -26,7 +26,6 @@ import (
 
 const deployFolder = "../../deploy"
 
-// deployFile reads a file of deploy/.
 func deployFile(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deployFolder, name))

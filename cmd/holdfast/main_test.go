@@ -112,7 +112,6 @@ const patient = 30 * time.Second
 // holdsSoon reports whether a condition holds before the patience is over.
 func holdsSoon(holds func() bool) bool { return eventually.Holds(patient, holds) }
 
-// until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	eventually.Must(t, patient, what, holds)

@@ -41,7 +41,6 @@ func (x *terminal) do(ts *testscript.TestScript, args ...string) string {
 	return string(out)
 }
 
-// openTerminal starts the terminal of a script.
 func openTerminal(ts *testscript.TestScript, _ bool, size []string) {
 	dir, err := os.MkdirTemp("", "tmux") // short: the path of a socket has at most 100 bytes
 	ts.Check(err)

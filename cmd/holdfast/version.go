@@ -22,7 +22,6 @@ type version struct {
 	changed        bool   // the clone had changes
 }
 
-// ownVersion returns the version of this program.
 func ownVersion() version {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

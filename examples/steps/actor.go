@@ -73,7 +73,6 @@ func (a *actor) report(r report) {
 	_ = a.reports.Encode(r)
 }
 
-// line adds a line to the time line.
 func (a *actor) line(format string, args ...any) {
 	a.report(report{Kind: reportLine, Text: fmt.Sprintf(text(format), args...)})
 }

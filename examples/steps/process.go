@@ -203,7 +203,6 @@ func (p *process) end() {
 	p.endTenure(time.Now())
 }
 
-// entries returns the tenures of the process so far.
 func (p *process) entries() []tenure {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -62,7 +62,6 @@ func readStories(text string) (all []step) {
 	return all
 }
 
-// play tells the story to its end.
 func (lines story) play(s *scene) (judge func() verdict) {
 	t := &telling{scene: s, cast: map[string]*process{}, marks: map[string]time.Time{}, words: map[string]string{},
 		times: map[string]time.Duration{}}

@@ -92,7 +92,6 @@ func formatTime(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// formatCommands is a number of commands.
 func formatCommands(n int) string {
 	if n == 1 {
 		return text("1 command")

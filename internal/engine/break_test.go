@@ -25,7 +25,6 @@ func (h *host) breakHold(kind protocol.Kind, token int64, force bool) bool {
 	return done
 }
 
-// inspect returns the state of the name.
 func (h *host) inspect() protocol.Inspection {
 	h.t.Helper()
 	in, err := h.Inspect(h.t.Context(), "n", protocol.Page{Holds: 100, Queue: 100})

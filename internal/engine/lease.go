@@ -251,7 +251,6 @@ func (h *hold) beginTenure(ctx context.Context) *Lease {
 	return h.tenure.addLease(ctx, h.lock.spec.Shared)
 }
 
-// addLease adds an entry to a tenure.
 func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 	if !shared {
 		t.writers++

@@ -364,7 +364,6 @@ func (h *host) lock(options engine.Options) *engine.Lease {
 	return h.try(h.mutex(options))
 }
 
-// release gives a lease back.
 func (h *host) release(lease interface{ Release() error }) {
 	h.t.Helper()
 	if err := lease.Release(); err != nil {
@@ -415,7 +414,6 @@ func (w *waiter) awaitEnd() {
 	}
 }
 
-// await waits until the goroutine has its lease.
 func (w *waiter) await() *engine.Lease {
 	w.t.Helper()
 	if w.awaitEnd(); w.err != nil {

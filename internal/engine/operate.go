@@ -79,7 +79,6 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// isClosing reports whether the engine is closed, or about to be.
 func (e *Engine) isClosing() bool {
 	select {
 	case <-e.closing:

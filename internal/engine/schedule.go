@@ -76,7 +76,6 @@ func (s *schedule[T]) arm() {
 	}
 }
 
-// stop ends the timer.
 func (s *schedule[T]) stop() {
 	if s.timer != nil {
 		s.timer.Stop()

@@ -84,7 +84,6 @@ func (s *slowReport) beginWait() {
 	})
 }
 
-// tellSlow tells the reports that are due.
 func (e *Engine) tellSlow() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,7 +27,6 @@ type subscription struct {
 	closed    bool
 }
 
-// addWaiter counts a waiter in.
 func (s *subscription) addWaiter() {
 	s.mu.Lock()
 	s.waiters++

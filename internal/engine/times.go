@@ -59,7 +59,6 @@ func isPast(end, now time.Time) bool {
 	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
 }
 
-// later is the later of two moments.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

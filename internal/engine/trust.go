@@ -14,7 +14,6 @@ type clockSample struct {
 	server int64 // 0: there is no sample yet
 }
 
-// isKnown reports whether there is a sample.
 func (c clockSample) isKnown() bool { return c.server != 0 }
 
 // earliest is the earliest local moment at which the server's clock can have shown a later time. It

@@ -81,7 +81,6 @@ func (r *resource) sendBreak(id protocol.ID, b protocol.Break, deadline time.Tim
 	})
 }
 
-// breakAt asks one node.
 func (r *resource) breakAt(n *node, id protocol.ID, b protocol.Break, deadline time.Time) *reply {
 	return n.queryInTime(&r.p.scripts.breaks, r.spec.Name, deadline, func(notAfter string) []any {
 		return []any{nil, nil, 2, r.state, r.p.factsKey(), r.mode, wire.Digits16(b.Token), string(id), b.By, notAfter}

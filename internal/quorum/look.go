@@ -164,7 +164,6 @@ func (r *resource) sendLook(watcher protocol.ID, deadline time.Time) *fanOut[*re
 	})
 }
 
-// lookAt asks one node.
 func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *reply {
 	return n.query(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, rememberWatcher), (*reply).readLook)
 }

@@ -230,7 +230,6 @@ func mustAsk(t *testing.T, r protocol.Resource, ask protocol.Ask) protocol.Answe
 	return answer
 }
 
-// tryAsk asks once.
 func tryAsk(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 	t.Helper()
 	return mustAsk(t, r, ask(n))
@@ -284,7 +283,6 @@ func freeKeeping(t *testing.T, r *resource, n int, keep time.Duration) (was bool
 	return r.Free(ctx, request)
 }
 
-// free gives back.
 func free(t *testing.T, r *resource, n int) bool {
 	t.Helper()
 	was, err := freeKeeping(t, r, n, 0)
@@ -316,12 +314,10 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	})
 }
 
-// renewalOf returns the renewal of a hold.
 func renewalOf(r *resource, n int, token int64) protocol.Renewal {
 	return protocol.Renewal{Resource: r, Ticket: ask(n).Ticket, Token: token, TTL: time.Minute}
 }
 
-// until waits until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	eventually.Must(t, 30*time.Second, what, holds)

@@ -74,7 +74,6 @@ func (f *fakeStore) Do(_ context.Context, node string, commands []store.Command)
 	return replies
 }
 
-// slots returns the answer to CLUSTER SLOTS.
 func (f *fakeStore) slots() []any {
 	var ranges []any
 	for i, owner := range f.owners {

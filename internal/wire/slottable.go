@@ -199,7 +199,6 @@ func readSlots(s store.Store) (*slotTable, error) {
 	return nil, err
 }
 
-// setOf makes a set of a list.
 func setOf(list []string) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, s := range list {

@@ -54,7 +54,6 @@ func onlyListener(t *testing.T, f *fakeStore) *fakeListener {
 	return open[0]
 }
 
-// passTime lets time pass.
 func passTime(d time.Duration) {
 	<-time.After(max(d, 1))
 	synctest.Wait()

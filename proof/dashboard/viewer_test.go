@@ -78,7 +78,6 @@ func (b *viewer) client(label string) *holdfast.Client {
 	return harness.Locker(b.T, b.server.Addr(), &holdfast.Config{Label: label})
 }
 
-// quorum returns a client of independent masters.
 func (b *viewer) quorum(config holdfast.Config, addrs ...string) *holdfast.Client {
 	b.Helper()
 	var stores []store.Store
@@ -166,7 +165,6 @@ func (b *viewer) right() {
 	}
 }
 
-// picture keeps a picture of the page.
 func (b *viewer) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("HOLDFAST_SCREENSHOTS")

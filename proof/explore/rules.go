@@ -109,7 +109,6 @@ func judgeLatch(t *state, latch *memory.Record) error {
 	return nil
 }
 
-// judgeHold judges a hold, if the request made it.
 func (x *search) judgeHold(before, t *state, r *Request, got *memory.Record) error {
 	if was := find(before, memory.RecordHeld, got.ID); x.NoQueue || was != nil && was.Token == got.Token {
 		return nil

@@ -116,7 +116,6 @@ func (v *victimOf) loseAnswers() {
 	v.w.Each(func(p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
 }
 
-// endLosses ends that, and counts.
 func (v *victimOf) endLosses() {
 	v.w.Each((*fault.Proxy).Disarm)
 	if v.hasLost() {
@@ -125,7 +124,6 @@ func (v *victimOf) endLosses() {
 	v.armed = nil
 }
 
-// hasLost reports whether an answer was lost.
 func (v *victimOf) hasLost() bool {
 	return slices.ContainsFunc(v.armed, func(lost <-chan struct{}) bool {
 		select {

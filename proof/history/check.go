@@ -60,7 +60,6 @@ func Check(h *History, idle time.Duration) []Violation {
 	return found
 }
 
-// completedAt returns when the violation was complete.
 func (v Violation) completedAt() int64 {
 	if len(v.Records) == 0 {
 		return 0

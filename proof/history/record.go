@@ -116,7 +116,6 @@ type Record struct {
 	Text   string           `json:"text,omitempty"`
 }
 
-// names returns the names that an operation is about.
 func (r Record) names() []string {
 	if r.Name == "" {
 		return r.Names

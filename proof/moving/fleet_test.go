@@ -94,7 +94,6 @@ func (f *fleet) under(work []string) []string {
 	return append([]string{f.holdfast, "run", "-q", "--ttl", newTTL.String(), "order:42", "--"}, work...)
 }
 
-// next returns the plan of another member.
 func (f *fleet) next(release string) plan {
 	f.count++
 	p := f.plan
@@ -108,7 +107,6 @@ func (f *fleet) join(p plan, end func(kill bool) error) *member {
 	return m
 }
 
-// process returns a program with the plan of a member.
 func (f *fleet) process(p plan, argv ...string) *exec.Cmd {
 	text, err := json.Marshal(p)
 	if err != nil {

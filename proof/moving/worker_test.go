@@ -56,7 +56,6 @@ const (
 	oldTTL = 4 * time.Second
 )
 
-// library returns the old library of a worker.
 func (p plan) library(ctx context.Context, rdb *redis.Client) (moving.Library, error) {
 	switch p.Library {
 	case "redsync":

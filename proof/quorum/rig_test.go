@@ -112,7 +112,6 @@ func (r *rig) count(w *worker) int {
 	return len(slices.DeleteFunc(r.quorumOf(w), func(m lockinfo.Master) bool { return !m.Counts }))
 }
 
-// until waits for a condition.
 func (r *rig) until(what string, holds func() bool) {
 	r.Helper()
 	harness.Eventually(r.T, what, holds)

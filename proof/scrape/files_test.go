@@ -42,7 +42,6 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// metrics returns the names that promholdfast describes.
 func metrics(t *testing.T) (names []string) {
 	t.Helper()
 	described := make(chan *prometheus.Desc, 100)

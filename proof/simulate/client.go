@@ -69,5 +69,4 @@ func (c *client) close() error {
 	return err
 }
 
-// sleep lets time go by.
 func sleep(d time.Duration) { <-time.After(max(d, 1)) }

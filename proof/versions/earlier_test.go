@@ -37,7 +37,6 @@ func git(args ...string) (out string, ok bool) {
 	return strings.TrimSpace(string(text)), err == nil
 }
 
-// repositoryRoot returns the root of this clone.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -104,7 +103,6 @@ func compile(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// buildBoth builds this commit and the earlier one.
 func buildBoth(t *testing.T, worker bool) (now, earlier version) {
 	t.Helper()
 	commit := earlierCommit()

@@ -157,7 +157,6 @@ func (s *slot) finish() error {
 	return nil
 }
 
-// pause waits, or until done.
 func pause(long time.Duration, done <-chan struct{}) {
 	select {
 	case <-time.After(long):

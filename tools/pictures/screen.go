@@ -32,7 +32,6 @@ type span struct {
 	column int
 }
 
-// spans takes a line apart.
 func spans(line uv.Line) (all []span, err error) {
 	for column, cell := range line {
 		next, err := newSpan(cell, column)

@@ -87,7 +87,6 @@ type entry struct {
 	left int64
 }
 
-// snapshot returns all that is under the prefix.
 func (w *watcher) snapshot() map[string]entry {
 	seen := map[string]entry{}
 	for _, do := range w.realm.Servers {

@@ -117,7 +117,6 @@ func (m *maker) wait(client *holdfast.Client, name string, lock func(context.Con
 	})
 }
 
-// until asks until a name is as it should be.
 func (m *maker) until(client *holdfast.Client, name string, as func(lockinfo.Info) bool) {
 	m.Helper()
 	for late := time.Now().Add(30 * time.Second); ; <-time.After(5 * time.Millisecond) {

@@ -121,7 +121,6 @@ func (p *serverCheck) time() {
 	}
 }
 
-// compareClocks compares the clocks of the server and of this host.
 func (p *serverCheck) compareClocks(check string) {
 	last := p.clock[len(p.clock)-1]
 	distance := last.shown.Sub(last.came.Add(-last.came.Sub(last.sent) / 2)).Round(time.Millisecond)

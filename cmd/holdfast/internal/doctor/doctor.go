@@ -180,7 +180,6 @@ func (p *serverCheck) key() string { return p.prefix + ":{" + p.tag + "}" }
 
 func (p *serverCheck) channel() string { return p.key() + ":@probe" }
 
-// add makes a finding.
 func (p *serverCheck) add(level Level, check, found, means, change string) {
 	p.findings = append(p.findings, Finding{level, check, p.name, found, means, change})
 }
@@ -267,14 +266,12 @@ func examineEach(ctx context.Context, checks []*serverCheck, away Finding, more 
 	return present, nil
 }
 
-// do sends one command.
 func (p *serverCheck) do(ctx context.Context, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	return p.rdb.Do(ctx, args...).Result()
 }
 
-// config is the value of a setting.
 func (p *serverCheck) config(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -289,13 +286,11 @@ func (p *serverCheck) config(ctx context.Context, name string) (string, error) {
 	return value, nil
 }
 
-// isAnswer reports whether an error is an answer of the server.
 func isAnswer(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && !errors.Is(err, redis.Nil)
 }
 
-// errorText is an error in a finding.
 func errorText(err error) string {
 	var late net.Error
 	switch text := err.Error(); {

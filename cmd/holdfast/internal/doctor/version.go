@@ -23,7 +23,6 @@ func releaseOf(text string) (r release, ok bool) {
 	return r, len(parts) >= 2
 }
 
-// isBefore compares two releases.
 func (r release) isBefore(other release) bool { return slices.Compare(r[:], other[:]) < 0 }
 
 // oldest is the first version whose commands the scripts need.
@@ -73,7 +72,6 @@ func (p *serverCheck) version() {
 	}
 }
 
-// repairedReleases names the releases with the repair.
 func repairedReleases(product string) string {
 	var names []string
 	for _, r := range repaired[product] {

@@ -73,7 +73,6 @@ type handle struct {
 	place     func(ctx context.Context, keep time.Duration) (holdfast.Ticket, error) // nil: none is kept
 }
 
-// newHandle makes the handle of a choice.
 func (c *choice) newHandle(client *holdfast.Client, options ...holdfast.Option) handle {
 	name := c.Names[0]
 	switch {

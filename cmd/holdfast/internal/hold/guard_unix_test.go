@@ -78,7 +78,6 @@ func isAlive(g *guard) bool {
 	}
 }
 
-// waitForEnd waits for the end of the command.
 func waitForEnd(t *testing.T, g *guard) {
 	t.Helper()
 	select {

@@ -69,7 +69,6 @@ func (t *Top) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// replay shows a capture.
 func (t *Top) replay(ctx context.Context, in, out *os.File) error {
 	capture, err := snapshot.Open(t.File)
 	if err != nil {

@@ -181,7 +181,6 @@ func isUnusual(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
 }
 
-// badURL is an error for a malformed URL.
 func (l *location) badURL(text string) error { return fmt.Errorf("%s://...: %s", l.scheme, text) }
 
 func (l *location) badOption(i int) error {

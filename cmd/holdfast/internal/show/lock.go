@@ -92,7 +92,6 @@ func stateCell(info lockinfo.Info) Cell {
 	return Cell{text, Good}
 }
 
-// holderProcess names the process of a hold.
 func holderProcess(h lockinfo.Hold) string {
 	if h.Label != "" {
 		return Text(h.Label)

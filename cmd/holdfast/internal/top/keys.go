@@ -142,7 +142,6 @@ func (m *Model) stepRecording(name string) bool {
 	return true
 }
 
-// editFilter changes the filter.
 func (m *Model) editFilter(name, text string) {
 	switch name {
 	case "enter":
