@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -256,5 +258,23 @@ func TestLoseFails(t *testing.T) {
 				server.Lose(lease)
 			})
 		})
+	}
+}
+
+// A test that passes prints nothing but that: no line of go-redis about connections that fail. Its
+// logger is one for all clients of the process, and is left as it was.
+func TestPassingTestsAreQuiet(t *testing.T) {
+	if os.Getenv("HOLDFASTTEST_CHILD") != "" {
+		t.Skip("it is the child")
+	}
+	child := exec.Command(os.Args[0], "-test.run", "TestSilence|TestDisconnect|TestNew|TestLose|TestSlow|TestExport",
+		"-test.count", "3")
+	child.Env = append(os.Environ(), "HOLDFASTTEST_CHILD=1")
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if text := strings.TrimSpace(string(out)); text != "PASS" {
+		t.Errorf("the tests pass, and print %d lines, such as: %.500s", strings.Count(text, "\n"), text)
 	}
 }

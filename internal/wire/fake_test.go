@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -205,3 +208,6 @@ func (n *recordingSink) all() string {
 	defer n.mu.Unlock()
 	return strings.Join(n.notes, " ")
 }
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

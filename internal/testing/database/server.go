@@ -1,3 +1,14 @@
+// Package database starts real PostgreSQL and MariaDB servers for the tests of every module of this
+// repository. It needs nothing but the standard library and the servers' programs.
+//
+//	srv := database.StartPostgreSQL(t) // ends with the test
+//	db, err := sql.Open("pgx", srv.DSN)
+//
+// Each server listens on a free port of 127.0.0.1, with its files in a directory of its own. It
+// does not wait for its disk. Neither program runs as root: for root they run as nobody. A server
+// ends with the process that started it, on Linux even if that process is killed.
+//
+// The programs are looked for on PATH, and where Debian has them.
 package database
 
 import (
@@ -8,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -166,4 +178,57 @@ func (s *Server) freePort() string {
 	}
 	defer l.Close()
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
+
+// StartMariaDB runs a MariaDB until the test is over. If it does not start, or is not installed,
+// StartMariaDB ends the test.
+func StartMariaDB(tb testing.TB) *Server {
+	tb.Helper()
+	s := newServer(tb)
+	init := s.write("init.sql", "CREATE DATABASE IF NOT EXISTS holdfast;\n"+
+		"CREATE OR REPLACE USER holdfast@'%' IDENTIFIED BY '"+s.password+"';\n"+
+		"GRANT ALL ON *.* TO holdfast@'%';\n"+
+		"DROP USER IF EXISTS ''@'localhost';\n")
+	s.setUp("mariadb-install-db", "--no-defaults", "--datadir="+s.dir+"/data", "--skip-test-db",
+		"--auth-root-authentication-method=socket", "--innodb-flush-log-at-trx-commit=0")
+	ready := func() bool {
+		conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		n, _ := conn.Read(make([]byte, 1)) // its greeting, which comes after the init file
+		return n == 1
+	}
+	s.run(os.Kill, ready, "mariadbd", func(port string) []string {
+		return []string{"--no-defaults", "--datadir=" + s.dir + "/data", "--tmpdir=" + s.dir,
+			"--bind-address=127.0.0.1", "--port=" + port, "--socket=" + s.dir + "/socket",
+			"--pid-file=" + s.dir + "/pid",
+			"--init-file=" + init, "--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
+			"--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"}
+	})
+	s.DSN = "holdfast:" + s.password + "@tcp(" + s.Addr + ")/holdfast"
+	return s
+}
+
+// StartPostgreSQL runs a PostgreSQL until the test is over. If it does not start, or is not
+// installed, StartPostgreSQL ends the test.
+func StartPostgreSQL(tb testing.TB) *Server {
+	tb.Helper()
+	s := newServer(tb)
+	s.setUp("initdb", "--pgdata=data", "--username=holdfast", "--pwfile="+s.write("password", s.password),
+		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
+	ready := func() bool {
+		// The eighth line of this file is the state; pg_ctl waits for it too.
+		text, err := os.ReadFile(filepath.Join(s.dir, "data", "postmaster.pid"))
+		lines := strings.Split(string(text), "\n")
+		return err == nil && len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"
+	}
+	s.run(quit, ready, "postgres", func(port string) []string {
+		return []string{"-D", "data", "-h", "127.0.0.1", "-p", port, "-k", "", "-F", "-N", "50",
+			"-c", "shared_buffers=16MB", "-c", "deadlock_timeout=20ms"} // a second, else
+	})
+	s.DSN = "postgres://holdfast:" + s.password + "@" + s.Addr + "/postgres?sslmode=disable"
+	return s
 }

@@ -3,12 +3,16 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
 // NoArgs is cobra.NoArgs with a UsageError.
@@ -130,4 +134,102 @@ func invalidValue(invalid *pflag.InvalidValueError) error {
 		why = errors.New("it must be a whole number")
 	}
 	return fmt.Errorf("--%s %q: %w", name, value, why)
+}
+
+// A Duration is a flag of seconds, as those of flock, or of a duration: 5, 0.5, 5s.
+type Duration time.Duration
+
+// DurationVar adds a flag with a duration.
+func DurationVar(flags *pflag.FlagSet, to *time.Duration, name, short string, value time.Duration, usage string) {
+	*to = value
+	flags.VarP((*Duration)(to), name, short, usage)
+}
+
+// Set implements pflag.Value.
+func (d *Duration) Set(text string) error {
+	parsed, err := ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// String implements pflag.Value. It is empty for 0, which is no default to show.
+func (d *Duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return durationText(time.Duration(*d))
+}
+
+// Type implements pflag.Value.
+func (d *Duration) Type() string { return "duration" }
+
+// durationText is a duration without units that are 0: 5m and not 5m0s.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// ParseDuration reads seconds or a duration. More than can be counted is the most.
+func ParseDuration(text string) (time.Duration, error) {
+	if text != "" && strings.Trim(text, "+-.0123456789") == "" {
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+			const most = float64(math.MaxInt64 / int64(time.Second))
+			return time.Duration(min(max(seconds, -most), most) * float64(time.Second)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return d, nil
+	}
+	return 0, errors.New("it must be seconds or a duration, such as 5, 0.5 or 2m")
+}
+
+// The limits of the library.
+const (
+	LeastTTL = 100 * time.Millisecond
+	MostTTL  = 24 * time.Hour
+	MaxText  = 1 << 10
+)
+
+// A Checklist collects all that is wrong with the arguments of a command.
+type Checklist []error
+
+// Check notes what is wrong, unless ok.
+func (c *Checklist) Check(ok bool, format string, args ...any) {
+	if !ok {
+		*c = append(*c, fmt.Errorf(format, args...))
+	}
+}
+
+// Err returns nil, or a *UsageError with all that is wrong.
+func (c Checklist) Err() error {
+	if len(c) == 0 {
+		return nil
+	}
+	return Usage(errors.Join(c...))
+}
+
+// CheckName notes a bad NAME.
+func CheckName(list *Checklist, name string) {
+	list.Check(name != "" && len(name) <= MaxText, "NAME of %d bytes: it must have 1 to %d", len(name), MaxText)
+}
+
+// CheckPattern notes a bad PATTERN.
+func CheckPattern(list *Checklist, pattern string) {
+	list.Check(len(pattern) <= MaxText, "PATTERN of %d bytes: it must have at most %d", len(pattern), MaxText)
+}
+
+// CheckTTL notes what is wrong with --ttl.
+func CheckTTL(list *Checklist, c *Connection, ttl time.Duration) {
+	list.Check(ttl >= LeastTTL && ttl <= MostTTL, "--ttl %v: it must be %v to %v", ttl, LeastTTL, MostTTL)
+	list.Check(!c.IsQuorum() || ttl <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", ttl,
+		server.QuorumTTL)
 }

@@ -1,3 +1,4 @@
+// Package serve has the command that serves the dashboard, figures for Prometheus, and probes.
 package serve
 
 import (
@@ -212,4 +213,10 @@ func newServe(version, commit string) *cobra.Command {
 	flags.IntVar(&s.Worst, "worst", promholdfast.MaxWorst, "how many names of the longest waits the metrics name, 0 to 10")
 	flags.BoolVar(&s.AllowBreak, "allow-break", false, "let every reader break holds and evict waiters")
 	return cmd
+}
+
+// Commands returns the commands of the package, of a program of a version and a commit. Empty
+// texts: they are unknown.
+func Commands(version, commit string) []*cobra.Command {
+	return []*cobra.Command{newServe(version, commit)}
 }

@@ -1,8 +1,17 @@
+// Package show turns what the library tells of locks into text: tables and details for people, and
+// JSON for programs.
+//
+// Names, labels and owners come from others, and may be meant to deceive. Text and Lines show them
+// with nothing that a terminal obeys: no escape sequence, no control character, no mark that turns
+// the direction of what follows. In JSON such characters are escaped too.
 package show
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -87,4 +96,66 @@ func marksAfter(before int, r rune) int {
 // cutText shortens a shown text to a number of columns.
 func cutText(s string, columns int) string {
 	return ansi.Truncate(s, max(columns, 1), "…")
+}
+
+// Age shows a duration in at most six characters: 0.4s, 13s, 3m05s, 2h07m, 4d02h, 120d.
+func Age(d time.Duration) string {
+	d = max(d, 0)
+	const day = 24 * time.Hour
+	if d < 9950*time.Millisecond {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	switch d = d.Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d < 100*day:
+		return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
+}
+
+// ageText shows how long ago something was, and "?" if that is not known.
+func ageText(then, now time.Time) string {
+	if then.IsZero() {
+		return "?"
+	}
+	return Age(now.Sub(then))
+}
+
+// JSON encodes a document. A terminal obeys nothing in it: what it would obey is escaped. An empty
+// indent makes one line of it, without its end.
+func JSON(document any, indent string) (string, error) {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(document); err != nil {
+		return "", err
+	}
+	return escapeText(strings.TrimSuffix(text.String(), "\n")), nil
+}
+
+// escapeText escapes what is not printable, which in JSON stands in strings alone.
+func escapeText(text string) string {
+	safe := func(r rune) bool { return r == '\n' || strconv.IsPrint(r) && r != utf8.RuneError }
+	if !strings.ContainsFunc(text, func(r rune) bool { return !safe(r) }) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		switch {
+		case safe(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
 }
