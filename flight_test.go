@@ -29,13 +29,16 @@ type shelf struct {
 	computes int
 	running  int // under a lease that is trusted
 
-	takes time.Duration // compute
-	fails int           // so many computes fail
+	takes, look time.Duration // compute, and read
+	fails       int           // so many computes fail
 }
 
 var errCompute = errors.New("compute failed")
 
 func (s *shelf) read(context.Context) (string, flight.State, error) {
+	if s.look > 0 {
+		<-time.After(s.look)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
@@ -107,10 +110,11 @@ func inFlight(t *testing.T, run func(t *testing.T, w world, s *shelf)) {
 }
 
 // One process computes, and all callers of all processes get its value as soon as it is stored,
-// with few requests to ask.
+// with few requests to ask. They read together, and not one after the other.
 func TestFlightOneComputesForAll(t *testing.T) {
 	inFlight(t, func(t *testing.T, w world, s *shelf) {
 		const processes, callers = 1000, 3
+		s.look = time.Second / 4
 		began := time.Now()
 		var all sync.WaitGroup
 		var connections []*connection
@@ -122,7 +126,7 @@ func TestFlightOneComputesForAll(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if took := time.Since(began); took != s.takes {
+		if took := time.Since(began); took != s.takes+3*s.look {
 			t.Errorf("all have it after %v", took)
 		}
 		s.counts(1, processes*2)
@@ -216,7 +220,9 @@ func TestFlightLosesEachLease(t *testing.T) {
 	inFlight(t, func(t *testing.T, w world, s *shelf) {
 		client, _ := w.client()
 		_, err := flight.Do(t.Context(), client, "n", s.read, func(ctx context.Context, token int64) (string, error) {
-			s.computes++
+			if s.computes++; s.computes > 2 {
+				return "third", nil
+			}
 			if err := client.Break(t.Context(), "n", token); err != nil {
 				t.Error(err)
 			}
@@ -433,19 +439,19 @@ func TestFlightSharesErrors(t *testing.T) {
 	inFlight(t, func(t *testing.T, w world, s *shelf) {
 		client, _ := w.client()
 		other, _ := w.client()
-		s.fails = 1
+		s.fails = 3
 		share := flight.WithSharedErrors(time.Minute)
-		for range 3 {
-			if _, err := s.do(t.Context(), client, share); !errors.Is(err, errCompute) {
+		for _, option := range []flight.Option{nil, nil, share, share, share} {
+			if _, err := s.do(t.Context(), client, option); !errors.Is(err, errCompute) {
 				t.Errorf("got %v", err)
 			}
 		}
-		s.counts(1, 4)
-		s.wants("value 2")(s.do(t.Context(), other, share))
-		s.wants("value 2")(s.do(t.Context(), client, share))
+		s.counts(3, 8)
+		s.wants("value 4")(s.do(t.Context(), other, share))
+		s.wants("value 4")(s.do(t.Context(), client, share))
 		s.expires = time.Time{}
 		<-time.After(time.Minute)
-		s.wants("value 3")(s.do(t.Context(), client, share))
+		s.wants("value 5")(s.do(t.Context(), client, share))
 	})
 }
 

@@ -24,6 +24,9 @@ type childPlan struct {
 	Prefix string
 	Names  int
 	Rounds int
+
+	Flights bool   // it has that many callers of one name: TestFlight
+	Data    string // the address of the server with their values
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -41,6 +44,9 @@ func runChild() error {
 	var plan childPlan
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &plan); err != nil {
 		return err
+	}
+	if plan.Flights {
+		return runFlights(plan)
 	}
 	c, closeAll, err := plan.Way.Open(&holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}, nil, nil)
 	if err != nil {
