@@ -117,6 +117,7 @@ var arguments = map[string]string{
 	"holdfast break":      "job --token 5",
 	"holdfast check":      "--ticket ticket",
 	"holdfast elect":      "job -- true",
+	"holdfast ask":        "job",
 	"holdfast evict":      "job aaaaaaaaaaaaaaaa",
 	"holdfast history":    "job",
 	"holdfast inspect":    "job",

@@ -1,10 +1,10 @@
-// Package act has the commands of an operator against what others do: break ends a hold, evict ends
-// a wait, and deadlocks finds callers that wait for each other.
+// Package act has the commands of an operator against what others do: ask asks a holder to let go, break
+// ends its hold, evict ends a wait, and deadlocks finds callers that wait for each other.
 package act
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of the package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newBreak(), newDeadlocks(), newEvict()}
+	return []*cobra.Command{newAsk(), newBreak(), newDeadlocks(), newEvict()}
 }

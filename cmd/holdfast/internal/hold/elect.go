@@ -25,6 +25,7 @@ const (
 // Elect keeps a command running on one of the hosts that campaign for a name.
 type Elect struct {
 	Run
+	Successor string // the label of the candidate that leads next when this process is told to stop; empty: the first in the queue
 }
 
 // Lead campaigns, runs the command while it leads, and campaigns again, until a signal ends the
@@ -59,6 +60,7 @@ func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 			return e.electionError(err)
 		}
 		notices.tell(e.grantRecord(lease, began))
+		e.beforeRelease = func(end outcome) { e.handOver(ctx, election, end, notices) }
 		end, err := e.supervise(lease, path, signals, notices)
 		switch {
 		case err != nil:
@@ -76,6 +78,17 @@ func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 		if err := sleep(ctx, wait, signals); err != nil {
 			return e.electionError(err)
 		}
+	}
+}
+
+// handOver gives the lead to the successor, if this process was told to stop. Without one that shows
+// life the lead goes to the first in the queue, as after each release.
+func (e *Elect) handOver(ctx context.Context, election *holdfast.Election, end outcome, notices *notices) {
+	if e.Successor == "" || !end.isFinal() || end.lost != nil {
+		return
+	}
+	if err := election.Transfer(ctx, e.Successor); err != nil {
+		notices.printf("the lead goes to the first in the queue: %s", cli.Trim(err.Error()))
 	}
 }
 
@@ -162,6 +175,8 @@ func newElect() *cobra.Command {
 	cmd.ValidArgsFunction = cli.CompleteNameAndCommand(&e.Connection)
 	e.Weight = 1
 	flags := cmd.Flags()
+	flags.StringVar(&e.Successor, "successor", "",
+		"`LABEL` or HOST/PID of the candidate that leads next when this process is told to stop (default: the first in the queue)")
 	e.superviseFlags(cmd)
 	e.logOptions.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd

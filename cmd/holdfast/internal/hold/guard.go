@@ -3,6 +3,7 @@ package hold
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -18,15 +19,17 @@ const checkEvery = time.Second
 // A guard ends a command before its lock can be another's. The guard must not block; so notices
 // write for it.
 type guard struct {
-	child   *child.Child
-	lease   lease
-	signals *signals
-	notices *notices
-	name    string // as texts name it
-	onLost  string
-	early   time.Duration // trust left when the command gets TERM
-	ttl     time.Duration
-	maxEnd  time.Time // of the max hold; zero: none
+	child    *child.Child
+	lease    lease
+	signals  *signals
+	notices  *notices
+	name     string // as texts name it
+	onLost   string
+	wanted   <-chan struct{} // closed when others want the lock; nil: the command is not told
+	onWanted os.Signal       // what the command gets then
+	early    time.Duration   // trust left when the command gets TERM
+	ttl      time.Duration
+	maxEnd   time.Time // of the max hold; zero: none
 
 	trustEnd   time.Time // until when the lease was trusted when it was last held
 	killAt     time.Time // of a broken lease: when the command is killed; zero: it is not broken
@@ -58,6 +61,10 @@ func (g *guard) superviseChild() error {
 			return g.afterEnd()
 		case <-over:
 			over = nil // step sees it
+		case <-g.wanted:
+			g.wanted = nil
+			g.notices.printf("another wants %s: %v to the command", g.name, g.onWanted)
+			g.child.Signal(g.onWanted)
 		case s := <-g.signals.received:
 			if s == cli.ContinueSignal {
 				g.child.Resume()

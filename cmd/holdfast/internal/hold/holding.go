@@ -33,8 +33,12 @@ func (r *Run) acquire(
 	if r.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
 	}
+	if r.OnWanted != "" {
+		options = append(options, holdfast.WithWanted())
+	}
+	h := r.thatReplaces(r.newHandle(client, options...), client, notices)
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
-		return r.lease(ctx, client, r.newHandle(client, options...), false, notices, r.statusLine())
+		return r.lease(ctx, client, h, false, notices, r.statusLine())
 	})
 }
 

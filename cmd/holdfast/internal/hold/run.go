@@ -33,11 +33,13 @@ type Run struct {
 	MaxHold  time.Duration
 	MinHold  time.Duration
 	OnLost   string
-	Owner    string // empty: a new one
+	OnWanted string        // the signal for the command when others want the lock; empty: none
+	Replace  time.Duration // how long the holder has to let go before its hold is broken; 0: it is left alone
+	Owner    string        // empty: a new one
 	TTL      time.Duration
 	In, Out  *os.File
 
-	beforeRelease func(outcome) // called when the command has ended, while the lock is held; may be nil
+	beforeRelease func(outcome) // called when the command has ended, while the lock is held; it may release it; may be nil
 }
 
 // Run holds the lock while the command runs. A *cli.ExitError has the command's exit code, or the
@@ -113,6 +115,9 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 	}
 	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
 		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
+	if r.OnWanted != "" {
+		g.onWanted, g.wanted = wantedSignals[r.OnWanted], lease.Wanted()
+	}
 	if r.MaxHold > 0 {
 		g.maxEnd = began.Add(r.MaxHold)
 	}
@@ -122,7 +127,10 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 		r.beforeRelease(end)
 	}
 	err = lease.Release()
-	if lost == nil && errors.Is(err, holdfast.ErrLost) {
+	switch {
+	case errors.Is(err, holdfast.ErrNotHeld): // it is released already
+		err = nil
+	case lost == nil && errors.Is(err, holdfast.ErrLost):
 		lost, end.lost = err, err
 	}
 	released := r.newRecord(eventReleased)

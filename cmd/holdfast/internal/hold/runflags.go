@@ -35,6 +35,13 @@ func newRun() *cobra.Command {
 	cli.DurationVar(flags, &r.MinHold, "min-hold", "", 0,
 		"the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
+	flags.StringVar(&r.OnWanted, "on-wanted", "",
+		"`SIGNAL` for the command as soon as others wait for the lock, or ask for it: TERM, INT, HUP, QUIT, USR1 or USR2")
+	_ = cmd.RegisterFlagCompletionFunc("on-wanted",
+		cobra.FixedCompletions(wantedNames(), cobra.ShellCompDirectiveNoFileComp))
+	cli.DurationVar(flags, &r.Replace, "replace", "", 0,
+		"take the place of the run that holds: ask it to let go, and break its hold after this time")
+	flags.Lookup("replace").NoOptDefVal = replaceAfter.String()
 	r.superviseFlags(cmd)
 	r.logOptions.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd

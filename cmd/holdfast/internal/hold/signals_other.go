@@ -10,4 +10,6 @@ import (
 var (
 	passedOn   = []os.Signal{os.Interrupt, syscall.SIGTERM}
 	jobControl []os.Signal
+
+	wantedSignals map[string]os.Signal // a command gets none
 )

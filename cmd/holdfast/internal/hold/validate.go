@@ -2,6 +2,7 @@ package hold
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +37,22 @@ func (r *Run) Validate() error {
 			server.QuorumTTL)
 	}
 	check(r.Owner == "" || r.Slots == 0, "--owner and --slots: only one of them can be given, as the holders of slots do not exclude each other")
+	check(r.OnWanted == "" || wantedSignals[r.OnWanted] != nil, "--on-wanted %q: it must be %s", r.OnWanted,
+		strings.Join(wantedNames(), ", "))
+	check(r.OnWanted == "" || r.Slots == 0, "--on-wanted and --slots: only one of them can be given, as any slot will do")
+	check(r.OnWanted == "" || !r.IsQuorum(), "--on-wanted: no master of a quorum knows who waits")
+	check(r.Replace >= 0, "--replace %v: it must not be negative", r.Replace)
+	check(r.Replace == 0 || r.Slots == 0 && !r.Shared, "--replace: it needs a lock that one holds alone, so neither --slots nor --shared")
+	check(r.Replace == 0 || !r.Nonblock, "--replace and --nonblock: only one of them can be given, as the holder is given time")
+	check(r.Replace == 0 || !r.IsQuorum(), "--replace: no master of a quorum knows whom to ask")
 	r.waitOptions.check(&c)
 	r.logOptions.check(&c)
 	r.Connection.Check(&c)
 	return c.Err()
 }
+
+// wantedNames are the signals that --on-wanted may name.
+func wantedNames() []string { return slices.Sorted(maps.Keys(wantedSignals)) }
 
 // lookUp finds a program as a shell does, before the wait for the lock.
 func lookUp(name string) (string, error) {

@@ -1,0 +1,91 @@
+package hold
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const (
+	// replaceAfter is how long the run before has to let go, if --replace has no time.
+	replaceAfter = 30 * time.Second
+
+	// askPause is how often a run that replaces another asks again: a message may be lost, and the
+	// holder may be another by then.
+	askPause = time.Second
+)
+
+// A replacement is what a waiting run does to have the place of the run that holds.
+type replacement struct {
+	run     *Run
+	client  *holdfast.Client
+	notices *notices
+	asked   map[int64]time.Time // when each hold was first asked, by token
+}
+
+// replaceHolders asks the holders to let go until ctx ends, and breaks each hold that goes on for
+// longer than --replace says. A broken hold keeps others out until its command has ended.
+func (r *Run) replaceHolders(ctx context.Context, client *holdfast.Client, notices *notices) {
+	p := &replacement{r, client, notices, map[int64]time.Time{}}
+	for ctx.Err() == nil {
+		for _, name := range r.Names {
+			p.replace(ctx, name)
+		}
+		select {
+		case <-time.After(min(askPause, r.Replace/4)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// replace asks the holders of one name, and breaks those whose time is over. A server that does not
+// answer is asked again.
+func (p *replacement) replace(ctx context.Context, name string) {
+	info, err := p.client.Inspect(ctx, name)
+	if err != nil {
+		return
+	}
+	own := p.run.Owner
+	for _, hold := range slices.Backward(info.Holds) {
+		if hold.Remainder() || own != "" && hold.Owner == own {
+			continue
+		}
+		asked, known := p.asked[hold.Token]
+		if !known {
+			asked = time.Now()
+			p.asked[hold.Token] = asked
+			p.notices.printf("asking %q, which holds %q, to let go within %v", hold.Label, name, p.run.Replace)
+		}
+		if time.Since(asked) < p.run.Replace {
+			_, _ = p.client.Ask(ctx, name)
+			continue
+		}
+		if err := p.client.Break(ctx, name, hold.Token); err == nil {
+			p.notices.printf("%q did not let go of %q for %v: its hold is broken", hold.Label, name, p.run.Replace)
+		}
+	}
+}
+
+// thatReplaces returns a handle whose wait replaces the holders.
+func (r *Run) thatReplaces(h handle, client *holdfast.Client, notices *notices) handle {
+	if r.Replace == 0 {
+		return h
+	}
+	lock := h.lock
+	h.lock = func(ctx context.Context) (*holdfast.Lease, error) {
+		replacing, cancel := context.WithCancel(ctx)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			r.replaceHolders(replacing, client, notices)
+		}()
+		defer func() {
+			cancel()
+			<-over
+		}()
+		return lock(ctx)
+	}
+	return h
+}
