@@ -47,8 +47,8 @@ func (a *Ask) Run(ctx context.Context) error {
 func newAsk() *cobra.Command {
 	a := &Ask{}
 	cmd := &cobra.Command{
-		Use:   "ask NAME",
-		Short: "Ask the holders of a lock to let go",
+		Use:                   "ask NAME",
+		Short:                 "Ask the holders of a lock to let go",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&a.Name),
 		RunE: func(cmd *cobra.Command, _ []string) error {
