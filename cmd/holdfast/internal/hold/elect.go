@@ -81,8 +81,8 @@ func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 	}
 }
 
-// handOver gives the lead to the successor, if this process was told to stop. Without one that shows
-// life the lead goes to the first in the queue, as after each release.
+// handOver gives the lead to the successor, if this process was told to stop. Without one that
+// shows life the lead goes to the first in the queue, as after each release.
 func (e *Elect) handOver(ctx context.Context, election *holdfast.Election, end outcome, notices *notices) {
 	if e.Successor == "" || !end.isFinal() || end.lost != nil {
 		return

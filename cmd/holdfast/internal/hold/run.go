@@ -39,7 +39,9 @@ type Run struct {
 	TTL      time.Duration
 	In, Out  *os.File
 
-	beforeRelease func(outcome) // called when the command has ended, while the lock is held; it may release it; may be nil
+	// beforeRelease is called when the command has ended, while the lock is held, which it may
+	// release; it may be nil.
+	beforeRelease func(outcome)
 }
 
 // Run holds the lock while the command runs. A *cli.ExitError has the command's exit code, or the
