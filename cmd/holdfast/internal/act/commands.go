@@ -1,5 +1,5 @@
-// Package act has the commands of an operator against what others do: ask asks a holder to let go, break
-// ends its hold, evict ends a wait, and deadlocks finds callers that wait for each other.
+// Package act has the commands of an operator against what others do: ask asks a holder to let go,
+// break ends its hold, evict ends a wait, and deadlocks finds callers that wait for each other.
 package act
 
 import "github.com/spf13/cobra"

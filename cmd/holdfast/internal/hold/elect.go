@@ -25,7 +25,7 @@ const (
 // Elect keeps a command running on one of the hosts that campaign for a name.
 type Elect struct {
 	Run
-	Successor string // the label of the candidate that leads next when this process is told to stop; empty: the first in the queue
+	Successor string // who leads next when this process is told to stop; empty: the first in the queue
 }
 
 // Lead campaigns, runs the command while it leads, and campaigns again, until a signal ends the
