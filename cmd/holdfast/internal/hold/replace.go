@@ -17,8 +17,8 @@ const (
 	askPause = time.Second
 )
 
-// A replacement is what a waiting run does to have the place of the run that holds.
-type replacement struct {
+// A replaceRequest is what a waiting run does to have the place of the run that holds.
+type replaceRequest struct {
 	run     *Run
 	client  *holdfast.Client
 	notices *notices
@@ -28,7 +28,7 @@ type replacement struct {
 // replaceHolders asks the holders to let go until ctx ends, and breaks each hold that goes on for
 // longer than --replace says. A broken hold keeps others out until its command has ended.
 func (r *Run) replaceHolders(ctx context.Context, client *holdfast.Client, notices *notices) {
-	p := &replacement{r, client, notices, map[int64]time.Time{}}
+	p := &replaceRequest{r, client, notices, map[int64]time.Time{}}
 	for ctx.Err() == nil {
 		for _, name := range r.Names {
 			p.replace(ctx, name)
@@ -42,7 +42,7 @@ func (r *Run) replaceHolders(ctx context.Context, client *holdfast.Client, notic
 
 // replace asks the holders of one name, and breaks those whose time is over. A server that does not
 // answer is asked again.
-func (p *replacement) replace(ctx context.Context, name string) {
+func (p *replaceRequest) replace(ctx context.Context, name string) {
 	info, err := p.client.Inspect(ctx, name)
 	if err != nil {
 		return
