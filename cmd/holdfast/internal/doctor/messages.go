@@ -11,7 +11,8 @@ import (
 // messages checks that a message of one connection reaches another, as proxies may not carry it.
 func (p *serverCheck) messages(ctx context.Context) {
 	const check = "messages"
-	const means = "locks work, but waiters learn of a free lock by asking, up to 5 s later"
+	const means = "locks work, but waiters learn of a free lock by asking, up to 5 s later, " +
+		"and of one that a process retains at the end of its TTL"
 	took, err := p.message(ctx)
 	if err == nil {
 		p.ok(check, "a message reached a second connection after "+took.Round(time.Microsecond).String())
