@@ -18,6 +18,9 @@ type contender struct {
 	// rlock and wlock are lock as those have it who share, and who exclude them; nil: not measured.
 	rlock, wlock func(ctx context.Context, name string) (unlock func() error, err error)
 
+	// value returns when the value of a name is there, which make makes if nobody else does.
+	value func(ctx context.Context, name string, make func()) error
+
 	// seed prepares a name before anyone can lock it; nil: nothing has to be prepared.
 	seed func(ctx context.Context, name string) error
 }
@@ -59,6 +62,9 @@ var entries = []entry{
 	{name: "2 in strict order", rows: []int{11}, open: openStrict, waiters: 2},
 	{name: "20 in strict order", rows: []int{11}, open: openStrict, waiters: 20},
 	{name: "200 in strict order", rows: []int{11}, open: openStrict, waiters: 200},
+	{name: byHand, rows: []int{13}, open: openValuesByHand},
+	{name: "rueidisaside", rows: []int{13}, open: openRueidisaside},
+	{name: subject + ", flight", rows: []int{13}, open: openFlight},
 }
 
 func (e entry) takesPart(row int) bool { return slices.Contains(e.rows, row) }

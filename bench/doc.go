@@ -5,7 +5,7 @@
 //	go run ./bench -contenders redislock
 //
 // It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are
-// twelve rows, each with a reference that it is compared to:
+// thirteen rows, each with a reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
 //	2  the same by 64 goroutines, each its own name                reference: the bare pair
@@ -19,6 +19,8 @@
 //	10 row 5 with WithRetain, and what one retains without using   reference: holdfast without
 //	11 2, 20 and 200 goroutines in the server's queue, one name    reference: 2 of them
 //	12 20,000 leases that are held: what each takes on the heap    reference: redislock
+//	13 16 hosts want a value that takes 5 ms to make, until all    reference: the same by hand on redislock
+//	   have it
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
 // compares and deletes. The baton is no lock at all, but what passing something on through the
@@ -46,6 +48,10 @@
 //
 // A contender that leaves somebody waiting for ever is reported, and its numbers are those from
 // before that was noticed.
+//
+// In row 13 each host asks once for a new value: package flight, rueidisaside, and a look, a lock
+// of redislock and a second look. The time is that from the moment at which the value is made until
+// the last host has it.
 //
 // Contenders that poll do so at the interval of the flag -poll, which is shorter than their own
 // defaults and so flatters them.

@@ -9,6 +9,7 @@ require (
 	github.com/holdfast-go/holdfast/redisstore v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.79
+	github.com/redis/rueidis/rueidisaside v1.0.78
 )
 
 require (

@@ -119,6 +119,11 @@ var rows = []row{
 		number: 12, title: fmt.Sprintf("%d leases that are held, on the heap", leases), reference: "redislock",
 		run: runHeld, columns: []column{heapBytes, objects},
 	},
+	{
+		number: 13, title: fmt.Sprintf("%d hosts want a new value, the time until all have it", hosts),
+		reference: byHand, contended: true,
+		run: runValues, columns: []column{p50, p99, cpu},
+	},
 }
 
 var evenly = goal{"Jain at least 0.99", func(l line) bool { return l.median(fairness.value) >= 0.99 }}
