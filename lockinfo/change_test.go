@@ -1,9 +1,12 @@
 package lockinfo
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 func events(changes []Change) string {
@@ -103,3 +106,6 @@ func TestChanges(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", joined, want)
 	}
 }
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,12 +15,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/spf13/cobra"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
-	"github.com/spf13/cobra"
 )
 
 // adoptsOrphans makes the process of a test the parent of orphans below it, where the system can.
@@ -132,4 +136,155 @@ func expectRun(t *testing.T, code int, args []string, patterns ...string) {
 	}) {
 		t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, patterns, output)
 	}
+}
+
+// The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is
+// the password. One URL has a line break in it, so the test looks for "gehe".
+// TestUnreadableURLIsNotShown of package server has more of such URLs.
+func TestURLIsNotShown(t *testing.T) {
+	wantByCommand := map[string]string{ // URL stands for the URL; without it, the URL is in REDIS_URL
+		"run -v --redis URL job -- true":                                 "--redis or REDIS_URL: ",
+		"run --redis=URL job -- true":                                    "--redis or REDIS_URL: ",
+		"run --redis quorum:redis://[::1],URL,redis://[::2] job -- true": "--redis or REDIS_URL: ",
+		"quorum status --redis quorum:URL":                               "--redis or REDIS_URL: master ",
+		"quorum status --redis URL --redis URL --redis redis://[::1]":    "--redis or REDIS_URL: master ",
+		"quorum status --redis URL":                                      "--redis or REDIS_URL names one",
+		"demo --redis URL":                                               "--redis: ",
+		"demo --embedded --redis URL":                                    "--embedded",
+		"run job -- true":                                                "--redis or REDIS_URL: ",
+		"quorum status":                                                  "--redis or REDIS_URL",
+		// In the place of another argument, it is recognized by its "://".
+		"run URL job -- true":        "more than one NAME",
+		"run -- URL":                 "no NAME",
+		"URL":                        "unknown command",
+		"demo URL":                   "takes no arguments",
+		"run --ttl URL job -- true":  "--ttl",
+		"run -wURL job -- true":      "--wait",
+		"run -redis=URL job -- true": "unknown shorthand",
+		"dev --addr URL":             "--addr",
+	}
+	for _, raw := range []string{"redis://u:geheim", "unix://u:geheim", "rediss://u:gehe\nim@host"} {
+		for line, want := range wantByCommand {
+			env := ""
+			if !strings.Contains(line, "URL") {
+				env = raw
+			}
+			t.Setenv("REDIS_URL", env)
+			args := strings.Fields(line)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "URL", raw)
+			}
+			code, out, errs := execute(t, args...)
+			if code != cli.ExitUsage || !strings.Contains(errs, want) {
+				t.Errorf("%s, %q: exit code %d and %q, want %d and %q", line, raw, code, errs, cli.ExitUsage, want)
+			}
+			if strings.Contains(out+errs, "gehe") {
+				t.Errorf("%s, %q: the password is shown: %q", line, raw, out+errs)
+			}
+		}
+	}
+}
+
+// Each command has a page with what its help has, in the sections of man. Where mandoc is here, it
+// finds nothing to warn of.
+func TestPagesOfMan(t *testing.T) {
+	dir := t.TempDir()
+	if err := writePages(newRoot(), dir, "2026-11-26"); err != nil {
+		t.Fatal(err)
+	}
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		text, err := os.ReadFile(filepath.Join(dir, pageName(cmd)+".1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for section, want := range map[string]bool{
+			"NAME": true, "SYNOPSIS": true, "DESCRIPTION": true, "OPTIONS": true, "ENVIRONMENT": true,
+			"COMMANDS": len(shownCommands(cmd)) > 0, "EXIT STATUS": strings.Contains(cmd.Long, "Exit codes: "),
+			"EXAMPLES": cmd.Example != "", "SEE ALSO": cmd.HasParent(),
+		} {
+			if got := strings.Count(string(text), ".SH "+section+"\n"); got > 1 || got == 1 != want {
+				t.Errorf("%s has %d sections %s", pageName(cmd), got, section)
+			}
+		}
+		for _, c := range shownCommands(cmd) {
+			check(c)
+		}
+	}
+	check(newRoot())
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	if mandoc, err := exec.LookPath("mandoc"); err == nil {
+		args := append([]string{"-T", "lint", "-W", "warning"}, pages...)
+		if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	const id = "0123456789abcdef0123456789abcdef01234567"
+	build := func(version, modified string) debug.BuildInfo {
+		info := debug.BuildInfo{Main: debug.Module{Version: version}}
+		if modified != "" {
+			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: id},
+				{Key: "vcs.modified", Value: modified}}
+		}
+		return info
+	}
+	for name, test := range map[string]struct {
+		release, commit string
+		info            debug.BuildInfo
+		want            string
+	}{
+		"nothing known":       {info: debug.BuildInfo{}, want: "development version, commit unknown"},
+		"go run":              {info: build("(devel)", ""), want: "development version, commit unknown"},
+		"go install of a tag": {info: build("v1.2.3", ""), want: "v1.2.3"},
+		"go install of a commit": {info: build("v0.0.0-20261124043801-0123456789ab", ""),
+			want: "development version of commit 0123456789ab"},
+		"go install of a commit after a tag": {info: build("v1.2.4-0.20261124043801-0123456789ab", ""),
+			want: "development version of commit 0123456789ab"},
+		"a clone": {info: build("v0.0.0-20261124043801-0123456789ab", "false"),
+			want: "development version of commit 0123456789ab"},
+		"a clone with changes": {info: build("v0.0.0-20261124043801-0123456789ab+dirty", "true"),
+			want: "development version of commit 0123456789ab with changes"},
+		"a clone, built without a version": {info: build("(devel)", "true"),
+			want: "development version of commit 0123456789ab with changes"},
+		"a clone at a tag": {info: build("v1.2.3", "false"), want: "v1.2.3 of commit 0123456789ab"},
+		"a clone at a tag with changes": {info: build("v1.2.3+dirty", "true"),
+			want: "v1.2.3 of commit 0123456789ab with changes"},
+		"a release": {release: "v1.2.3", commit: id, info: build("(devel)", ""),
+			want: "v1.2.3 of commit 0123456789ab"},
+		"a release for trial, of a clone with changes": {release: "v0.0.0-dev", commit: id + "+dirty",
+			info: build("(devel)", ""),
+			want: "v0.0.0-dev of commit 0123456789ab with changes"},
+		"a release whose build settings say something else": {release: "v1.2.3", commit: id, info: build("v9.9.9", "false"),
+			want: "v1.2.3 of commit 0123456789ab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := versionOf(test.release, test.commit, &test.info).String(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The line that holds is shown, and a terminal obeys no text of it.
+func TestInspectShowsTheStack(t *testing.T) {
+	mini := miniredis.RunT(t)
+	t.Setenv("REDIS_URL", "redis://"+mini.Addr())
+	client := newClient(t, "redis://"+mini.Addr(), holdfast.Config{Label: "web\x1b[2J", Remote: true})
+	for range 2 {
+		lease, err := client.RWMutex("n").RLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lease.Release()
+	}
+	expectRun(t, 0, []string{"inspect", "--stack", "n"}, `(?m)^"web\\x1b\[2J", token \d+: the oldest of 2 leases was taken \S+ ago by
+  github.com/holdfast-go/holdfast/cmd/holdfast.TestInspectShowsTheStack main_test.go:\d+
+  testing.tRunner testing.go:\d+$`)
+	expectRun(t, 0, []string{"inspect", "--stack", "-o", "json", "n"}, `(?m)^          "file": "main_test.go",$`)
 }

@@ -1,3 +1,33 @@
+// Package child runs a command that its parent can end, whole and at a given moment. The command
+// has a process group of its own, which is the foreground group of a terminal if there is one. On
+// Linux the command lives no longer than its parent.
+//
+// # On Unix
+//
+// Signals go to the group, so that they also reach the children of the command. They do not reach
+// processes that left the group: a daemon, a job of an interactive shell, a process that setsid
+// started.
+//
+// On Linux the system kills the command (not its children) when this process ends, however it ends.
+// The system ties that signal to the thread that started the command. So this thread does nothing
+// else, and waits for the command. On other systems the command outlives a parent that was killed
+// with -9.
+//
+// # A terminal
+//
+// If our group has the terminal, the command's group gets it before its program begins. Then Ctrl-C
+// and a new window size reach the command directly. If our output is a pipe, however, we are most
+// likely part of a pipeline, and another member, such as a pager, needs the terminal too. In a
+// pipeline, and in the background, the command gets the terminal when it asks for it: the system
+// stops a group that reads from a terminal of another group, and we see the stop.
+//
+// When the command is stopped (Ctrl-Z), we stop the whole group, give the terminal back and stop
+// too, so that the shell takes over. When the shell continues us, the caller of Follow decides
+// whether the command goes on.
+//
+// # On other systems
+//
+// There are no groups, and no signal except the end. Only the command itself is ended, at once.
 package child
 
 import (
