@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,36 +23,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
-
-func TestServeRefusesBadArguments(t *testing.T) {
-	short := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(short, []byte("guess\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for args, want := range map[string]string{
-		"--listen 0.0.0.0:0":                    "no loopback address",
-		"--listen :0":                           "no loopback address",
-		"--listen example.com:0 --token-file x": "no loopback address",
-		"--listen 0.0.0.0:0 --listen-cert x":    "both or none",
-		"--listen 8484":                         "an address and a port",
-		"--metrics-listen 9090":                 "--metrics-listen",
-		"--class =x":                            "PATTERN=CLASS",
-		"--class [=x":                           "PATTERN=CLASS",
-		"--class x=":                            "PATTERN=CLASS",
-		"--worst 11":                            "0 to 10",
-		"--worst -1":                            "0 to 10",
-		"--listen 127.0.0.1:0 --token-file missing":                       "--token-file",
-		"--listen 127.0.0.1:0 --token-file " + short:                      "at least 16",
-		"--listen 127.0.0.1:0 --listen-cert missing --listen-key missing": "--listen-cert",
-	} {
-		cmd := newServe("", "")
-		cmd.SetArgs(strings.Fields(args))
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		if err := cmd.Execute(); !errors.As(err, new(*cli.UsageError)) || !strings.Contains(err.Error(), want) {
-			t.Errorf("serve %s: %v", args, err)
-		}
-	}
-}
 
 // startServe runs the command, and returns where it serves the page, and the metrics alone. It ends
 // by stop or with the test.
