@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -79,7 +80,7 @@ func Do[T any](ctx context.Context, client *holdfast.Client, name string,
 // waitError returns the error of a caller whose context ended.
 func waitError(ctx context.Context, name string, began time.Time) error {
 	err := ctx.Err()
-	if cause := context.Cause(ctx); cause != err {
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return &holdfast.WaitError{Name: name, Waited: time.Since(began), Reason: holdfast.WaitContext, Err: err}

@@ -21,16 +21,7 @@ func (c *call[T]) get(ctx context.Context) (T, error) {
 		if err := c.sharedError(); err != nil {
 			return none, err
 		}
-		value, over, err := c.lead(ctx, c.lock.TryDo)
-		switch {
-		case over || !c.isBusy(err):
-		case c.ahead:
-			return none, c.waitToRead(ctx) // another makes the next value
-		case waits == 0 || waits == 1 && isAwaited(err):
-			err = c.waitToRead(ctx)
-		default:
-			value, over, err = c.lead(ctx, c.lock.Do)
-		}
+		value, over, err := c.ask(ctx, waits)
 		switch {
 		case over:
 			return value, err
@@ -41,6 +32,21 @@ func (c *call[T]) get(ctx context.Context) (T, error) {
 			return none, err
 		}
 	}
+}
+
+// ask asks for the lock once, and waits if others have it. The call has waited so many times
+// before. It returns what lead does; without an error, a call that is not over reads.
+func (c *call[T]) ask(ctx context.Context, waits int) (value T, over bool, err error) {
+	value, over, err = c.lead(ctx, c.lock.TryDo)
+	switch {
+	case over || !c.isBusy(err):
+		return value, over, err
+	case c.ahead: // another makes the next value
+		return value, true, c.waitToRead(ctx)
+	case waits == 0 || waits == 1 && isAwaited(err):
+		return value, false, c.waitToRead(ctx)
+	}
+	return c.lead(ctx, c.lock.Do)
 }
 
 // lead reads again and computes, under the lock. Over: the call has ended. Otherwise the error says

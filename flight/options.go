@@ -23,7 +23,9 @@ type settings struct {
 	failOpen     bool
 }
 
-// WithLock sets options of the lock, such as its TTL, its label, or how long a call waits for it.
+// WithLock sets options of the lock, such as its TTL, its label, how long compute may last
+// (WithMaxHold), or how long a call waits. The holders of one owner (WithOwner) do not exclude each
+// other: they would compute at once.
 func WithLock(options ...holdfast.Option) Option {
 	return func(s *settings) { s.lockOptions = append(s.lockOptions, options...) }
 }
