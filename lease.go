@@ -16,8 +16,8 @@ import (
 // then end, before any other contender can be let in, and nothing brings it back. All methods are
 // safe for concurrent use. The methods of nil and of the zero Lease say that nothing is held.
 type Lease struct {
-	inner  innerLease
 	noCopy noCopy
+	inner  innerLease
 }
 
 // An innerLease is one lease of the engine, or the leases of a group.

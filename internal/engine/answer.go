@@ -31,14 +31,14 @@ func (e *Engine) Stacks(name string, most int) (out []HoldStack) {
 				continue
 			}
 			leases[l] = true
-			if oldest == nil || l.toldAt.Before(oldest.toldAt) {
+			if oldest == nil || l.toldAt().Before(oldest.toldAt()) {
 				oldest = l
 			}
 		}
 		if oldest == nil {
 			continue
 		}
-		out = append(out, HoldStack{Token: h.tenure.token, Began: oldest.toldAt, Leases: len(leases),
+		out = append(out, HoldStack{Token: h.tenure.token, Began: oldest.toldAt(), Leases: len(leases),
 			Frames: slices.Clone(oldest.slow.frames[:oldest.slow.depth])})
 		if len(out) == most {
 			break

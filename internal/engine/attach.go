@@ -175,8 +175,9 @@ func (a *attachment) adopt(ctx context.Context, all []Detached) {
 	for i, d := range all {
 		options := d.Options
 		options.Strict = true // no goroutine of this process gets the hold without a request
-		h := &hold{grant: grant{lock: a.engine.NewLock(d.Spec, options)}}
-		h.serverModes.current, a.holds[i] = h.lock, h
+		l := a.engine.NewLock(d.Spec, options)
+		h := &hold{grant: grant{lock: l}, mode: l, rareState: &nothingRare}
+		a.holds[i] = h
 		done.Go(func() { a.errs[i] = h.adopt(ctx, &d) })
 	}
 	done.Wait()
@@ -196,10 +197,10 @@ func (h *hold) adopt(ctx context.Context, d *Detached) error {
 	clock := clockSample{adopted.Sent, adopted.Server}
 	h.serverSince = max(h.grantedAt, clock.server)
 	if o.MaxHold > 0 {
-		h.maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add(-margin(o.MaxHold))
+		h.change().maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add(-margin(o.MaxHold))
 	}
 	if o.Fixed {
-		h.lasts = d.Lasts
+		h.change().lasts = d.Lasts
 		h.trustEnd = clock.earliest(h.grantedAt + h.lasts.Microseconds()).Add(-margin(o.TTL))
 	}
 	if end := h.end(); !end.IsZero() && isPast(end, time.Now()) {

@@ -148,8 +148,8 @@ func (c *call) observeFailure(err error) {
 // after it.
 func (c *call) observeLease(lease *Lease) {
 	e, t := c.engine, lease.tenure
-	c.slow.locked((*slowReport).stop)       // what the observer does is no wait for the lock
-	event, now := c.event(Granted), t.since // the clock is read once for a grant
+	c.slow.locked((*slowReport).stop)                // what the observer does is no wait for the lock
+	event, now := c.event(Granted), t.hold.heldSince // the clock is read once for a grant
 	if t != &t.hold.firstTenure || lease != &t.inlineLease {
 		event.Kind, now = Passed, time.Now()
 	}
@@ -163,7 +163,7 @@ func (c *call) observeLease(lease *Lease) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lease.toldAt, lease.contended = now, c.contended
+	lease.told, lease.toldAfter, lease.contended = true, now.Sub(t.hold.heldSince), c.contended
 	lease.slow = c.slow.follow(lease)
 	if t.lossCause != nil {
 		e.queueEnd(lease, t.lossCause)

@@ -96,7 +96,7 @@ func (l *Lease) detachError() error {
 		return t.lossCause
 	case len(t.entries) > 1:
 		return ErrShared
-	case h.state == holdDowngrading || l.shared != h.serverModes.current.spec.Shared:
+	case h.state == holdDowngrading || l.shared != h.mode.spec.Shared:
 		return ErrDowngrading
 	}
 	return nil
@@ -105,7 +105,7 @@ func (l *Lease) detachError() error {
 // detach takes the hold of a lease out of the process. Goroutines that wait for it ask for
 // themselves. The observer is not told. The engine's mutex is held.
 func (l *Lease) detach() Detached {
-	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.serverModes.current
+	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.mode
 	h.to(holdDetached)
 	e.holds.remove(h)
 	l.leaveTenure()

@@ -377,7 +377,7 @@
 // (call.end), after the hold of its lease is watched. So an observer that is slow, or panics,
 // delays its own caller alone. The end of a lease is told by the release of its last entry, or in
 // the background if it is lost or Close gives it back. The observer is told of the end only if it
-// was told that the lease began (Lease.toldAt). A lease that was handed to a caller that gave up is
+// was told that the lease began (Lease.told). A lease that was handed to a caller that gave up is
 // therefore no news. Neither is a reentry: it belongs to the outermost lease under whose context it
 // entered, and the last of these leases that is released ends them all for the observer.
 //

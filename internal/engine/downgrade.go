@@ -128,7 +128,8 @@ func (d *downgrade) begin() bool {
 		d.done <- h.endCause()
 		return false
 	}
-	h.serverModes.downgraded, h.renewing, h.renewAt = d.sharedLock, make(chan struct{}), time.Time{}
+	h.change().downgraded = d.sharedLock
+	h.renewing, h.renewAt = make(chan struct{}), time.Time{}
 	e.holds.update(h)
 	return true
 }
@@ -152,10 +153,10 @@ func (d *downgrade) ask() (ended bool) {
 	var failure *protocol.Failure
 	if errors.As(err, &failure) {
 		if failure.Unknown {
-			h.mayApplyUntil, d.mayHaveApplied = until, true
+			h.change().mayApplyUntil, d.mayHaveApplied = until, true
 		}
 		err = failure.OrUnknown(d.mayHaveApplied)
-		h.failure = err
+		h.change().failure = err
 	}
 	return d.takeAnswer(answer, err, now, ttl)
 }
@@ -176,10 +177,10 @@ func (d *downgrade) takeAnswer(answer protocol.Answer, err error, sent time.Time
 	case failed:
 		d.restore(err)
 	case errors.As(err, &broken):
-		h.brokenBy = broken.By
+		h.change().brokenBy = broken.By
 		d.lose(Broken)
 	case err != nil:
-		h.failure = err
+		h.change().failure = err
 		d.lose(Foreign)
 	case answer.Status != protocol.Held:
 		d.lose(Gone)
@@ -195,7 +196,7 @@ func (d *downgrade) takeAnswer(answer protocol.Answer, err error, sent time.Time
 func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 	e, h := d.engine, d.hold
 	h.to(holdSharing)
-	h.serverModes = serverModes{current: d.sharedLock}
+	h.mode, h.change().downgraded = d.sharedLock, nil
 	if !h.lock.options.Fixed {
 		h.prolongTrust(sent, ttl)
 	}
@@ -213,7 +214,7 @@ func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 func (d *downgrade) restore(err error) {
 	e, h := d.engine, d.hold
 	h.to(holdHeld)
-	h.serverModes.downgraded = nil
+	h.change().downgraded = nil
 	h.endRenewal()
 	if !h.lock.options.Fixed {
 		h.renewAt = time.Now()
@@ -261,7 +262,7 @@ func (h *hold) remainingTTL(now time.Time) time.Duration {
 func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for h.serverModes.downgraded != nil && h.renewing != nil {
+	for h.downgraded != nil && h.renewing != nil {
 		renewing := h.renewing
 		e.mu.Unlock()
 		var err error
@@ -276,5 +277,5 @@ func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 			return nil, err
 		}
 	}
-	return h.serverModes.current, nil
+	return h.mode, nil
 }

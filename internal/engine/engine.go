@@ -206,7 +206,7 @@ func (e *Engine) Broken(id protocol.ID) {
 // queryInBackground asks the server whether a hold is there, and once more if it is called
 // meanwhile: the request under way may have been too early. The engine's mutex is held.
 func (e *Engine) queryInBackground(h *hold) {
-	if h.queries++; h.queries > 1 || e.closed {
+	if h.change().queries++; h.queries > 1 || e.closed {
 		return
 	}
 	e.busy.Add(1)
@@ -215,12 +215,12 @@ func (e *Engine) queryInBackground(h *hold) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for h.queries > 0 && !e.closed {
-			h.queries = 1
+			h.change().queries = 1
 			e.mu.Unlock()
 			ctx := deadline{context.Background(), time.Now().Add(h.lock.timeout)}
 			_ = e.queryHold(ctx, h) // without an answer, its next renewal tells
 			e.mu.Lock()
-			h.queries--
+			h.change().queries--
 		}
 	}()
 }

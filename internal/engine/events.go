@@ -182,14 +182,14 @@ func (l *Lease) head() *Lease {
 func (l *Lease) endReport(kind EventKind) (event Event, told bool) {
 	l.slow.recycle()
 	l.slow = nil
-	if l.toldAt.IsZero() || l.engine().config.Observe == nil {
+	if !l.told || l.engine().config.Observe == nil {
 		return event, false
 	}
 	lock := l.tenure.hold.lock
 	now := time.Now()
 	event = Event{Kind: kind, Lock: lock.spec.Kind, Name: lock.name, Context: l.parent, Contended: l.contended,
-		Token: l.tenure.token, Took: now.Sub(l.toldAt), At: now, Spec: &lock.spec}
-	l.toldAt = time.Time{}
+		Token: l.tenure.token, Took: now.Sub(l.toldAt()), At: now, Spec: &lock.spec}
+	l.told = false
 	return event, true
 }
 

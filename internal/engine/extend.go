@@ -179,7 +179,7 @@ func (x *extension) takeAnswer(l *Lease, r protocol.RenewalAnswer, sent time.Tim
 	event.Left = h.end().Sub(now)
 	switch {
 	case r.Err != nil:
-		h.failure = r.Err
+		h.change().failure = r.Err
 	case isPast(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
 	default:

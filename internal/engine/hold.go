@@ -8,7 +8,7 @@ import (
 )
 
 // A holdState is where a hold is in its life. See the package document.
-type holdState int
+type holdState uint8
 
 const (
 	holdHeld        holdState = iota // as its lock asked for it: it excludes others, or it shares
@@ -40,26 +40,52 @@ func (s holdState) String() string {
 // A hold is one hold at the server, from its grant until it is given back or lost. Its local
 // holders follow one another, each with a tenure (localTenure). The engine's mutex guards its
 // fields, except those of its grant, which never change and are read without it.
+//
+// A process may have very many holds, so what few of them need is apart (rareState).
 type hold struct {
 	grant
+	token       int64 // the fencing token of the present tenure
+	trustWindow       // until when this process may act on it
+	renewal           // what prolongs the trust
+	localUse          // the goroutines that have it, or may get it
 	state       holdState
-	token       int64       // the fencing token of the present tenure
-	serverModes serverModes // what the server may have
-	trustWindow             // until when this process may act on it
-	renewal                 // what prolongs the trust
-	localUse                // the goroutines that have it, or may get it
+	wanted      bool    // another process asked for it
+	ticketNamed bool    // others name its ticket: it is not passed on any more
+	mode        *Lock   // as what the server has it; see serverModes
+	due         dueTime // when the watchdog has to look at it: for its renewal or its end
 
+	*rareState // never nil; change makes one of the hold's own
+}
+
+// A rareState is what few holds have. All others share one that is empty.
+type rareState struct {
 	// Until then a request without an answer may still take effect: an ask, which would win the
 	// hold again, or a downgrade. Zero: none may.
 	mayApplyUntil time.Time
+
+	downgraded *Lock         // as what the server may have it too, while a downgrade is under way; else nil
+	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
+	lasts      time.Duration // of an attached hold that is not renewed: its time from the grant on
 
 	queries    int       // whether it was broken: the one under way, and what asked for another; 0: none is
 	heardSince time.Time // since when messages tell of a Break; zero: it is not known that they do
 	brokenBy   string    // the label of the operator that broke it, once the server said so
 
 	successor protocol.ID // the waiter that a Transfer names; empty: none
+	failure   error       // of the last renewal; nil if it was answered
 	lossCause error       // the cause of its leases' end, once it is lost; else nil
-	due       dueTime     // when the watchdog has to look at it: for its renewal or its end
+}
+
+// nothingRare is the rareState of most holds. Nobody writes to it.
+var nothingRare rareState
+
+// change returns the rareState of a hold to be changed. The engine's mutex is held, or the hold is
+// new.
+func (h *hold) change() *rareState {
+	if h.rareState == &nothingRare {
+		h.rareState = new(rareState)
+	}
+	return h.rareState
 }
 
 // A grant is what this process knows of the grant of a hold.
@@ -75,27 +101,25 @@ type grant struct {
 
 	before *predecessor // the holder that its attempt waited for; nil: none, or nothing is told
 
-	serverSince int64         // what the server's clock showed, at least, at heldSince
-	lasts       time.Duration // of an attached hold that is not renewed: its time from the grant on
+	serverSince int64 // what the server's clock showed, at least, at heldSince
 }
 
-// A trustWindow says until when this process may act on a hold, by its own clocks. Both moments are
-// earlier than the end at the server by a margin, which covers the drift of the clocks.
+// A trustWindow says until when this process may act on a hold, by its own clocks. Its end, and the
+// end of the max hold, are earlier than those at the server by a margin, which covers the drift of
+// the clocks.
 type trustWindow struct {
-	trustEnd   time.Time     // the end by the last confirmation, which the next one moves
-	promised   time.Duration // how long the hold lasts by that confirmation
-	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
+	trustEnd time.Time     // the end by the last confirmation, which the next one moves
+	promised time.Duration // how long the hold lasts by that confirmation
 }
 
 // end is when trust ends, as far as is known now. A zero maxHoldEnd does not count (earlier).
-func (t *trustWindow) end() time.Time { return earlier(t.maxHoldEnd, t.trustEnd) }
+func (h *hold) end() time.Time { return earlier(h.maxHoldEnd, h.trustEnd) }
 
 // A renewal is what the watchdog knows of the renewals of a hold. While a downgrade is under way it
 // stands in the place of a renewal.
 type renewal struct {
 	renewAt  time.Time     // when the next one is due; zero: none is to be sent
 	renewing chan struct{} // closed with the answer to the one under way; nil: none is
-	failure  error         // of the last one; nil if it was answered
 	late     time.Duration // how late this process was with one, at most, since the last confirmation
 }
 
@@ -119,13 +143,11 @@ func (r *renewal) endRenewal() {
 // A localUse is what the goroutines of this process make of a hold: they have it one after the
 // other, or as readers together.
 type localUse struct {
-	pool          *pool        // whose goroutines get it next, or join it; nil: none do
-	ticketNamed   bool         // others name its ticket: it is not passed on any more
-	tenure        *localTenure // the present one; nil before the first
-	firstTenure   localTenure  // most holds have one, which costs no allocation of its own
-	joinableUntil time.Time    // of readers: when goroutines stop joining it; zero: not before it is recalled
-	retention     *retainState // nil: it never stays unused
-	wanted        bool         // another process asked for it
+	pool        *pool         // whose goroutines get it next, or join it; nil: none do
+	tenure      *localTenure  // the present one; nil before the first
+	firstTenure localTenure   // most holds have one, which costs no allocation of its own
+	joinableFor time.Duration // of readers: how long from heldSince goroutines join it; 0: until it is recalled
+	retention   *retainState  // nil: it never stays unused
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as
@@ -134,6 +156,9 @@ type serverModes struct {
 	current    *Lock
 	downgraded *Lock // nil: no downgrade is under way
 }
+
+// serverModes are the ways in which the server may have a hold. The engine's mutex is held.
+func (h *hold) serverModes() serverModes { return serverModes{h.mode, h.downgraded} }
 
 // all are the modes in the order in which the hold passes through them.
 func (m serverModes) all() []*Lock {
@@ -175,7 +200,9 @@ func (h *hold) isLive() bool {
 func (h *hold) prolongTrust(sent time.Time, ttl time.Duration) {
 	h.trustEnd = sent.Add(ttl - margin(ttl))
 	h.promised = ttl
-	h.failure, h.late = nil, 0
+	if h.late = 0; h.failure != nil {
+		h.change().failure = nil
+	}
 	h.renewAt = time.Time{}
 	prolongable := h.maxHoldEnd.IsZero() || h.trustEnd.Before(h.maxHoldEnd)
 	if prolongable && !h.lock.options.Fixed {
@@ -192,13 +219,15 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 			grantToken: n.Token, lastToken: n.Token + n.Block - 1,
 			grantedAt: n.Server, heldSince: time.Now(), serverSince: n.Server,
 		},
-		token:       n.Token,
-		serverModes: serverModes{current: a.lock},
-
-		mayApplyUntil: a.mayApplyUntil,
+		token:     n.Token,
+		mode:      a.lock,
+		rareState: &nothingRare,
+	}
+	if !a.mayApplyUntil.IsZero() {
+		h.change().mayApplyUntil = a.mayApplyUntil
 	}
 	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
-		h.maxHoldEnd = from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
+		h.change().maxHoldEnd = from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
 	}
 	if a.call.contended {
 		h.before = a.predecessor()

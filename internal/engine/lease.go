@@ -18,12 +18,16 @@ type Lease struct {
 	released bool
 	stopped  bool // it was released after it was lost
 
+	// The lease as the observer knows it.
+	told      bool // that it began, and not that it ended
+	contended bool // the caller had to wait
+
 	// A lease that entered under the context of another knows the outermost of these leases; nil:
 	// it entered under none. That one counts how many of all of them are not released.
 	outermost *Lease
-	members   int
+	members   int32
 
-	index  int // in the entries of the tenure, until it is released
+	index  int32 // in the entries of the tenure, until it is released
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -31,11 +35,12 @@ type Lease struct {
 	// before the caller gets the lease, and only the caller reads it.
 	before *predecessor
 
-	// The lease as the observer knows it.
-	toldAt    time.Time   // when it was told that the lease began; zero: it was not, or was told of the end
-	contended bool        // the caller had to wait
-	slow      *slowReport // with the stack of its call; nil: holds are neither reported nor asked for
+	toldAfter time.Duration // how long after hold.heldSince the observer was told that the lease began
+	slow      *slowReport   // with the stack of its call; nil: holds are neither reported nor asked for
 }
+
+// toldAt is when the observer was told that the lease began.
+func (l *Lease) toldAt() time.Time { return l.tenure.hold.heldSince.Add(l.toldAfter) }
 
 // enter is reentry: under the context of a lease of this name, its hold gets one more entry. An
 // entry that excludes others is refused where only readers are in. Permits are taken, not entered.
@@ -222,16 +227,15 @@ func (l *Lease) leaveTenure() (lastWriter bool) {
 }
 
 // A localTenure is the time in which one local holder has a hold, with all that enter under its
-// leases; readers of one process share one. The engine's mutex guards its fields, except hold,
-// token and since, which never change.
+// leases; readers of one process share one. The engine's mutex guards its fields, except hold and
+// token, which never change.
 type localTenure struct {
 	hold      *hold
 	token     int64
-	since     time.Time
 	lossCause error    // once lost, or ended by Close
 	entries   []*Lease // the leases that were not released, in no order
-	writers   int      // of the entries, those that exclude others
-	stopped   int      // of the entries, those that were released after the loss
+	writers   int32    // of the entries, those that exclude others
+	stopped   int32    // of the entries, those that were released after the loss
 
 	// Most tenures have one lease. It is made with the tenure.
 	inlineLease Lease
@@ -242,9 +246,9 @@ type localTenure struct {
 // made with the hold. The engine's mutex is held, as in the functions below.
 func (h *hold) beginTenure(ctx context.Context) *Lease {
 	if h.tenure == nil {
-		h.tenure, h.firstTenure.since = &h.firstTenure, h.heldSince
+		h.tenure = &h.firstTenure
 	} else {
-		h.tenure = &localTenure{since: time.Now()}
+		h.tenure = new(localTenure)
 	}
 	// The hold may be lost before its first tenure begins: then its lease is lost from the start.
 	h.tenure.hold, h.tenure.token, h.tenure.lossCause = h, h.token, h.lossCause
@@ -261,7 +265,7 @@ func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 		t.entries = t.oneEntry[:]
 		return &t.inlineLease
 	}
-	l := &Lease{tenure: t, parent: ctx, shared: shared, members: 1, index: len(t.entries)}
+	l := &Lease{tenure: t, parent: ctx, shared: shared, members: 1, index: int32(len(t.entries))}
 	t.entries = append(t.entries, l)
 	return l
 }
@@ -299,7 +303,7 @@ func (l *Lock) beginHold(c *call, h *hold, p *pool) (*Lease, error) {
 		e.promoteNext(h)
 	case l.joinable && live:
 		e.openToReaders(h, l.key())
-	case p != nil && p.waiters.Len() > 0:
+	case p != nil && len(p.waiters) > 0:
 		e.scheduleCheck()
 	}
 	return lease, nil

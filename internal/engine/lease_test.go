@@ -4,7 +4,7 @@ import "testing"
 
 // A leader that enters its own lock every second, for weeks, must not keep what it released.
 func TestReleasedEntriesAreForgotten(t *testing.T) {
-	h := &hold{grant: grant{lock: &Lock{settings: &settings{}}}}
+	h := &hold{grant: grant{lock: &Lock{settings: &settings{}}}, rareState: &nothingRare}
 	first := h.beginTenure(t.Context())
 	tenure := first.tenure
 	var second *Lease

@@ -42,7 +42,7 @@ func (e *Engine) checkHolds() {
 	waiting := false
 	var lasting []*hold
 	for _, h := range e.holds.entries {
-		if h.pool == nil || h.pool.waiters.Len() == 0 {
+		if h.pool == nil || len(h.pool.waiters) == 0 {
 			continue
 		}
 		waiting = true
@@ -88,7 +88,7 @@ func (e *Engine) subscribeTo(holds []*hold) {
 		}
 		e.mu.Lock()
 		if !since.Equal(h.heardSince) {
-			h.heardSince = since
+			h.change().heardSince = since
 			e.queryInBackground(h)
 		}
 		e.mu.Unlock()

@@ -20,7 +20,7 @@ func (e *Engine) lose(h *hold, why Why) {
 			lost.Late = h.late
 		}
 	}
-	h.lossCause = e.config.Cause(lost)
+	h.change().lossCause = e.config.Cause(lost)
 	e.endTenure(h.tenure, h.lossCause)
 	if h.pool != nil {
 		e.promoteNext(h)
@@ -78,7 +78,7 @@ func (e *Engine) noteStopped(l *Lease) {
 	if t := l.tenure; !l.stopped {
 		l.stopped = true
 		t.stopped++
-		if t.stopped == len(t.entries) {
+		if int(t.stopped) == len(t.entries) {
 			e.scheduleCleanup(t.hold)
 		}
 	}
@@ -91,7 +91,7 @@ func (e *Engine) scheduleCleanup(h *hold) {
 		return
 	}
 	until := time.Now().Add(h.lock.grantTTL)
-	for _, mode := range h.serverModes.all() {
+	for _, mode := range h.serverModes().all() {
 		e.cleanup(mode, h.freeRequest(), until, h.mayApplyUntil)
 	}
 }

@@ -114,7 +114,7 @@ func (e *Engine) loseBroken(name string, b protocol.Break, done bool) {
 		case b.Force:
 			e.lose(h, Gone)
 		default:
-			h.brokenBy = b.By
+			h.change().brokenBy = b.By
 			e.lose(h, Broken)
 		}
 	}

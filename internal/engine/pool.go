@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"time"
 	"unique"
 
@@ -63,17 +63,15 @@ func (p *pool) shares() bool { return p.key.kind.Value().shared }
 // engine's table.
 type pool struct {
 	key     poolKey
-	leader  *attempt  // the attempt of the leader; nil: no goroutine asks
-	hold    *hold     // that a goroutine may enter: that of readers, or one that is retained; else nil
-	waiters list.List // of *poolWaiter, in the order in which they came
+	leader  *attempt      // the attempt of the leader; nil: no goroutine asks
+	hold    *hold         // that a goroutine may enter: that of readers, or one that is retained; else nil
+	waiters []*poolWaiter // in the order in which they came
 }
 
-// A poolWaiter is a goroutine that waits in a pool. The engine's mutex guards place; the rest never
-// changes.
+// A poolWaiter is a goroutine that waits in a pool. It never changes.
 type poolWaiter struct {
 	call     *call
 	delivery chan delivery // gets one delivery; it has room for it, so that sending never blocks
-	place    *list.Element // nil: it is out of the queue
 }
 
 // A delivery is what a goroutine gets from its pool without a request: a lease, or the lead. One of
@@ -86,30 +84,30 @@ type delivery struct {
 // push makes a waiter the last of the pool. The engine's mutex is held, as in all methods of pool.
 func (p *pool) push(c *call) *poolWaiter {
 	w := &poolWaiter{call: c, delivery: make(chan delivery, 1)}
-	w.place = p.waiters.PushBack(w)
+	p.waiters = append(p.waiters, w)
 	return w
 }
 
 // remove takes a waiter that gives up out of the queue. It returns false if pop took it out before:
 // then a delivery is on its way to it.
 func (p *pool) remove(w *poolWaiter) bool {
-	if w.place == nil {
+	i := slices.Index(p.waiters, w)
+	if i < 0 {
 		return false
 	}
-	p.waiters.Remove(w.place)
-	w.place = nil
+	p.waiters = slices.Delete(p.waiters, i, i+1)
 	return true
 }
 
 // pop takes the first waiter out of the queue, and returns nil if there is none. The caller must
 // deliver something to it.
 func (p *pool) pop() *poolWaiter {
-	first := p.waiters.Front()
-	if first == nil {
+	if len(p.waiters) == 0 {
 		return nil
 	}
-	w := first.Value.(*poolWaiter)
-	p.remove(w)
+	w := p.waiters[0]
+	p.waiters[0] = nil
+	p.waiters = p.waiters[1:]
 	return w
 }
 
@@ -117,7 +115,7 @@ func (p *pool) pop() *poolWaiter {
 // goroutines wait, as each that the hold passes to needs one. Readers join a hold with the token
 // that it has.
 func (p *pool) tokenBlock() int64 {
-	if p.waiters.Len() == 0 || p.shares() {
+	if len(p.waiters) == 0 || p.shares() {
 		return 1
 	}
 	return passBlock

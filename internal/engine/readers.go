@@ -23,7 +23,7 @@ func (p *pool) join(ctx context.Context) *Lease {
 // held.
 func (p *pool) joinHold(ctx context.Context, opened *hold) *Lease {
 	h, now := p.hold, time.Now()
-	young := h != nil && (h.joinableUntil.IsZero() || now.Before(h.joinableUntil))
+	young := h != nil && (h.joinableFor == 0 || now.Sub(h.heldSince) < h.joinableFor)
 	if h == nil || !h.isLive() || h.tenure.lossCause != nil || ctx.Err() != nil || h != opened && !young ||
 		h.end().Sub(now) < claim(h.lock.options.TTL)/2 || isPast(h.end(), now) {
 		return nil
@@ -61,9 +61,9 @@ func (e *Engine) openToReaders(h *hold, key poolKey) {
 		p = &pool{key: key}
 		e.pools[key] = p
 	}
-	p.hold, h.pool, h.joinableUntil = h, p, time.Now().Add(passFor)
+	p.hold, h.pool, h.joinableFor = h, p, time.Since(h.heldSince)+passFor
 	if h.isRetaining() {
-		h.joinableUntil = time.Time{}
+		h.joinableFor = 0
 	}
 	if a := p.leader; a != nil {
 		a.mailbox.messages.join = h

@@ -68,8 +68,8 @@ func (h *hold) mayPassOn(now time.Time) bool {
 // that is not there any more is lost. If an earlier try may have been what removed it, that is not
 // known: ErrGoneLater. Lost: the error is the cause of that loss.
 func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
-	until, modes := e.awaitRenewal(h, until)
-	request, limit := h.freeRequest(), h.lock.timeout
+	until, modes, request := e.awaitRenewal(h, until)
+	limit := h.lock.timeout
 	for unknown := false; ; {
 		removed, err := freeModes(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, modes, request)
 		var failure *protocol.Failure
@@ -100,7 +100,7 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 
 // awaitRenewal waits for the renewal under way, which must not outlive the release. It returns
 // until when the hold may be freed, and what it may be at the server.
-func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes) {
+func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes, protocol.FreeRequest) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	until = earlier(until, h.trustEnd)
@@ -114,7 +114,7 @@ func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes)
 		timer.Stop()
 		e.mu.Lock()
 	}
-	return until, h.serverModes
+	return until, h.serverModes(), h.freeRequest()
 }
 
 // freeModes frees what a hold may be at the server, up to the first that was there.
@@ -158,7 +158,7 @@ func (h *hold) freeRequest() protocol.FreeRequest {
 // still arrive and win it again. The engine's mutex is held.
 func (e *Engine) cleanupLateAsk(h *hold) {
 	if time.Now().Before(h.mayApplyUntil) {
-		for _, mode := range h.serverModes.all() {
+		for _, mode := range h.serverModes().all() {
 			free := protocol.FreeRequest{Ticket: h.ticket}
 			e.cleanup(mode, free, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
 		}

@@ -115,7 +115,7 @@ func (h *hold) isRetaining() bool {
 // be given back. The engine's mutex is held.
 func (e *Engine) retain(h *hold) bool {
 	p := h.pool
-	if !h.isRetaining() || p.leader != nil || p.waiters.Len() > 0 || p.hold != nil && p.hold != h ||
+	if !h.isRetaining() || p.leader != nil || len(p.waiters) > 0 || p.hold != nil && p.hold != h ||
 		!h.to(holdRetained) {
 		return false
 	}
@@ -212,7 +212,9 @@ func (e *Engine) recall(h *hold) {
 	}
 	r.recalled = true
 	e.pauseRetaining(h)
-	h.joinableUntil = earlier(h.joinableUntil, time.Now())
+	if past := max(time.Since(h.heldSince), 1); h.joinableFor == 0 || past < h.joinableFor {
+		h.joinableFor = past
+	}
 	if h.state == holdRetained {
 		e.giveBack(h)
 	}

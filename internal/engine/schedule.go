@@ -12,6 +12,7 @@ type schedule[T scheduleEntry] struct {
 	entries  dueHeap[T]
 	timer    *time.Timer // nil: never set
 	firesAt  time.Time   // when the timer fires; zero: it is not set
+	began    time.Time   // what the times of the entries count from; zero: none was ever added
 	whenIsUp func()      // what the timer calls; it calls rearm when nothing is due any more
 }
 
@@ -23,14 +24,17 @@ type scheduleEntry interface {
 
 // A dueTime is when an entry is due, as the schedule last heard, and where it is.
 type dueTime struct {
-	at    time.Time
-	place int // in the heap, from 1 on; 0: in none
+	at    time.Duration // from the beginning of the schedule
+	place int           // in the heap, from 1 on; 0: in none
 }
 
 // add takes one in, or puts one that is in where its time belongs.
 func (s *schedule[T]) add(t T) {
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
 	due := t.entry()
-	due.at = t.dueAt()
+	due.at = t.dueAt().Sub(s.began)
 	if due.place == 0 {
 		heap.Push(&s.entries, t)
 	} else {
@@ -53,6 +57,9 @@ func (s *schedule[T]) remove(t T) {
 	}
 }
 
+// due is when the first entry is due. There must be one.
+func (s *schedule[T]) due() time.Time { return s.began.Add(s.entries[0].entry().at) }
+
 // rearm sets the timer anew after it has fired.
 func (s *schedule[T]) rearm() {
 	s.firesAt = time.Time{}
@@ -64,7 +71,7 @@ func (s *schedule[T]) arm() {
 	if len(s.entries) == 0 {
 		return
 	}
-	first := s.entries[0].entry().at
+	first := s.due()
 	if !s.firesAt.IsZero() && !first.Before(s.firesAt) {
 		return
 	}
@@ -86,7 +93,7 @@ func (s *schedule[T]) stop() {
 type dueHeap[T scheduleEntry] []T
 
 func (h dueHeap[T]) Len() int           { return len(h) }
-func (h dueHeap[T]) Less(i, j int) bool { return h[i].entry().at.Before(h[j].entry().at) }
+func (h dueHeap[T]) Less(i, j int) bool { return h[i].entry().at < h[j].entry().at }
 
 func (h dueHeap[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

@@ -38,7 +38,7 @@ func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fired++
-	for len(b.schedule.entries) > 0 && !b.schedule.entries[0].when.at.After(time.Now()) {
+	for len(b.schedule.entries) > 0 && !b.schedule.due().After(time.Now()) {
 		first := b.schedule.entries[0]
 		b.schedule.remove(first)
 		b.rang = append(b.rang, first.name+" "+time.Since(b.began).String())

@@ -91,7 +91,7 @@ func (e *Engine) tellSlow() {
 		return
 	}
 	all := &e.slow.schedule
-	for now := time.Now(); len(all.entries) > 0 && !all.entries[0].scheduled.at.After(now); {
+	for now := time.Now(); len(all.entries) > 0 && !all.due().After(now); {
 		s := all.entries[0]
 		s.tell(now)
 		all.add(s)
@@ -113,7 +113,7 @@ func (s *slowReport) follow(lease *Lease) *slowReport {
 	}
 	s.lease = lease
 	if reported {
-		s.schedule(lease.toldAt, config.SlowHold)
+		s.schedule(lease.toldAt(), config.SlowHold)
 	}
 	s.lock.engine.beginAnswering()
 	return s

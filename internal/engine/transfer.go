@@ -104,7 +104,7 @@ func (e *Engine) resign(ctx context.Context, l *Lock, successor protocol.ID) (er
 		return ErrNotHeld
 	}
 	e.mu.Lock()
-	h.successor = successor
+	h.change().successor = successor
 	leases := slices.Clone(h.tenure.entries)
 	e.mu.Unlock()
 	for _, lease := range leases {

@@ -27,7 +27,7 @@ func (e *Engine) wantedChannel(parts ...*Lease) <-chan struct{} {
 	for _, l := range parts {
 		e.wanted[l] = c
 		h := l.tenure.hold
-		if h.wanted || h.lock.options.Wanted && h.pool != nil && h.pool.waiters.Len() > 0 {
+		if h.wanted || h.lock.options.Wanted && h.pool != nil && len(h.pool.waiters) > 0 {
 			e.closeWanted(func(other *Lease) bool { return other == l })
 		}
 		e.hearInBackground(h, false)

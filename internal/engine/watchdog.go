@@ -89,7 +89,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 // engine's mutex is held.
 func (h *hold) renewalRequest() protocol.Renewal {
 	o := &h.lock.options
-	r := protocol.Renewal{Resource: h.serverModes.current.resource(), Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
+	r := protocol.Renewal{Resource: h.mode.resource(), Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
 	if o.MinHold > 0 {
 		r.Floor = h.grantedAt + o.MinHold.Microseconds()
 	}
@@ -114,7 +114,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.RenewalAnswer, sent time.Time)
 	event.Left = h.end().Sub(now)
 	switch {
 	case r.Err != nil:
-		h.failure = r.Err
+		h.change().failure = r.Err
 		h.renewAt = now.Add(retry(ttl))
 		e.holds.update(h)
 		event.Kind, event.Err, renewed = Retried, r.Err, nil
@@ -148,10 +148,10 @@ func (e *Engine) loseDenied(h *hold, r protocol.RenewalAnswer) bool {
 	var broken *protocol.Broken
 	switch {
 	case errors.As(r.Err, &foreign):
-		h.failure = r.Err
+		h.change().failure = r.Err
 		e.lose(h, Foreign)
 	case errors.As(r.Err, &broken):
-		h.brokenBy = broken.By
+		h.change().brokenBy = broken.By
 		e.lose(h, Broken)
 	case r.Err == nil && !r.Held:
 		e.lose(h, Gone)
@@ -179,7 +179,7 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 		renewal.Resource = mode.resource()
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.RenewalAnswer) { answer = r })
 		e.mu.Lock()
-		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.isLive()
+		same := mode == h.mode && h.downgraded == nil || !h.isLive()
 		e.mu.Unlock()
 		if same || answer.Held || answer.Err != nil {
 			break
