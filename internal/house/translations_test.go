@@ -16,6 +16,7 @@ import (
 // code, if there are as many on both pages.
 var translations = []struct{ page, translated string }{
 	{"README.md", "README.zh-CN.md"},
+	{"docs/announce/post.md", "docs/announce/post.zh-CN.md"},
 	{"docs/fencing.md", "docs/fencing.zh-CN.md"},
 	{"docs/flight.md", "docs/flight.zh-CN.md"},
 	{"docs/moving.md", "docs/moving.zh-CN.md"},
