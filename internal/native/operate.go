@@ -32,7 +32,7 @@ func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, i
 func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id protocol.ID) (t protocol.TellCount,
 	err error) {
 	r, s := p.bind(protocol.Spec{Name: name, Kind: kind}), &p.scripts.tell
-	args := append(r.args(3), r.front, string(id), r.life)
+	args := append(r.args(3), string(r.front[:]), string(id), r.life)
 	reply := r.p.run(ctx, s, &r.keys, r.p.deadline(ctx), args)
 	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
 		return t, err
