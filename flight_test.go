@@ -113,7 +113,7 @@ func inFlight(t *testing.T, run func(t *testing.T, w world, s *shelf)) {
 // with few requests to ask. They read together, and not one after the other.
 func TestFlightOneComputesForAll(t *testing.T) {
 	inFlight(t, func(t *testing.T, w world, s *shelf) {
-		const processes, callers = 1000, 3
+		const processes, callers = 300, 3
 		s.look = time.Second / 4
 		began := time.Now()
 		var all sync.WaitGroup
