@@ -48,7 +48,7 @@ check: ## what CI runs, and certain: lint, vet, and the tests with -race
 .PHONY: check-release
 check-release: ## before a tag: long simulations, Go 1.25, other systems, each module alone, lowest versions, a consumer, vulnerabilities
 	@scripts/timed fetch scripts/fetch
-	@scripts/timed 'simulate known seeds' env HOLDFAST_PROOF=1 go -C proof test -count=1 ./simulate
+	@scripts/timed 'simulate, always the same runs' env HOLDFAST_PROOF=1 go -C proof test -count=1 ./simulate
 	@scripts/timed simulate $(MAKE) --no-print-directory simulate RUNS=50 SEED=1
 	@scripts/timed 'simulate a quorum' $(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
 	@for stage in workflows oldest systems alone lowest consumer install vulnerabilities; do scripts/timed $$stage scripts/$$stage || exit 1; done

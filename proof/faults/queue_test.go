@@ -14,18 +14,10 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// newClient returns a client of one server, on connections of its own.
-func newClient(t *testing.T, addr string, config holdfast.Config) *holdfast.Client {
-	t.Helper()
-	return harness.Route{Topology: harness.Single, Addrs: []string{addr}}.Client(t, config)
-}
-
-// newClients returns four of them.
-func newClients(t *testing.T, srv *redisserver.Server, ttl time.Duration) (all []*holdfast.Client) {
-	for range 4 {
-		all = append(all, newClient(t, srv.Addr(), holdfast.Config{TTL: ttl}))
-	}
-	return all
+// newClients returns four clients of one server.
+func newClients(t *testing.T, srv *redisserver.Server, ttl time.Duration) []*holdfast.Client {
+	d := harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{srv.Addr()}}}
+	return d.Clients(t, holdfast.Config{TTL: ttl})
 }
 
 // joinMany lets n goroutines of some clients wait for a name, each in the server's queue, until all
@@ -54,7 +46,7 @@ func TestTenThousandWaiters(t *testing.T) {
 	}
 	for _, n := range []int{10, many} {
 		name := fmt.Sprint("n", n)
-		holder := harness.Lock(t, newClient(t, srv.Addr(), holdfast.Config{}).Mutex(name))
+		holder := harness.Lock(t, harness.Locker(t, srv.Addr(), &holdfast.Config{}).Mutex(name))
 		before, began := harness.Scripts(srv), time.Now()
 		var in, first, lost atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 4*harness.Patience)
@@ -155,19 +147,19 @@ func TestDeadHead(t *testing.T) {
 		die  func(*fault.Proxy)
 	}{{"crashed", func(p *fault.Proxy) { p.Silence(); p.Cut() }}, {"half-open", (*fault.Proxy).Silence}} {
 		const dead = 5
-		holder := harness.Lock(t, newClient(t, srv.Addr(), holdfast.Config{}).Mutex(c.name))
+		holder := harness.Lock(t, harness.Locker(t, srv.Addr(), &holdfast.Config{}).Mutex(c.name))
 		ctx, cancel := context.WithCancel(t.Context())
 		var proxies []*fault.Proxy
 		var heads []*sync.WaitGroup
 		for range dead {
 			p := fault.Start(t, srv.Addr())
 			proxies = append(proxies, p)
-			it := newClient(t, p.Addr(), holdfast.Config{ReleaseTimeout: time.Millisecond})
+			it := harness.Locker(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond})
 			heads = append(heads, joinMany(ctx, t, srv, []*holdfast.Client{it}, c.name, 1,
 				func(*holdfast.Lease, error) {}))
 		}
 		in := make(chan time.Time, 1)
-		live := []*holdfast.Client{newClient(t, srv.Addr(), holdfast.Config{})}
+		live := []*holdfast.Client{harness.Locker(t, srv.Addr(), &holdfast.Config{})}
 		next := joinMany(t.Context(), t, srv, live, c.name, 1,
 			func(lease *holdfast.Lease, err error) {
 				in <- time.Now()

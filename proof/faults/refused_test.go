@@ -350,7 +350,7 @@ func TestLoading(t *testing.T) {
 	}
 	rewrite()
 	var loading atomic.Int64
-	watch := newClient(t, srv.Addr(), holdfast.Config{})
+	watch := harness.Locker(t, srv.Addr(), &holdfast.Config{})
 	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return loading.Load() > 0 }}
 	trying := repeat(5*time.Millisecond, func() {
 		if _, err := watch.Mutex("tried").TryLock(t.Context()); isRefusedAs(err, holdfast.StoreLoading) {

@@ -13,10 +13,6 @@ import (
 
 // runOp is one operation, from its call to its release.
 func (w *world) runOp(op *Op) {
-	if op.Type == history.Latch {
-		w.useLatch(op)
-		return
-	}
 	c := w.client(op.Client)
 	ctx, cancel := context.WithTimeout(c.ctx, op.Limit)
 	defer cancel()

@@ -3,16 +3,14 @@
 // network in memory, on the fake clock of testing/synctest.
 //
 // Draw makes a Plan of a seed: three to six clients on hosts of their own, the faults, and some 520
-// operations on mutexes, a read-write lock, a semaphore, an election, groups and latches. Run plays
-// it. A ledger applies the rules of package judge while it goes on (rules.go). In calm runs in
-// strict order it also looks at the order of the waiters.
+// operations on mutexes, a read-write lock, a semaphore, an election and groups. Run plays it. A
+// ledger applies the rules of package judge while it goes on (rules.go).
 //
 // Some 40 times a run, an operator breaks a hold of a name, often one that is handed over just
 // then, or evicts a waiter. The holder's code runs on for up to 5 s after its lease is lost. All
 // that time, or until its hold would have ended, it counts as a holder: nobody else may be let in
 // beside it. A lease may be lost as broken only if an operator tried to break its hold, and a wait
-// may end as evicted only if one tried to evict. In a calm run in strict order no hand-over is
-// broken, as its waiter then joins the queue anew. Over a quorum only holds are broken.
+// may end as evicted only if one tried to evict. Over a quorum only holds are broken.
 //
 // A holder that crashes is replaced after its TTL, or up to 6 s after the name was handed over to
 // it, if that is later: the next waiter learns when the new holder's time is over only when it

@@ -3,12 +3,10 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -36,8 +34,8 @@ const (
 	// releaseTime is how much of its trust a release needs at most while no fault shows, to connect
 	// and to be answered; it lasts no longer than trust.
 	releaseTime = 20 * time.Millisecond
-	// callGap is how much later a call must begin to be the later one.
-	callGap = 100 * time.Millisecond
+	// renewalGap is how long after a release a renewal may come that was sent before.
+	renewalGap = 100 * time.Millisecond
 )
 
 // A ledger knows what is held, waited for and troubled at each moment, and checks it.
@@ -114,7 +112,7 @@ func newLedger(p *Plan) *ledger {
 		tokens: map[string]judge.Tokens{},
 		breaks: map[string][]breakAttempt{}, evicts: map[string]bool{}, classes: map[string]*classState{},
 		ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
-	for _, name := range append(slices.Clone(locks), "latch") {
+	for _, name := range locks {
 		if l.classes[class(name)] == nil {
 			l.classes[class(name)] = &classState{idle: l.zero, waiting: map[*wait]bool{}}
 		}
@@ -164,10 +162,6 @@ func (l *ledger) grantOf(h *holding, name string) judge.Grant {
 		Called: int64(h.called.Sub(l.zero)), Returned: int64(h.from.Sub(l.zero)), Trusted: h.certain,
 	}
 }
-
-// standsInQueue reports whether a wait stands in one queue from its call on; a group stands in that
-// of its first busy name.
-func (w *wait) standsInQueue() bool { return !w.op.Try && w.op.Type != history.Group }
 
 // beginWait counts a wait in; it takes mu.
 func (l *ledger) beginWait(c *client, op *Op) *wait {
@@ -219,9 +213,6 @@ func (l *ledger) addHolding(name string, h *holding) {
 	}
 	h.certain = l.plan.Mode == Quorum || time.Now().After(l.excusedUntil)
 	l.checkToken(name, h)
-	if l.plan.Mode == Calm && l.plan.Strict && h.standsInQueue() {
-		l.checkOrder(name, h)
-	}
 	l.granted[name] = append(l.granted[name], h)
 }
 

@@ -29,9 +29,6 @@ func (p *Plan) drawOperators(d dice) {
 	}
 	for range some {
 		near := p.Ops[d.IntN(len(p.Ops))]
-		if near.Type == history.Latch {
-			continue
-		}
 		p.Operators = append(p.Operators, Operation{
 			At: near.At + d.Short(0, 2*time.Second), Client: d.IntN(len(p.Latency)),
 			Name:  near.Names[d.IntN(len(near.Names))],
@@ -78,9 +75,6 @@ func (w *world) breakOneHold(c *client, o *Operation) {
 		hold := holds[o.Which%uint64(len(holds))]
 		if hold.Token == 0 {
 			return // no majority of a quorum has it
-		}
-		if w.plan.Mode == Calm && w.plan.Strict && hold.State == lockinfo.StateHandedOver {
-			return // the order of the calls is checked, and its waiter would join the queue anew
 		}
 		w.breakHold(c, o, &hold)
 		return

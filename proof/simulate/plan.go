@@ -47,8 +47,7 @@ const (
 	Quorum  Mode = "quorum" // independent masters, each with faults of its own; at most one at a time forgets
 )
 
-// An Op is one lock operation: to ask for a hold, to use it and to give it back; or a latch that is
-// set, counted down and waited for.
+// An Op is one lock operation: to ask for a hold, to use it and to give it back.
 type Op struct {
 	ID     int
 	At     time.Duration // since the begin of the run
@@ -56,7 +55,7 @@ type Op struct {
 	Type   history.Type
 	Shares bool // a reader
 	Names  []string
-	Weight int64 // permits; of a latch the count
+	Weight int64 // permits
 	Owner  string
 
 	TTL           time.Duration
@@ -109,7 +108,7 @@ type mix struct {
 
 var (
 	serverMix = mix{types: []history.Type{history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
-		history.ReadWrite, history.Semaphore, history.Election, history.Group, history.Group, history.Latch}}
+		history.ReadWrite, history.Semaphore, history.Election, history.Group, history.Group}}
 	quorumMix = mix{[]history.Type{history.Mutex, history.Mutex, history.Mutex, history.Mutex, history.ReadWrite,
 		history.ReadWrite, history.Group}, true}
 )
@@ -129,10 +128,7 @@ func class(name string) string {
 }
 
 // Draw makes the plan of a seed.
-func Draw(seed uint64) Plan { return drawOrdinary(seed).retained() }
-
-// drawOrdinary makes one in which nothing is retained.
-func drawOrdinary(seed uint64) Plan {
+func Draw(seed uint64) Plan {
 	d := newDice(seed, "holdfast")
 	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1), Length: runLength}
 	switch roll := d.IntN(100); {
@@ -157,13 +153,13 @@ func drawOrdinary(seed uint64) Plan {
 	}
 	p.drawClocks(newDice(seed, "clocks"))
 	p.drawOperators(newDice(seed, "operator"))
+	p.drawRetained(newDice(seed, "retain"))
 	return p
 }
 
-// retained returns a plan in which most names stay with their processes. Some operations are done
-// again and again. Where each goroutine stands in the queue, nothing is retained.
-func (p Plan) retained() Plan {
-	d := newDice(p.Seed, "retain")
+// drawRetained makes most names stay with their processes. Some operations are done again and
+// again. Where each goroutine stands in the queue, nothing is retained.
+func (p *Plan) drawRetained(d dice) {
 	var again []Op
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -180,7 +176,6 @@ func (p Plan) retained() Plan {
 	}
 	p.Ops = append(p.Ops, again...)
 	p.sortOps()
-	return p
 }
 
 // Until returns what a plan has until some time, in which all must have come right.
@@ -200,10 +195,6 @@ func (p *Plan) drawOps(d dice, mix mix) {
 		typ := mix.types[d.IntN(len(mix.types))]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
 		wide := d.Short(10*time.Millisecond, 5*time.Second)
-		if typ == history.Latch {
-			p.drawLatch(d, at, wide)
-			continue
-		}
 		owned := mix.various && d.Percent(30)
 		for range 4 + d.IntN(6) {
 			op := Op{At: at + d.Short(0, wide), Client: d.IntN(len(p.Latency)), Type: typ, TTL: ttl, Strict: p.Strict}
@@ -293,16 +284,6 @@ func (p *Plan) drawUse(d dice, op *Op) {
 		op.Inner = Nothing
 	}
 	op.Twice = d.Percent(5)
-}
-
-// drawLatch draws one that is set, waited for and counted down, each by others.
-func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
-	op := Op{Type: history.Latch, Names: []string{"latch"}, Weight: 1 + d.Int64N(4), TTL: time.Minute,
-		Limit: 40 * time.Second}
-	for range 1 + d.IntN(3) {
-		op.At, op.Client = at+d.Short(0, wide), d.IntN(len(p.Latency))
-		p.Ops = append(p.Ops, op)
-	}
 }
 
 // A dice draws decisions.

@@ -50,19 +50,6 @@ func (l *ledger) checkToken(name string, h *holding) {
 	l.tokens[name] = l.tokens[name].With(token, h.shared)
 }
 
-// checkOrder checks that a new hold was not passed by a later caller.
-func (l *ledger) checkOrder(name string, h *holding) {
-	waited := func(h *holding) judge.Wait {
-		grant := l.grantOf(h, name)
-		return judge.Wait{Called: grant.Called, Returned: grant.Returned}
-	}
-	for _, other := range l.granted[name] {
-		if other.standsInQueue() && waited(h).PassedBy(waited(other), int64(callGap), int64(10*time.Millisecond)) {
-			l.addViolation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
-		}
-	}
-}
-
 // checkOverlap checks rule 1 for a name, now.
 func (l *ledger) checkOverlap(name string) {
 	if time.Now().Before(l.excusedUntil) {
@@ -145,7 +132,7 @@ func (l *ledger) checkNotice(h *holding) {
 func (l *ledger) checkRenewal(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at, ended := l.ended[id]; ended && time.Since(at) > callGap && !l.isTroubled() && !l.isHeld(id) {
+	if at, ended := l.ended[id]; ended && time.Since(at) > renewalGap && !l.isTroubled() && !l.isHeld(id) {
 		l.addViolation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
 	}
 }

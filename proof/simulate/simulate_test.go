@@ -30,47 +30,12 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-// failedOnce are seeds whose runs once broke a rule, and what the reason was.
-var failedOnce = []struct {
-	seed uint64
-	why  string
-}{
-	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket " +
-		"does"},
-	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
-	{600196, "nobody was told of the end of a min hold when the first in the queue, which had been told, left " +
-		"meanwhile"},
-	{700110, "an ask that arrived after its caller had taken it back was handed to, and nobody gave that back"},
-	{848847028, "as 2"},
-	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},
-	{848847056, "a lease that its max hold had ended was not given back by Release"},
-}
-
 // shorten returns a quarter of an hour of a plan, or all of it with HOLDFAST_PROOF=1.
 func shorten(p Plan) Plan {
 	if harness.Thorough {
 		return p
 	}
 	return p.Until(15 * time.Minute)
-}
-
-// TestSeeds runs the seeds that once failed; without HOLDFAST_PROOF=1 the first.
-func TestSeeds(t *testing.T) {
-	for i, c := range failedOnce {
-		t.Run(strconv.FormatUint(c.seed, 10), func(t *testing.T) {
-			if i > 0 {
-				harness.Long(t)
-			}
-			t.Log(c.why)
-			checkResult(t, Run(t, shorten(drawOrdinary(c.seed))))
-		})
-	}
-}
-
-// TestQuorum makes a run over a quorum. make check-release makes more.
-func TestQuorum(t *testing.T) {
-	harness.Long(t)
-	checkResult(t, Run(t, DrawQuorum(1)))
 }
 
 // TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between

@@ -2,7 +2,6 @@ package network_test
 
 import (
 	"bufio"
-	"context"
 	"net"
 	"os"
 	"strings"
@@ -114,33 +113,4 @@ func TestNetwork(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestNetworkDial: in silence it waits, and without a process nobody is there.
-func TestNetworkDial(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{began: time.Now()}
-		n := network.New(s.serve, network.Config{})
-		n.Pause()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := n.Dial(ctx); err == nil || time.Since(s.began) != time.Second {
-			t.Errorf("in silence: %v after %v", err, time.Since(s.began))
-		}
-		time.AfterFunc(time.Second, n.Resume)
-		conn, err := n.Dial(t.Context())
-		if err != nil || time.Since(s.began) != 2*time.Second {
-			t.Fatalf("after it: %v after %v", err, time.Since(s.began))
-		}
-		_ = conn.Close()
-		n.Kill()
-		if _, err := n.Dial(t.Context()); err == nil {
-			t.Error("a killed process has connected")
-		}
-		n.Resume()
-		n.Close()
-		if _, err := n.Dial(t.Context()); err == nil {
-			t.Error("connected although the network is closed")
-		}
-	})
 }
