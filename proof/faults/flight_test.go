@@ -290,7 +290,7 @@ func TestFlight(t *testing.T) {
 		f.start(t, i)
 		t.Cleanup(func() { f.all[i].Kill() })
 	}
-	operator := newClient(t, srv.Addr(), holdfast.Config{})
+	operator := harness.Locker(t, srv.Addr(), &holdfast.Config{})
 	rounds := 3 * times(t)
 	for _, mode := range []string{flightWell, flightFails, flightKilled, flightStopped, flightCut, flightBroken} {
 		began := time.Now()
@@ -317,7 +317,7 @@ func TestFlightThousandWaiters(t *testing.T) {
 			lastIn.Store(history.Now())
 		}
 	})
-	leader := newClient(t, srv.Addr(), holdfast.Config{})
+	leader := harness.Locker(t, srv.Addr(), &holdfast.Config{})
 	var waiters []*holdfast.Client
 	for range thousand {
 		client := harness.Open(t, rdb, &holdfast.Config{Observer: observer})
