@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 
 // Trap 14: the servers forget their scripts every 5 ms.
 func flushScripts(t *testing.T, b *harness.Deployment) {
-	l := &harness.Load{T: t, Names: harness.Names(4)}
+	l := &harness.Load{T: t, Names: harness.Names(4), Retains: b.Topology != harness.Quorum}
 	flushes := repeat(5*time.Millisecond,
 		func() { b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
 	l.Run(b.Clients(t, holdfast.Config{TTL: 6 * time.Second}), 4, 0, time.Duration(times(t))*2*time.Second)
@@ -60,7 +60,7 @@ func flushScripts(t *testing.T, b *harness.Deployment) {
 // Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms. After
 // that the clients answer questions.
 func killConnections(t *testing.T, b *harness.Deployment) {
-	l := &harness.Load{T: t, Names: harness.Names(4)}
+	l := &harness.Load{T: t, Names: harness.Names(4), Retains: b.Topology != harness.Quorum}
 	n, holds, since := 0, 0, time.Now()
 	kills := repeat(10*time.Millisecond, func() {
 		if now := l.Seen().Holds; now > holds {
@@ -117,7 +117,8 @@ func dropMessages(t *testing.T, b *harness.Deployment) {
 	b.On = func(s store.Store) store.Store { return deaf{s, &heard, &lost} }
 	clients := b.Clients(t, holdfast.Config{TTL: 2 * time.Second})
 	const least = 50
-	l := &harness.Load{T: t, Names: harness.Names(16), Enough: func() bool { return lost.Load() >= least }}
+	l := &harness.Load{T: t, Names: harness.Names(16), Retains: b.Topology != harness.Quorum,
+		Enough: func() bool { return lost.Load() >= least }}
 	l.Run(clients, 16, 12*times(t), 0)
 	l.Report(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
 	if lost.Load() < least {
@@ -138,7 +139,8 @@ func delayRequests(t *testing.T, b *harness.Deployment) {
 	if b.Topology == harness.Quorum { // three servers for each request
 		each = 4
 	}
-	l := &harness.Load{T: t, Names: harness.Names(16), Spares: b.Topology == harness.Quorum}
+	l := &harness.Load{T: t, Names: harness.Names(16), Retains: b.Topology != harness.Quorum,
+		Spares: b.Topology == harness.Quorum}
 	l.Run(clients, each, 0, time.Duration(times(t))*4*time.Second)
 	again()
 	late(0)
@@ -149,7 +151,7 @@ func delayRequests(t *testing.T, b *harness.Deployment) {
 		l.Stuck = 0
 	}
 	l.Report(fmt.Sprintf("a third of the requests up to %v late", most))
-	after := &harness.Load{T: t, Names: harness.Names(16)}
+	after := &harness.Load{T: t, Names: harness.Names(16), Retains: b.Topology != harness.Quorum}
 	after.Run(clients, each, max(1, 64/(4*each)), 0)
 	after.Report("after that")
 	b.IsClean(t)
@@ -167,7 +169,7 @@ func sendByteByByte(t *testing.T, b *harness.Deployment) {
 			p.Delay(time.Duration(time.Now().UnixNano() % 3e6))
 		})
 	})
-	l := &harness.Load{T: t, Names: harness.Names(4)}
+	l := &harness.Load{T: t, Names: harness.Names(4), Retains: b.Topology != harness.Quorum}
 	l.Run(clients, 4, 0, time.Duration(times(t))*2*time.Second)
 	again()
 	l.Report("one byte at a time, each answer up to 3 ms late")
@@ -216,7 +218,8 @@ func silenceConnections(t *testing.T, b *harness.Deployment) {
 		pause(ttl / 4)
 		done.Add(1)
 	})
-	l := &harness.Load{T: t, Names: harness.Names(4), Enough: func() bool { return done.Load() >= least }}
+	l := &harness.Load{T: t, Names: harness.Names(4), Retains: b.Topology != harness.Quorum,
+		Enough: func() bool { return done.Load() >= least }}
 	l.Run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
 	times := silent()
 	l.Report(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before "+

@@ -23,6 +23,10 @@ type Load struct {
 	Enough func() bool // it goes on until this is so and some hold, if that comes true at all; nil: always so
 	Spares bool        // neither long waits nor many errors end it
 
+	// Retains lets each client retain a name that it locks again and again, and that the next client
+	// wants now and then.
+	Retains bool
+
 	mu      sync.Mutex
 	holders map[string][]mutexHold
 	tokens  map[string]judge.Tokens
@@ -106,6 +110,11 @@ func (l *Load) start(ctx context.Context, clients []*holdfast.Client, goroutines
 		for j := range goroutines {
 			all.Go(func() {
 				for n := 0; more(n); n++ {
+					if l.Retains && j%2 == 1 {
+						user := (i + n%10/9) % len(clients)
+						l.lockOnce(ctx, c, fmt.Sprint("retained ", user), holdfast.WithRetain(200*time.Millisecond))
+						continue
+					}
 					l.lockOnce(ctx, c, l.Names[(i*goroutines+j+n)%len(l.Names)])
 				}
 			})
@@ -127,11 +136,11 @@ func (l *Load) showsEnough() bool {
 	return l.Holds >= fewest && (l.Enough == nil || l.Enough())
 }
 
-func (l *Load) lockOnce(all context.Context, c *holdfast.Client, name string) {
+func (l *Load) lockOnce(all context.Context, c *holdfast.Client, name string, options ...holdfast.Option) {
 	ctx, cancel := context.WithTimeout(all, Patience)
 	defer cancel()
 	began := time.Now()
-	lease, err := c.Mutex(name).Lock(ctx)
+	lease, err := c.Mutex(name, options...).Lock(ctx)
 	took := time.Since(began)
 	l.judgeGrant(all, name, lease, took, err)
 	if err != nil {
