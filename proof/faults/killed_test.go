@@ -25,7 +25,8 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			srv := redisserver.Start(t, opts...)
 			var restarts atomic.Int64
-			l := &harness.Load{T: t, Names: harness.Names(4), Retains: true, Enough: func() bool { return restarts.Load() >= 2 }}
+			l := &harness.Load{T: t, Names: harness.Names(4), Retains: true,
+				Enough: func() bool { return restarts.Load() >= 2 }}
 			clients := newClients(t, srv, 2*time.Second)
 			kills := repeat(500*time.Millisecond, func() { _ = srv.Restart(); restarts.Add(1) })
 			l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)

@@ -23,8 +23,8 @@ type Load struct {
 	Enough func() bool // it goes on until this is so and some hold, if that comes true at all; nil: always so
 	Spares bool        // neither long waits nor many errors end it
 
-	// Retains lets each client retain a name that it locks again and again, and that the next client
-	// wants now and then.
+	// Retains lets each client retain a name that it locks again and again, and that the next
+	// client wants now and then.
 	Retains bool
 
 	mu      sync.Mutex
