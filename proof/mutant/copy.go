@@ -35,7 +35,7 @@ func Copy(root, dir string) error {
 
 func isSource(name string) bool {
 	switch filepath.Ext(name) {
-	case ".css", ".go", ".html", ".js", ".lua", ".md", ".mod", ".sum", ".svg", ".txtar":
+	case ".css", ".go", ".html", ".js", ".lua", ".md", ".mod", ".sum", ".svg", ".txt", ".txtar":
 		return true
 	}
 	return false
