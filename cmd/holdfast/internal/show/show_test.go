@@ -150,6 +150,15 @@ func locks() []lockinfo.Info {
 	}
 }
 
+// golden compares what is shown with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	want, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil || got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+		t.Errorf("%s: got:\n%s\nwant:\n%s%v", name, got, want, err)
+	}
+}
+
 func TestListOfLocks(t *testing.T) {
 	var out bytes.Buffer
 	table := Page{Out: &out}.Table(LockColumns)
@@ -161,20 +170,7 @@ func TestListOfLocks(t *testing.T) {
 	if err := table.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	want := `
-NAME              KIND           STATE       HOLDER           TOKEN   HELD  LEFT  WAIT
-order:42          mutex          held        web@a/12            17  3m05s   13s     2
-late              mutex          held, late  cron@b/7            18  3h00m   13s     0
-broken            mutex          broken      worker              19  1m00s   13s     0
-docs              rwmutex        held        older +1            20  1h00m   13s     0
-pool              semaphore 2/5  held        pool                22   1.0s   13s     0
-ready             latch          set         3 to count down                         0
-"\xff\u202eevil"  mutex          free                                                1
-holdfast:{odd}                   foreign     none of ours
-`
-	if got := "\n" + out.String(); got != want {
-		t.Errorf("got:%s\nwant:%s", got, want)
-	}
+	golden(t, "list", out.String())
 }
 
 // A table keeps its first rows alone, and writes the others at once.
@@ -220,66 +216,14 @@ func TestDetail(t *testing.T) {
 	}
 	many := locks()[3]
 	many.Holders = 120
-	for _, test := range []struct {
-		info lockinfo.Info
-		want string
-	}{
-		{locks()[0], `
-name     order:42
-kind     mutex
-state    held
-holds    1
-waiting  2
-
-HOLDER    HOST/PID  MODE       TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-web@a/12  a/12      exclusive     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
-`},
-		{many, `
-name     docs
-kind     rwmutex
-state    held
-holds    120, the first 2 below
-waiting  0
-
-HOLDER  HOST/PID  MODE   TOKEN  SINCE            HELD  LEFT  RENEWED   STATE  OWNER
-batch   a/12      reads     21  11-24 02:14:04   1.0s   13s  never     held   team a
-older   a/12      reads     20  11-24 01:14:05  1h00m   13s  2.0s ago  held
-`},
-		{locks()[4], `
-name     pool
-kind     semaphore
-state    held
-permits  5, 2 of them taken
-holds    1
-waiting  0
-
-HOLDER  HOST/PID  MODE       TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
-pool    a/12      2 permits     22  11-24 02:14:04  1.0s   13s  2.0s ago  held
-`},
-		{locks()[5], "\nname     ready\nkind     latch\nstate    set\ncount    3 to count down\nholds    0\nwaiting  0\n"},
-		{quorum, `
-name     order:42
-kind     mutex
-state    held
-holds    1
-
-MASTER  COUNTS  SAYS
-node 1  yes     held: web@a/12, token 17, 13s left
-node 2  no      free (born 3m ago)
-node 3  no      dial: refused\x1b[1m
-verdict: none, 1 of 3 masters count, 2 are needed
-
-HOLDER    HOST/PID  MODE       TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-web@a/12  a/12      exclusive     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
-`},
+	for name, info := range map[string]lockinfo.Info{
+		"mutex": locks()[0], "many": many, "semaphore": locks()[4], "latch": locks()[5], "quorum": quorum,
 	} {
 		var out bytes.Buffer
-		if err := (Page{Out: &out}).Detail(test.info); err != nil {
+		if err := (Page{Out: &out}).Detail(info); err != nil {
 			t.Fatal(err)
 		}
-		if got := "\n" + out.String(); got != test.want {
-			t.Errorf("%s:%s\nwant:%s", test.info.Name, got, test.want)
-		}
+		golden(t, name, out.String())
 	}
 	quorum.Masters[1].Counts = true
 	if got, want := Verdict(quorum), "verdict: held, by 2 of 3 masters that count"; got != want {
@@ -294,14 +238,7 @@ func TestQueue(t *testing.T) {
 		_ = table.Row(WaiterRow(w, info)...)
 	}
 	_ = table.Flush()
-	want := `
-PLACE  WAITER            LABEL    HOST/PID  MODE             WAITED  ALIVE  HOLDS MEANWHILE
-    1  abcdefgh23456723  web@b/3  b/3       exclusive          4.0s  yes    other, "evil\a"
-    -  bcdefgh234567234  step     ?         exclusive, kept    1.0s  no
-`
-	if got := "\n" + out.String(); got != want {
-		t.Errorf("got:%s\nwant:%s", got, want)
-	}
+	golden(t, "queue", out.String())
 }
 
 func TestCycle(t *testing.T) {
