@@ -30,7 +30,8 @@ func (instant) Do(_ context.Context, _ string, commands []store.Command) []store
 
 func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
 
-// BenchmarkOverhead is a pair of Lock and Release without a server.
+// BenchmarkOverhead is a pair of Lock and Release without a server. Retained, the name stays with
+// the client.
 func BenchmarkOverhead(b *testing.B) {
 	client, err := holdfast.New(instant{}, &holdfast.Config{TTL: 15 * time.Second})
 	if err != nil {
@@ -54,6 +55,24 @@ func BenchmarkOverhead(b *testing.B) {
 			}
 		})
 	}
+	retaining, err := holdfast.NewOn(newServer().Connect("p"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer retaining.Close()
+	retained := retaining.Mutex("order:42", holdfast.WithRetain(time.Minute))
+	b.Run("retained", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			lease, err := retained.Lock(context.Background())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := lease.Release(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("handle", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -309,11 +309,12 @@ func (s *settings) invalidOptions(kind, name string, longest time.Duration) (bad
 		bad.add("WithUnder", fmt.Sprintf("%d names", len(*s.Under)), fmt.Sprintf("at most %d", engine.MaxUnder))
 	}
 	if s.isGiven(optRetain) {
-		bad.check(s.Retain >= time.Millisecond && s.Retain <= time.Hour, "WithRetain", s.Retain, "from 1ms to 1h")
+		retain := any(s.Retain) // one allocation, not one a check
+		bad.check(s.Retain >= time.Millisecond && s.Retain <= time.Hour, "WithRetain", retain, "from 1ms to 1h")
 		for _, no := range notWithRetain {
-			bad.check(!s.isGiven(no.option), "WithRetain", s.Retain, no.why)
+			bad.check(!s.isGiven(no.option), "WithRetain", retain, no.why)
 		}
-		bad.check(!s.noQueue, "WithRetain", s.Retain, "not with NewQuorum, as no master can recall it")
+		bad.check(!s.noQueue, "WithRetain", retain, "not with NewQuorum, as no master can recall it")
 	}
 	bad.check(!s.isGiven(optWanted) || !s.noQueue, "WithWanted", "given",
 		"not with NewQuorum, as a quorum has no queue")

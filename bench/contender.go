@@ -44,6 +44,8 @@ type entry struct {
 
 	waiters int  // of row 11: how many goroutines want the name
 	unused  bool // of row 10: one takes what the other retains and does not use
+
+	steps []step // of row 14, the last of which is measured
 }
 
 // entries has all contenders, the references first.
@@ -65,6 +67,12 @@ var entries = []entry{
 	{name: byHand, rows: []int{13}, open: openValuesByHand},
 	{name: "rueidisaside", rows: []int{13}, open: openRueidisaside},
 	{name: subject + ", flight", rows: []int{13}, open: openFlight},
+	{name: "acquire", rows: []int{14}, open: openHoldfast, steps: []step{acquire}},
+	{name: "release", rows: []int{14}, open: openHoldfast, steps: []step{acquire, giveBack}},
+	{name: "acquire that queues", rows: []int{14}, open: openHoldfast, steps: []step{block, join}},
+	{name: "hand-over, and its renewal", rows: []int{14}, open: openHoldfast, steps: []step{block, join, handOver}},
+	{name: "recall, and what follows", rows: []int{14}, open: openRetained, steps: []step{retain, block}},
+	{name: "renewal", rows: []int{14}, open: openShort, steps: []step{acquire, renewAll}},
 }
 
 func (e entry) takesPart(row int) bool { return slices.Contains(e.rows, row) }

@@ -5,7 +5,7 @@
 //	go run ./bench -contenders redislock
 //
 // It starts a redis-server of its own, 7.0.5 or newer, and stops it at the end. There are
-// thirteen rows, each with a reference that it is compared to:
+// fourteen rows, each with a reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
 //	2  the same by 64 goroutines, each its own name                reference: the bare pair
@@ -18,9 +18,10 @@
 //	9  4 processes of 16 goroutines, one name, 95 % read           reference: holdfast without WithRetain
 //	10 row 5 with WithRetain, and what one retains without using   reference: holdfast without
 //	11 2, 20 and 200 goroutines in the server's queue, one name    reference: 2 of them
-//	12 20,000 leases that are held: what each takes on the heap    reference: redislock
+//	12 5,000 leases  that are held: what each takes on the heap    reference: redislock
 //	13 16 hosts want a value that takes 5 ms to make, until all    reference: the same by hand on redislock
 //	   have it
+//	14 what each request costs at the server, by what it does      reference: an acquire that is granted
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
 // compares and deletes. The baton is no lock at all, but what passing something on through the
@@ -39,7 +40,8 @@
 // overtakes waits for fewer, whoever is overtaken for more. In all rows with contention the holders
 // sign in and out on a [board] shared between the processes, and two at once are counted.
 //
-// Server is the time that the server takes for these commands, as it says itself. Client CPU and
+// Server CPU is that of the server's process. In scripts is the time that it takes for the
+// commands, by its own statistics, which on a busy machine includes that of others. Client CPU and
 // allocations are those of the whole process of the bench.
 //
 // Retained, holdfast is as with WithRetain: row 1 shows what a lock costs then, and rows 5 and 10

@@ -24,6 +24,9 @@ func openWithHistory(t target) (contender, error) {
 	return openConfig(t, holdfast.Config{TTL: ttl, History: 10_000})
 }
 
+// openShort opens holdfast with leases that are renewed soon.
+func openShort(t target) (contender, error) { return openConfig(t, holdfast.Config{TTL: shortTTL}) }
+
 // openRetained opens holdfast as openHoldfast does, with names that stay with their process.
 func openRetained(t target) (contender, error) {
 	return openConfig(t, holdfast.Config{TTL: ttl}, holdfast.WithRetain(10*time.Second))

@@ -33,7 +33,7 @@ func main() {
 func run(args []string, out, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	var (
-		which      = flags.String("rows", "1,2,3,4,5,8,9,10,11,12,13", "the `rows` to run")
+		which      = flags.String("rows", "1,2,3,4,5,8,9,10,11,12,13,14", "the `rows` to run")
 		contenders = flags.String("contenders", "", "the `names` of those to run, next to the references; empty: all")
 		runs       = flags.Int("runs", 5, "how often each contender runs")
 		seconds    = flags.Float64("seconds", 0.7, "how `long` each of these runs is measured")

@@ -41,7 +41,9 @@ var (
 	fairness  = column{"Jain", func(s sample) float64 { return s.jain }, inDecimals}
 	allocated = column{"allocations", func(s sample) float64 { return s.allocations }, inDecimals}
 	cpu       = column{"client CPU", func(s sample) float64 { return float64(s.cpu) }, inTime}
-	served    = column{"server", func(s sample) float64 { return float64(s.served) }, inTime}
+	inside    = column{"called by scripts", func(s sample) float64 { return s.inside }, inDecimals}
+	serverCPU = column{"server CPU", func(s sample) float64 { return float64(s.serverCPU) }, inTime}
+	served    = column{"in scripts", func(s sample) float64 { return float64(s.served) }, inTime}
 	heapBytes = column{"bytes", func(s sample) float64 { return s.bytes }, inThousands}
 	objects   = column{"objects", func(s sample) float64 { return s.objects }, inDecimals}
 	waited    = column{"writer in, p50", func(s sample) float64 { return float64(s.p50) }, inTime}
@@ -53,7 +55,7 @@ var (
 var rows = []row{
 	{
 		number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
-		run: runAlone, columns: []column{p50, p99, commands, cpu, served, allocated},
+		run: runAlone, columns: []column{p50, p99, commands, cpu, serverCPU, served, allocated},
 		goals: []goal{most("p50", 1.25, "bare pair"), most("aim: p50", 1.15, "bare pair"),
 			{"2 commands", commandsMost(2)}},
 	},
@@ -97,7 +99,7 @@ var rows = []row{
 	},
 	{
 		number: 8, title: "row 1 beside redislock", reference: "redislock",
-		run: runAlone, columns: []column{p50, p99, commands, cpu, served, allocated},
+		run: runAlone, columns: []column{p50, p99, commands, cpu, serverCPU, served, allocated},
 		goals: []goal{most("p50", 1.1, "redislock")},
 	},
 	{
@@ -113,7 +115,7 @@ var rows = []row{
 	{
 		number: 11, title: "goroutines in the server's queue, one name", reference: "2 in strict order",
 		contended: true,
-		run:       runQueue, columns: []column{handovers, commands, served, fairness},
+		run:       runQueue, columns: []column{handovers, commands, serverCPU, fairness},
 	},
 	{
 		number: 12, title: fmt.Sprintf("%d leases that are held, on the heap", leases), reference: "redislock",
@@ -123,6 +125,10 @@ var rows = []row{
 		number: 13, title: fmt.Sprintf("%d hosts want a new value, the time until all have it", hosts),
 		reference: byHand, contended: true,
 		run: runValues, columns: []column{p50, p99, cpu},
+	},
+	{
+		number: 14, title: fmt.Sprintf("what each of %d leases costs at the server", requests), reference: "acquire",
+		run: runRequest, columns: []column{serverCPU, served, commands, inside},
 	},
 }
 

@@ -11,7 +11,9 @@ type sample struct {
 	rate           float64       // pairs or acquisitions a second
 	handovers      float64       // a second
 	commands       float64       // for each pair, acquisition or hand-over, whatever the row is about
+	inside         float64       // for each, commands that scripts called
 	served         time.Duration // for each, the server's time for these commands
+	serverCPU      time.Duration // for each, of the server
 	cpu            time.Duration // for each, of the process of the bench
 	allocations    float64       // for each, of the process of the bench
 	bytes, objects float64       // on the heap, for each lease

@@ -83,7 +83,9 @@ func isSent(name string, sent []string) bool {
 // A bill is what was spent up to a moment.
 type bill struct {
 	commands    int64         // that clients sent
+	inside      int64         // commands that scripts called
 	served      time.Duration // the server's time for these commands
+	serverCPU   time.Duration // of the server, which also reads, writes and expires
 	cpu         time.Duration // of this process
 	allocations uint64        // of this process
 }
@@ -94,11 +96,17 @@ func (b *bench) spent(e entry) (bill, error) {
 	if len(stats) == 0 {
 		return bill{}, fmt.Errorf("the server at %s does not tell its statistics", b.target.Addr)
 	}
+	var total int64
+	for _, calls := range stats {
+		total += int64(calls)
+	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return bill{
 		commands:    count(stats, e.sends),
+		inside:      total - count(stats, append([]string{"info"}, e.sends...)),
 		served:      time.Duration(count(times, e.sends)) * time.Microsecond,
+		serverCPU:   b.server.CPUTime(),
 		cpu:         cpuTime(),
 		allocations: memory.Mallocs,
 	}, nil
@@ -106,14 +114,16 @@ func (b *bench) spent(e entry) (bill, error) {
 
 // since returns what came to the bill after an earlier one.
 func (b bill) since(earlier bill) bill {
-	return bill{b.commands - earlier.commands, b.served - earlier.served, b.cpu - earlier.cpu,
-		b.allocations - earlier.allocations}
+	return bill{b.commands - earlier.commands, b.inside - earlier.inside, b.served - earlier.served,
+		b.serverCPU - earlier.serverCPU, b.cpu - earlier.cpu, b.allocations - earlier.allocations}
 }
 
 // share notes in a sample what each of so many operations has cost.
 func (b bill) share(s *sample, operations int64) {
 	s.commands = share(b.commands, operations)
+	s.inside = share(b.inside, operations)
 	s.served = time.Duration(share(int64(b.served), operations))
+	s.serverCPU = time.Duration(share(int64(b.serverCPU), operations))
 	s.cpu = time.Duration(share(int64(b.cpu), operations))
 	s.allocations = share(int64(b.allocations), operations)
 }

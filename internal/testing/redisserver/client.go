@@ -30,6 +30,18 @@ func (s *Server) CommandStats() map[string]int { return s.commandStats("calls") 
 // include what it calls.
 func (s *Server) CommandTimes() map[string]int { return s.commandStats("usec") }
 
+// CPUTime returns how long the process of the server has run on the CPUs.
+func (s *Server) CPUTime() (total time.Duration) {
+	for line := range s.info("cpu") {
+		name, seconds, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseFloat(seconds, 64)
+		if err == nil && (name == "used_cpu_sys" || name == "used_cpu_user") {
+			total += time.Duration(n * float64(time.Second))
+		}
+	}
+	return total
+}
+
 // commandStats returns a number of each command, by its word in the statistics.
 func (s *Server) commandStats(word string) map[string]int {
 	stats := map[string]int{}
