@@ -32,7 +32,7 @@
 // path from each client. Up to a third of all paths are troubled at one time; one master after the
 // other loses its memory, amid a hold. The rules above excuse nothing for that. Besides, the run
 // looks every 20 ms whether fewer masters than a majority would let another in before the trust in
-// a hold ends (majority.go), and every second whether any key would stay for ever. Order is not
+// a hold ends (quorum.go), and every second whether any key would stay for ever. Order is not
 // checked, and a wait may last 12 s.
 //
 // A process that stands still cannot be simulated: all timers of a bubble go by one clock.
