@@ -81,9 +81,7 @@ func (r *resource) ticket(t protocol.Ticket) string {
 func (r *resource) payload(t protocol.Ticket) any {
 	spec := r.spec
 	spec.Name = ""
-	mark := r.p.marked.Load()
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
-		t.Trace == "" && !t.Retain && !t.Wanted && mark != nil && *mark != sharded
+	usual := r.isUsual(t)
 	if usual {
 		if last := r.p.usual.Load(); last != nil && last.spec == spec {
 			return last.text
@@ -105,6 +103,13 @@ func (r *resource) payload(t protocol.Ticket) any {
 		r.p.usual.Store(&usualPayload{spec, text})
 	}
 	return text
+}
+
+// isUsual reports whether the payload of a ticket is that of most tickets of a client.
+func (r *resource) isUsual(t protocol.Ticket) bool {
+	mark := r.p.marked.Load()
+	return t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 &&
+		t.Trace == "" && !t.Retain && !t.Wanted && mark != nil && *mark != sharded
 }
 
 func extrasOf(t protocol.Ticket) (extras string) {
