@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/redis/rueidis"
 
@@ -79,6 +80,63 @@ func (s *server) Renew(node string) {
 
 func (s *server) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
 	client, err := s.at(node)
+	if err != nil {
+		return nil, err
+	}
+	return listen(ctx, client, sharded, events)
+}
+
+// cluster is a store on a Redis Cluster. It uses the connections of the client's nodes.
+type cluster struct {
+	client rueidis.Client
+	nodes  atomic.Pointer[map[string]rueidis.Client] // by address, as Nodes last saw them
+}
+
+// at returns the client's own client of a node.
+func (c *cluster) at(address string) (rueidis.Client, error) {
+	if nodes := c.nodes.Load(); nodes != nil && (*nodes)[address] != nil {
+		return (*nodes)[address], nil
+	}
+	if client := c.look()[address]; client != nil {
+		return client, nil
+	}
+	return nil, fmt.Errorf("rueidisstore: the client has no connection to %q", address)
+}
+
+// look notes which nodes the client has met.
+func (c *cluster) look() map[string]rueidis.Client {
+	nodes := c.client.Nodes()
+	c.nodes.Store(&nodes)
+	return nodes
+}
+
+func (c *cluster) Do(ctx context.Context, address string, commands []store.Command) []store.Reply {
+	client, err := c.at(address)
+	if err != nil {
+		return store.Unsent(len(commands), err)
+	}
+	return send(ctx, client, commands)
+}
+
+func (c *cluster) Nodes(context.Context) (store.Nodes, error) {
+	return store.Nodes{Cluster: true, Addresses: slices.Collect(maps.Keys(c.look()))}, nil
+}
+
+// Refresh sends something for a key: the client learns of a node by being sent there.
+func (c *cluster) Refresh(ctx context.Context, key string) error {
+	poke(ctx, c.client, key)
+	return store.Ended(ctx)
+}
+
+func (c *cluster) Renew(address string) {
+	if client, err := c.at(address); err == nil {
+		renew(client)
+	}
+}
+
+func (c *cluster) Listen(ctx context.Context, address string, sharded bool,
+	events store.Events) (store.Listener, error) {
+	client, err := c.at(address)
 	if err != nil {
 		return nil, err
 	}
