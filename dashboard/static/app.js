@@ -1,4 +1,4 @@
-import { address, age, bar, counting, link, long, majority, make, many, nameLink, shown, stateOf, trouble, who } from "./view.js";
+import { address, age, bar, clock, counting, link, long, majority, make, many, nameLink, shown, stateOf, tagOf, trouble, who } from "./view.js";
 import { causesOf } from "./causes.js";
 import { panel } from "./panel.js";
 import { addSpans } from "./timeline.js";
@@ -77,15 +77,15 @@ function applyUpdate(update) {
     if (state.polls.push(Math.round(1000 * update.took_seconds)) > mostPolls) state.polls.shift();
   }
   const few = tooFew(update);
-  if (update.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(update.at).toLocaleTimeString() : "") + ": ", few ? "" : update.error, few);
+  if (update.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + clock(new Date(update.at)) : "") + ": ", few ? "" : update.error, few);
   else if (update.ready) away(few || "The server is not ready: ", few ? "" : update.ready, few);
-  else if (counting(update.masters) < (update.masters ?? []).length) away(counting(update.masters) + " of " + update.masters.length + " masters count", "", "some");
+  else if (counting(update.masters) < (update.masters ?? []).length) away(counting(update.masters) + " of " + update.masters.length + " masters usable", "", "some");
   else back();
-  alarm("#servers", few || update.error || update.ready);
+  alarm("#servers", few || update.error || update.ready, counting(update.masters) < (update.masters ?? []).length);
   by("away").classList.toggle("less", !update.error && !update.ready);
   state.live = !update.error;
   state.causes = causesOf(rows, state.base);
-  alarm("#deadlocks", state.causes.stuck.size);
+  alarm("#deadlocks", state.causes.stuck.size, state.causes.circle.size);
   lost = false;
   arrange();
   view.refresh(changed);
@@ -95,14 +95,15 @@ function applyUpdate(update) {
 // tooFew says that a quorum has no majority. What each master says is on the page of servers.
 function tooFew(status) {
   const count = counting(status.masters), need = majority(status.masters);
-  return count < need ? count + " of " + status.masters.length + " masters count, and a lock needs " + need : "";
+  return count < need ? count + " of " + status.masters.length + " masters usable, and a lock needs " + need : "";
 }
 
-// alarm marks a view that should be looked at.
-function alarm(hash, is) {
+// alarm marks a view that should be looked at: red, or amber if that is less.
+function alarm(hash, is, less) {
   const a = document.querySelector("nav a[href='" + hash + "']");
-  a.classList.toggle("alarm", !!is);
-  a.title = is ? "In trouble" : "";
+  a.classList.toggle("alarm", !!(is || less));
+  a.classList.toggle("less", !is);
+  a.title = is ? "In trouble" : less ? "Worth a look" : "";
 }
 
 let batches = 0;
@@ -153,14 +154,14 @@ const holderText = row => oldest(row) ? oldest(row).label || (oldest(row).host ?
 
 const longest = row => row.waiting === undefined ? undefined : (serverNow() - row.waiting) / 1000;
 
-// Red is what is in trouble: late, broken, unknown, or part of a cycle that is known or stays.
+// Red is what is in trouble: late, unknown, broken with waiters, or part of a cycle that is known or stays.
 const isBad = r => trouble(r) === 2 || state.causes.stuck.has(state.causes.circle.get(r));
 
 // Amber is a long wait, at its root cause alone: what is behind it waits for no reason of its own.
 const isSlow = r => longest(r) >= long && (causeOf(r)?.row ?? r) === r;
 
 // What is in trouble comes first, and then who is waited for longest.
-const byTrouble = r => 1e15 * (3 - (isBad(r) ? 2 : trouble(r))) + (r.waiting ?? 9e14);
+const byTrouble = r => 1e15 * (3 - (isBad(r) ? 2 : trouble(r))) + (r.waiting ?? (r.state === "broken" ? 8e14 : 9e14));
 
 const keys = {
   name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText,
@@ -173,7 +174,7 @@ function chosen() {
   const older = parseFloat(by("older").value), contended = by("contended").checked, troubled = by("trouble").checked, root = by("root").checked;
   return [...rows.values()].filter(r =>
     (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
-    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || isBad(r) || isSlow(r)) && (!root || causeOf(r)?.row === r) &&
+    (!kind || r.kind === kind) && (!contended || r.waiters > 0) && (!troubled || isBad(r) || isSlow(r) || r.state === "broken") && (!root || causeOf(r)?.row === r) &&
     (!host || r.hosts.some(h => h.toLowerCase().includes(host))) &&
     (!(older > 0) || held(r) > older));
 }
@@ -210,10 +211,13 @@ function sum() {
   const worst = all.reduce((a, b) => (b.waiting ?? Infinity) < (a?.waiting ?? Infinity) ? b : a, undefined);
   const part = (n, word, of = "") => make("span", { class: of }, make("b", {}, n.toLocaleString()), " " + word);
   const parts = [part(all.length, all.length === 1 ? "name" : "names"), part(count(r => r.waiters > 0), "contended")];
-  if (cycles) parts.push(make("a", { href: "#deadlocks" }, part(cycles, cycles === 1 ? "cycle" : "cycles", "bad")));
-  if (late) parts.push(part(late, "late", "bad"));
-  if (broken) parts.push(part(broken, "broken", "bad"));
-  if (unknown) parts.push(part(unknown, "unknown", "bad"));
+  const lead = (n, word, of, is) => {
+    if (n) parts.push(make("a", { href: is ? "#lock=" + address(all.find(is)) : "#deadlocks" }, part(n, word, of)));
+  };
+  lead(cycles, (state.causes.known.size ? "cycle" : "possible cycle") + (cycles === 1 ? "" : "s"), "bad");
+  lead(late, "late", "bad", r => r.late);
+  lead(broken, "broken", all.some(r => r.state === "broken" && r.waiters) ? "bad" : "warn", r => r.state === "broken");
+  lead(unknown, "unknown", "bad", r => r.state === "unknown");
   if (worst) {
     const wait = longest(worst);
     parts.push(make("span", { class: wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
@@ -230,16 +234,16 @@ function showCauses() {
   by("every").hidden = all.length <= most || by("root").checked;
   const cards = by("causes").querySelectorAll("a");
   all.slice(0, most).forEach((c, i) => {
-    const card = cards[i] ?? make("a", {}), h = oldest(c.row), stuck = state.causes.stuck.has(c.cycle), bad = stuck || trouble(c.row) === 2;
+    const card = cards[i] ?? make("a", {}), h = oldest(c.row), stuck = state.causes.stuck.has(c.cycle), bad = stuck || trouble(c.row) === 2, known = state.causes.known.has(c.cycle);
     let word = "";
-    if (stuck) word = "cycle";
-    else if (c.row.late) word = "late for " + age((serverNow() - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2);
-    else if (bad) word = stateOf(c.row)[0];
+    if (c.row.late) word = "late for " + age((serverNow() - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2);
+    else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
-    card.className = "cause" + (bad ? " bad" : "");
-    card.replaceChildren(make("span", { class: "who" }, h ? who(h) : "nobody", c.row.holders > 1 ? " +" + (c.row.holders - 1) : ""),
-      word ? make("span", { class: "tag bad" }, word) : "",
-      make("span", { class: "what" }, c.cycle ? (state.causes.known.has(c.cycle) ? "" : "perhaps ") + "in a cycle of " + c.cycle.length + ", holds " : "holds ", make("b", {}, shown(c.row.name))),
+    card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
+    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
+    card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Cycle of " : "Possible cycle of ") + c.cycle.length] : [h ? who(h) : "nobody", c.row.holders > 1 ? " +" + (c.row.holders - 1) : ""]),
+      word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
+      make("span", { class: "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : ["holds ", make("b", {}, shown(c.row.name))]),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
@@ -251,7 +255,7 @@ function causeOf(row) { return state.causes.of.get(row.id); }
 
 // showChain says in a row what it blocks, or what it is behind.
 function showChain(tr) {
-  const cause = causeOf(tr.lock), chain = !cause ? "" : state.causes.circle.has(tr.lock) ? (state.causes.known.has(state.causes.circle.get(tr.lock)) ? "" : "perhaps ") + "in a cycle" :
+  const cause = causeOf(tr.lock), chain = !cause ? "" : state.causes.circle.has(tr.lock) ? state.causes.known.has(state.causes.circle.get(tr.lock)) ? "in a cycle" : "in a possible cycle" :
     cause.row === tr.lock ? "blocks " + cause.waiters : "behind";
   const text = chain === "behind" ? chain + " " + cause.row.id + cause.row.name : chain;
   if (tr.chain === text) return;
@@ -263,11 +267,15 @@ function showChain(tr) {
 }
 
 const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
-const height = () => matchMedia("(max-width: 760px)").matches ? 62 : 44;
+// On a phone the list scrolls with all that is above it, and a row has a line more.
+const phone = matchMedia("(max-width: 760px)");
+const height = () => phone.matches ? 78 : 44;
+const scroller = () => phone.matches ? by("list") : scroll;
+const above = () => phone.matches ? scroll.offsetTop - by("list").offsetTop : 0;
 
 function draw() {
-  const size = height(), first = Math.max(0, Math.floor(scroll.scrollTop / size) - 5);
-  const last = Math.min(order.length, Math.ceil((scroll.scrollTop + scroll.clientHeight) / size) + 5);
+  const size = height(), top = scroller().scrollTop - above(), first = Math.max(0, Math.min(order.length, Math.floor(top / size)) - 5);
+  const last = Math.max(first, Math.min(order.length, Math.ceil((top + scroller().clientHeight) / size) + 5));
   const wanted = order.slice(first, last), ids = new Set(wanted.map(r => r.id));
   for (const [id, tr] of elements) {
     if (ids.has(id)) continue;
@@ -296,8 +304,12 @@ function draw() {
     if (before.nextSibling !== tr) before.after(tr);
     before = tr;
   });
+  markMore();
   tick();
 }
+
+// markMore shows that rows follow below.
+function markMore() { scroll.classList.toggle("more", scroll.scrollTop + scroll.clientHeight < scroll.scrollHeight - 4); }
 
 function rowElement(row) {
   const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
@@ -305,10 +317,10 @@ function rowElement(row) {
   let kind = row.kind ?? "";
   if (row.permits !== undefined) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
-  const level = trouble(row), [word, why] = stateOf(row);
+  const [word, why] = stateOf(row);
   const tr = make("tr", { class: "row" },
     make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : "", make("span", { class: "small faint chain" })),
-    cell("state", make("span", { class: level === 2 ? "tag bad" : "calm", title: why }, word)),
+    cell("state", make("span", { class: trouble(row) === 2 || row.state === "broken" ? tagOf(row) : "calm", title: why }, word)),
     cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, many(row.waiters, "waiter")) : ""),
     cell("chain"), cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
     cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
@@ -328,21 +340,23 @@ function tick() {
     if (!h) continue;
     tr.querySelector(".held").textContent = h.since ? age(held(row)) : "?";
     const cell = tr.querySelector(".left"), seconds = left(row);
-    if (!cell.firstChild) cell.append(bar(seconds, h.ttl_seconds, ""));
+    if (!cell.firstChild) cell.append(bar(seconds, h.ttl_seconds, "", row.late));
     cell.querySelector("i").style.width = 100 * Math.min(1, Math.max(0, seconds / h.ttl_seconds)) + "%";
     cell.querySelector("span span").textContent = age(seconds);
   }
   if (state.status && state.live) {
-    by("live").textContent = "live, " + new Date(serverNow()).toLocaleTimeString() + ", a poll takes " + Math.round(1000 * state.status.took_seconds) + " ms";
+    by("live").textContent = "live, " + clock(new Date(serverNow()), { timeZoneName: "short" });
   }
 }
 setInterval(() => { if (!document.hidden) { tick(); } }, 500);
 
-scroll.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+for (const box of [scroll, by("list")]) box.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 scroll.tabIndex = 0;
 scroll.setAttribute("role", "region");
 scroll.setAttribute("aria-label", "List of names");
-addEventListener("resize", () => { showCauses(); draw(); });
+addEventListener("resize", showCauses);
+const sizes = new ResizeObserver(() => draw());
+for (const box of [scroll, by("list")]) sizes.observe(box);
 
 // The URL has the filters and the order, so a view can be sent to somebody.
 const filters = ["search", "kind", "host", "older", "contended", "root", "trouble"];
@@ -369,19 +383,39 @@ function takeFromURL() {
   state.sort = Object.hasOwn(keys, sort.replace("-", "")) ? sort.replace("-", "") : "trouble";
 }
 
+// toTop shows the first rows, if others are shown.
+function toTop() { scroller().scrollTop = Math.min(scroller().scrollTop, above()); }
+
 let saying, keeping;
+by("fold").addEventListener("click", () => unfold(by("fold").ariaExpanded !== "true"));
+function unfold(is) {
+  by("fold").ariaExpanded = String(is);
+  by("filters").classList.toggle("unfolded", is);
+}
 by("filters").addEventListener("input", () => {
-  scroll.scrollTop = 0;
+  toTop();
   arrange();
   clearTimeout(keeping);
   keeping = setTimeout(keepInURL, 200); // browsers bound how often
   clearTimeout(saying);
   saying = setTimeout(() => say(by("count").textContent), 700);
 });
-by("every").addEventListener("click", () => {
+state.showRoots = () => {
   by("root").checked = true;
+  location.hash = "";
   by("filters").dispatchEvent(new Event("input"));
-});
+};
+by("every").addEventListener("click", state.showRoots);
+
+// Where the browser lets the page copy, it does.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    say("The " + button.dataset.copy + " is copied.");
+    button.textContent = "Copied";
+  });
+}
 by("clear").addEventListener("click", () => {
   by("filters").reset();
   by("filters").dispatchEvent(new Event("input"));
@@ -395,7 +429,7 @@ for (const button of document.querySelectorAll("[data-sort]")) {
     state.sort = button.dataset.sort;
     showSort();
     keepInURL();
-    scroll.scrollTop = 0;
+    toTop();
     arrange();
   });
 }
@@ -407,6 +441,7 @@ function showSort() {
   }
 }
 takeFromURL();
+unfold(["kind", "host", "older"].some(id => by(id).value));
 showSort();
 
 // Arrows, Home and End move from row to row, also to those that are no elements yet.
@@ -415,9 +450,9 @@ scroll.addEventListener("keydown", e => {
   if (steps === undefined || order.length === 0) return;
   const now = order.indexOf(e.target.closest("tr.row")?.lock);
   const to = Math.min(order.length - 1, Math.max(0, now + steps));
-  const size = height(), top = to * size;
-  if (top < scroll.scrollTop) scroll.scrollTop = top;
-  if (top + 2 * size + 40 > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + 2 * size + 40 - scroll.clientHeight;
+  const size = height(), top = to * size + above(), box = scroller();
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + 2 * size + 40 > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * size + 40 - box.clientHeight;
   draw();
   elements.get(order[to].id)?.querySelector("button").focus({ preventScroll: true });
   e.preventDefault();

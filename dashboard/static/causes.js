@@ -3,8 +3,23 @@ import { long } from "./view.js";
 // byWait is an order that stays from poll to poll: the longest wait first, then by name.
 const byWait = (a, b) => (a.waiting ?? Infinity) - (b.waiting ?? Infinity) || (a.name < b.name ? -1 : 1);
 
+// A wait of so many ms makes a root cause: a shorter one is the usual course of things.
+const shortest = 10_000;
+
+// around puts a cycle in the order in which its holders wait, from the longest wait on.
+function around(cycle, next) {
+  const left = new Set(cycle.sort(byWait)), order = [];
+  for (let r = cycle[0]; r; r = next(r).find(n => left.has(n))) {
+    left.delete(r);
+    order.push(r);
+  }
+  order.push(...left);
+  order.forEach((r, i) => { cycle[i] = r; });
+  return cycle;
+}
+
 // causesOf finds what blocks waiters, by what the rows tell of their holders' waits: holds whose
-// callers wait for nothing that is known, and cycles. A cause is { row, cycle, names, waiters, since }:
+// callers are not known to wait for anything, and cycles. A cause is { row, cycle, names, waiters, since }:
 // the row that leads to it, the rows of a cycle, all rows behind it and its own, how many wait there,
 // and since when. First come stuck cycles, then late holders, then the cause of the longest wait, then
 // what most wait for.
@@ -39,9 +54,12 @@ export function causesOf(rows, now) {
     for (const m of cycle) circle.set(m, cycle);
     if (isKnown(cycle)) known.add(cycle);
     if (known.has(cycle) || cycle.every(r => now - r.waiting >= 1000 * long)) stuck.add(cycle);
-    found.push({ row: cycle.sort(byWait)[0], cycle, all });
+    found.push({ row: around(cycle, next)[0], cycle, all });
   }
-  for (const row of contended) if (!circle.has(row) && (row.root && row.kind !== "election" || row.late || row.state === "free")) found.push({ row, all: behind(row) });
+  for (const row of contended) if (!circle.has(row) && (row.root && row.kind !== "election" || row.late || row.state === "free")) {
+    const all = behind(row);
+    if (row.late || [...all].some(r => now - r.waiting >= shortest)) found.push({ row, all });
+  }
   const causes = found.map(({ row, cycle, all }) => ({ row, cycle, names: [...all],
     waiters: [...all].reduce((sum, r) => sum + r.waiters, 0), since: Math.min(...[...all].map(r => r.waiting ?? Infinity)) }));
   const first = Math.min(...causes.map(c => c.since)), rank = c => stuck.has(c.cycle) ? 0 : c.row.late ? 1 : c.since === first ? 2 : 3;

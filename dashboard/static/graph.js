@@ -1,11 +1,12 @@
-import { address, age, long, make, many, nameLink, shown, stateOf, svg, trouble, who } from "./view.js";
+import { address, age, long, make, many, nameLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
 
 const width = 204, height = 76, across = 244, apart = 92, edge = 4;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
-export function pictureOf(graph, now) {
+// A root cause tells whom it blocks: of is the cause of each row, by id.
+export function pictureOf(graph, now, of) {
   const places = placesOf(graph), x = p => edge + p.layer * across, y = p => edge + p.row * apart;
-  const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 24 : 0; // room below for its way
+  const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 50 : 0; // room below for its way
   const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge + back;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
   const heads = ["plain", "cycle", "stuck"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -18,7 +19,7 @@ export function pictureOf(graph, now) {
   }
   graph.names.forEach((n, i) => {
     const mine = graph.edges.filter(e => e.from === i), cycle = mine.find(e => e.cycle);
-    out.append(box(n, x(places[i]), y(places[i]), trouble(n) === 2 || cycle?.stuck ? " sick" : cycle ? " maybe" : "", !mine.length, now));
+    out.append(box(n, x(places[i]), y(places[i]), trouble(n) === 2 || cycle?.stuck ? " sick" : cycle ? " maybe" : "", !mine.length, now, of.get(n.id)));
   });
   return make("div", { class: "scrolls" }, out);
 }
@@ -28,25 +29,31 @@ const kindOf = e => e.cycle ? e.stuck ? "stuck" : "cycle" : "plain";
 // way goes from a name that is held to the one that its holder waits for.
 function way(a, b) {
   if (b.x < a.x) {
-    const from = a.y + height / 2, to = b.y + height / 2, bend = (a.x - b.x - width) / 2;
-    return "M" + [a.x, from] + "C" + [a.x - bend, from, b.x + width + bend, to, b.x + width, to];
+    // All that lead to one name join before it, and end as one arrow.
+    const from = a.y + height / 2, to = b.y + height / 2, join = b.x + width + (across - width) / 2 + 2, round = to > from ? 8 : -8;
+    if (from === to) return "M" + [a.x, from] + "H" + (b.x + width);
+    return "M" + [a.x, from] + "H" + (join + 8) + "Q" + [join, from, join, from + round] + "V" + (to - round) + "Q" + [join, to, join - 8, to] + "H" + (b.x + width);
   }
   // Back to one that waits for this one, or beside it: below both.
-  const from = { x: a.x + width / 2 + 16, y: a.y + height }, to = { x: b.x + width / 2 - 16, y: b.y + height }, low = Math.max(from.y, to.y) + 26;
+  const from = { x: a.x + width / 2 + 16, y: a.y + height }, to = { x: b.x + width / 2 - 16, y: b.y + height }, low = Math.max(from.y, to.y) + 60;
   return "M" + [from.x, from.y] + "C" + [from.x, low, to.x, low, to.x, to.y];
 }
 
-function box(name, x, y, kind, root, now) {
+function box(name, x, y, kind, root, now, cause) {
   const hold = name.holds[0], wait = name.waiting_since ? (now - Date.parse(name.waiting_since)) / 1000 : undefined;
   const text = (at, kind, value, most) => {
     const plain = shown(value).textContent;
     return svg("text", { x: 14, y: at, class: kind }, plain.length > most ? plain.slice(0, most - 1) + "…" : plain);
   };
+  const word = trouble(name) === 2 ? stateOf(name)[0] : "", pill = 16 + 6.4 * word.length, slow = root && now - name.waiting >= 1000 * long ? " slow" : "";
   const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
-  return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + kind },
+  return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + kind + slow },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
-    svg("rect", { width, height, rx: 10 }), root ? svg("path", { class: "mark", d: "M1.5 14v" + (height - 28) }) : undefined, text(24, "label", name.name, 23), text(43, "", holder, 32),
-    name.waiters ? svg("text", { x: 14, y: 62, class: root && now - name.waiting >= 1000 * long ? "slow" : "" }, many(name.waiters, "waiter") + " for " + age(wait)) : undefined);
+    svg("rect", { width, height, rx: 10 }), root ? svg("path", { class: "mark", d: "M1.5 14v" + (height - 28) }) : undefined, text(24, "label", name.name, 23), text(43, "", holder, word ? 20 : 32),
+    ...word ? [svg("rect", { class: "pill", x: width - 12 - pill, y: 30, width: pill, height: 18, rx: 9 }), svg("text", { class: "word", x: width - 12 - pill / 2, y: 43 }, word)] : [],
+    !name.waiters ? undefined : root && cause?.row === name && cause.names.length > 1 ?
+      svg("text", { x: 14, y: 62 }, svg("tspan", { class: "strong" }, "blocks " + cause.waiters), " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000)) :
+      svg("text", { x: 14, y: 62 }, many(name.waiters, "waiter") + " for " + age(wait)));
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -90,11 +97,10 @@ export function treeOf(graph, now) {
   const items = [], seen = new Set(), roots = graph.names.map((_, i) => i).filter(i => !graph.edges.some(e => e.from === i));
   const add = (i, depth, by) => {
     const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
-    const about = again ? ", as above" : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " : "");
-    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : "") }, make("div", {}, nameLink(n), " ",
-      sick || by?.cycle ? make("span", { class: "tag " + (sick ? "bad" : "warn") }, by?.cycle ? "cycle" : stateOf(n)[0]) : "",
-      make("span", { class: "line" }, by?.perhaps ? "perhaps " : "", h ? who(h) : "nobody holds it", about,
-        again || !n.waiting ? "" : make("span", { class: !depth && wait >= long ? "warn" : "" }, age(wait)))))]);
+    const about = again ? ", as above" : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " + age(wait) : "");
+    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : by?.cycle || !depth && wait >= long ? " slow" : "") }, make("div", {}, nameLink(n), " ",
+      trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0]) : "",
+      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps && !by.cycle ? " (perhaps)" : "", about)))]);
     if (again) return;
     seen.add(i);
     graph.edges.filter(e => e.to === i).sort((a, b) => a.from - b.from).forEach(e => add(e.from, depth + 1, e));
@@ -123,30 +129,49 @@ export function sentencesOf(graph, cycle = " (part of a cycle)") {
     e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("span", { class: e.stuck ? "bad" : "warn" }, cycle) : "")));
 }
 
-// chainOf says why a name is waited for: the root cause, and the way to it; or of a root cause what waits behind it.
-export function chainOf(lock, why, now, processLink, behind) {
-  if (!why.links.length) return [];
-  const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
-  if (!waits && !lock.waiters) return [];
-  const out = [make("h3", {}, lock.waiters ? "Why it is waited for" : "What its holder waits for")];
+// noteOf says in short why a name is waited for: of the root cause, or that this is it;
+// and what is known of a hold that is late.
+export function noteOf(lock, why, now, behind, late) {
+  const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length), note = (kind, strong, ...text) => make("p", { class: "note " + kind }, make("strong", {}, strong), ...text);
+  if (why.cyclic && late) return note("bad", "", late, " And its callers wait for each other, see below: one of them must be evicted, or its hold broken.");
   if (why.cyclic && why.links.some(l => l.waits.some(w => w.perhaps))) {
     const stays = why.links.every(l => l.waits.every(w => now - Date.parse(w.waiter.since) >= 1000 * long));
-    out.push(make("p", { class: "note " + (stays ? "bad" : "warn") }, make("strong", {}, "Perhaps a deadlock: "), "callers of the same processes or owners wait for each other. If they are the same callers, one of them must be evicted, or its hold broken."));
-  } else if (why.cyclic) out.push(make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other. One of them must be evicted, or its hold broken."));
-  else if (waits && roots.length) {
-    out.push(make("p", { class: "note" + (roots[0].hold.late ? " bad" : "") }, make("strong", {}, "The root cause"), ": ", who(roots[0].hold), " holds ", nameLink(roots[0]),
-      " and waits for nothing that is known.", roots.length > 1 ? " " + many(roots.length - 1, "other holder") + " do so too." : ""));
-  } else if (behind) out.push(make("p", { class: "note" }, make("strong", {}, "A root cause"), ": ",
-    "its holder waits for nothing that is known, and blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "."), treeOf(behind.graph, now));
-  else out.push(make("p", { class: "faint" }, "No holder is known to wait for anything itself. It is known of callers with WithDeadlockCheck, and perhaps of those of one process."));
-  if (!waits) return out;
-  out.push(nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? "" : "root" + (l.hold.late ? " sick" : "") },
+    return note(stays ? "bad" : "warn", "A possible deadlock: ", "callers of the same processes or owners wait for each other. If they are the same callers, one of them must be evicted, or its hold broken.");
+  }
+  if (why.cyclic) return note("bad", "A deadlock: ", "callers wait for each other. One of them must be evicted, or its hold broken.");
+  if (waits && roots.length) {
+    return note(late || roots[0].hold.late ? "bad" : "", "The root cause", ": ", who(roots[0].hold), " holds ", nameLink(roots[0]), ", and is not known to wait for anything.", roots[0].hold.late ? " It is late." : "",
+      roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late);
+  }
+  const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
+  if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
+  return note(late ? "bad" : slow ? "warn" : "", behind ? "Root cause. " : "", late, short, behind && !late && !short ? "Its holder is not known to wait for anything." : "",
+    !late && behind?.names.length > 1 ? " It blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "." : "");
+}
+
+// lack says what the first waiter lacks, if that is not the whole name.
+function lack(lock) {
+  const first = lock.queue[0];
+  if (!first) return "";
+  if (lock.permits !== undefined && first.permits) {
+    const free = Math.max(0, lock.permits - lock.taken);
+    return make("span", {}, free + " of " + many(lock.permits, "permit") + (free === 1 ? " is" : " are") + " free. The first in line, ", who(first), ", needs " + first.permits + ".");
+  }
+  return first.mode === "writes" && lock.holds.some(h => h.mode === "reads") ? make("span", {}, "The first in line, ", who(first), ", writes: that must wait until nobody reads.") : "";
+}
+
+// chainOf shows the way from a name to its root cause, or what waits behind a root cause.
+export function chainOf(why, now, processLink, behind) {
+  if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
+  const loop = why.links.some(l => l.waits.some(w => w.perhaps)) ? "a possible cycle." : "a cycle.";
+  const out = [make("h3", {}, why.cyclic ? "The cycle" : "Why it is waited for")];
+  out.push(nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
       ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
-        w.holds === "above" ? make("strong", { class: "bad" }, ", which is held above: a cycle") : w.holds === "elsewhere" ? make("span", { class: "faint" }, ", as above") : ""])))])));
+        ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above: " + loop)] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))])));
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
   return out;
 }

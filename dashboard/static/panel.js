@@ -1,13 +1,13 @@
-import { address, age, bar, figures, long, make, many, meanings, nameLink, processLink, shown, stateOf, table, trouble, verdict, wants, who } from "./view.js";
-import { changesOf, changesOfName } from "./changes.js";
+import { address, age, bar, clock, exact, figures, link, make, many, nameLink, processLink, shown, stateOf, table, tagOf, trouble, verdict, wants, who } from "./view.js";
+import { changeFilters, changesOf, changesOfName } from "./changes.js";
 import { counts, serversOf, tally, why } from "./servers.js";
 import { graphOf } from "./causes.js";
-import { chainOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
+import { chainOf, noteOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
 import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
-  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] }, stacks, searched = {};
+  let hash = "", kind = "", key = "", lock, asked = 0, past = { entries: [] }, stacks, searched = {}, worded = false;
 
   function open(to) {
     const fresh = to !== hash || box.hidden;
@@ -65,15 +65,25 @@ export function panel(box, dialog, state, say) {
 
   // show replaces what the panel shows, and keeps the focus where it was, by its place.
   function show(heading, ...children) {
-    const inside = [...box.querySelectorAll("a, button, h2")], at = inside.indexOf(document.activeElement);
-    const scrolled = [...box.querySelectorAll(".scrolls")].map(e => e.scrollLeft);
     const close = ["lock", "process"].includes(kind) ? [make("button", { class: "close quiet", type: "button", title: "Close", "aria-label": "Close", onclick: () => { location.hash = ""; } }, "×")] : [];
     const next = box.cloneNode();
     next.append(...close, make("h2", { id: "title", tabindex: "-1" }, shown(heading)), ...children.filter(c => c));
     if (kind !== "lock" && next.isEqualNode(box)) return; // nothing changed: who clicks or selects is not disturbed
-    box.replaceChildren(...next.childNodes);
-    box.querySelectorAll(".scrolls").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
-    if (at >= 0) [...box.querySelectorAll("a, button, h2")][Math.min(at, inside.length - 1)]?.focus({ preventScroll: true });
+    put(box, [...next.childNodes]);
+  }
+
+  function put(into, children) {
+    const all = () => [...into.querySelectorAll("a, button, h2, summary")], inside = all(), at = inside.indexOf(document.activeElement);
+    const scrolled = [...into.querySelectorAll(".scrolls")].map(e => e.scrollLeft);
+    into.replaceChildren(...children.filter(c => c));
+    into.querySelectorAll(".scrolls").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
+    if (at >= 0) all()[Math.min(at, inside.length - 1)]?.focus({ preventScroll: true });
+  }
+
+  // showChanges leaves the filters as they are: somebody may be typing there.
+  function showChanges() {
+    if (!box.querySelector("#log")) show("Changes", changeFilters(() => put(box.querySelector("#log"), changesOf(state))), make("div", { id: "log" }));
+    put(box.querySelector("#log"), changesOf(state));
   }
 
   async function ask(path) {
@@ -86,7 +96,7 @@ export function panel(box, dialog, state, say) {
   async function refresh(changed = true) {
     if (box.hidden || getSelection()?.type === "Range" && box.contains(getSelection().anchorNode)) return;
     try {
-      if (kind === "changes" && changed) show("Changes", ...changesOf(state));
+      if (kind === "changes" && changed) showChanges();
       if (kind === "servers") show("Servers", ...serversOf(state));
       if (kind === "deadlocks") show("Deadlocks", ...deadlocks());
       if (kind === "lock") {
@@ -105,50 +115,61 @@ export function panel(box, dialog, state, say) {
   }
 
   function detail(l) {
-    const late = l.holds.some(h => h.late), [word, why] = stateOf(l);
-    const facts = [make("span", { class: "tag" + (trouble({ ...l, late: false }) === 2 ? " bad" : "") }, word)];
-    if (late) facts.push(" ", make("span", { class: "tag bad" }, "late"));
+    const late = l.holds.find(h => h.late), of = { ...l, late }, why = stateOf(l)[1], cause = behind(l);
+    const facts = [make("span", { class: tagOf(of) }, stateOf(of)[0])];
     if (l.kind) facts.push(" " + l.kind);
-    if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken");
+    if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
-      make("p", { class: "facts" }, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, "") : null,
-      numbers(l), late ? make("p", { class: "note bad" }, renewed(l.holds.find(h => h.late)), meanings.late) : null, why ? make("p", { class: "note" + (trouble({ ...l, late: false }) === 2 ? " bad" : "") }, why) : null,
-      ...chainOf(l, l.why, state.now(), processLink, behind(l)),
+      make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
+      numbers(l, cause), noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""),
+      why ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : l.state === "broken" ? " warn" : "") }, why) : null,
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...code(l), ...freeing(l), ...chainOf(l.why, state.now(), processLink, cause), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
   // numbers are the figures of a name.
-  function numbers(l) {
-    const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0], cause = behind(l), wait = since(l.waiting_since);
+  function numbers(l, cause) {
+    const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0];
     if (!h) return null;
-    const slow = wait >= long && l.kind !== "election" && !l.why.links.some(k => k.waits.length);
     return figures([h.since ? ["Held for", age(since(h.since))] : null, ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
-      l.masters?.length ? null : ["Waiters", l.waiters.toLocaleString(), cause ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
-      l.waiting_since ? ["Longest wait", age(wait), "", slow ? "warn" : ""] : null]);
+      l.masters?.length ? null : ["Waiters", l.waiters.toLocaleString(), cause?.names.length > 1 ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
+      l.waiting_since ? ["Longest wait", age(since(l.waiting_since))] : null]);
   }
 
-  // renewed says when a late hold was renewed last, and how often it should be.
-  const renewed = h => h.renewed ? make("strong", {}, "Last renewed " + age((state.now() - Date.parse(h.renewed)) / 1000) + " ago, with a TTL of " + age(h.ttl_seconds) + ". ") : "";
+  // lateness says when a late hold was renewed last, how often it should be, and what follows.
+  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late: "), h.renewed ? "last renewed " + exact((state.now() - Date.parse(h.renewed)) / 1000) + " ago, should be renewed within " + exact(h.ttl_seconds / 2) + ". " : "not renewed within half its TTL. ",
+    "It ends in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + " if nothing renews it. Its process may be stopped or cut off, or its max hold is nearly over.");
 
-  // behind is what waits behind a root, beside those that wait for its own name.
+  // behind is a root cause, with a graph of what waits behind it.
   function behind(l) {
-    const cause = state.causes.causes.find(c => !c.cycle && c.names.length > 1 && address(c.row) === address(l));
-    return cause && { waiters: cause.waiters, names: cause.names, graph: graphOf(state.causes, cause.names) };
+    const cause = state.causes.causes.find(c => !c.cycle && address(c.row) === address(l));
+    return cause && { ...cause, graph: graphOf(state.causes, cause.names) };
+  }
+
+  // permits is how many of a semaphore are taken, with a mark on what is free and not enough.
+  function permits(l) {
+    const out = bar(l.taken, l.permits, ""), mark = make("i", { class: "short", "aria-hidden": "true" }), needs = l.queue[0]?.permits ?? 0;
+    mark.style.left = 100 * l.taken / l.permits + "%";
+    mark.style.width = 100 * Math.max(0, Math.min(needs, l.permits - l.taken)) / l.permits + "%";
+    out.style.setProperty("--part", 100 / l.permits + "%");
+    if (l.permits <= 40) out.classList.add("parts");
+    out.append(mark);
+    return out;
   }
 
   function holds(l) {
-    const titles = ["Holder", "Token", "Held", "Left", "State"];
+    const titles = ["Holder", "State", "Held", "Left", "Token"];
     if (state.canBreak) titles.push("Break");
     return table("Holds", titles, l.holds.map(h => {
       const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, [word, why] = stateOf(h);
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
-      const what = make("span", { class: trouble(h) === 2 ? "tag bad" : "", title: why }, word, h.fixed ? ", fixed" : "", h.by ? " by " : "", h.by ? shown(h.by) : "");
+      const of = { ...h, waiters: l.waiters };
+      const what = make("span", { class: trouble(of) === 2 || h.state === "broken" ? tagOf(of) : "", title: why }, word, h.fixed ? ", fixed" : "", h.by ? " by " : "", h.by ? shown(h.by) : "");
       const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h), make("br"), processLink(h)),
-        String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
+        what, held, bar(remaining, h.ttl_seconds, age(remaining), h.late), String(h.token)];
       if (state.canBreak && ["held", "handed over"].includes(h.state)) {
         cells.push(make("button", { type: "button", class: "danger", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askOperation(l, breaking(h)) }, "Break…"));
       } else if (state.canBreak) cells.push("");
@@ -200,24 +221,26 @@ export function panel(box, dialog, state, say) {
 
   function waits(found) {
     if (state.status?.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them.")];
-    const narrow = box.clientWidth < 700, whose = "That is known of callers with WithDeadlockCheck, and perhaps of those of one process.";
+    const narrow = box.clientWidth < 700, whose = "Solid: reported by the caller (WithDeadlockCheck). Dashed: guessed from the same process.", words = "Waits are reported by callers (WithDeadlockCheck), or guessed from the same process.";
     if (!found.names.length) {
       return [make("section", { class: "card empty" }, make("h3", {}, found.contended ? "No holder is known to wait for anything itself." : "Nobody waits."),
-        make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, whose))];
+        make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, words))];
     }
-    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " : "An arrow leads from a name to the one that its holder waits for; dashed: perhaps. The root causes are on the left. ", whose);
+    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " + words : "An arrow leads from a name to the one that its holder waits for. The root causes are on the left. " + whose);
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
-    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "Perhaps a cycle: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It is red, as it has lasted a minute or more." : "It is amber, and red after a minute.")) :
+    const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
+    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "A possible cycle: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It is red, as it has lasted a minute or more." : "It is amber, and red after a minute.")) :
       make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red."),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      make("section", { class: "card" }, narrow ? treeOf(found, state.now()) : pictureOf(found, state.now())),
-      narrow ? null : make("section", { class: "card" }, make("h3", {}, "In words"), sentencesOf(found))];
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now()) : pictureOf(found, state.now(), state.causes.of),
+        others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
+      narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
   }
 
   function masters(list) {
     if (!list?.length) return [];
-    return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Counts", "Held by", "Why not"], list.map(m => [
+    return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Usable", "Held by", "Reason"], list.map(m => [
       shown(m.node), counts(m), m.holds.length ? make("span", {}, ...m.holds.slice(0, 5).flatMap((h, i) => [i ? ", " : "", who(h)]), m.holds.length > 5 ? ", …" : "") : m.counts ? "nobody" : "?", why(m),
     ]))];
   }
@@ -246,17 +269,17 @@ export function panel(box, dialog, state, say) {
     const found = searched.found, list = found && [...found.deadlocks, ...found.possible];
     return [
       known.size ? verdict("bad", known.size > 1 ? known.size + " deadlocks." : "A deadlock.", "The callers of " + many(cycles[0].length, "name") + " wait for each other: " + end) :
-        cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? "Perhaps " + cycles.length + " deadlocks." : "Perhaps a deadlock.",
-          "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted a minute or more: it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
+        cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? cycles.length + " possible deadlocks." : "A possible deadlock.",
+          "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted " + age(lasted(cycles[0])) + ": it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
         verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
-      figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Holders that wait", (waits.length - perhaps).toLocaleString(), "as they tell themselves"],
-        ["Perhaps waiting", perhaps.toLocaleString(), "by process or owner"], ["Cycles", cycles.length.toLocaleString(), "of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
+      figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
+        ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible cycles" : "Cycles", cycles.length.toLocaleString(), "of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
       ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
       make("section", { class: "card" }, make("h3", {}, "Search"),
-        make("p", { class: "faint" }, "A search asks the servers anew. It reads all names, and may take 10 seconds. Deadlocks are known of callers with WithDeadlockCheck, and possible ones by process and owner."),
-        make("p", {}, make("button", { type: "button", class: "main", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
+        make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Deadlocks are reported by callers (WithDeadlockCheck), and possible ones guessed from process and owner."),
+        make("p", {}, make("button", { type: "button", class: "quiet", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
         searched.asking ? make("p", { role: "status" }, "Searching…") : null, searched.error ? make("p", { class: "bad" }, shown(searched.error)) : null,
-        found ? make("p", {}, make("strong", {}, list.length ? found.deadlocks.length + " found, " + found.possible.length + " possible." : "None was found."), make("span", { class: "faint" }, " That was at " + searched.at.toLocaleTimeString() + ".")) : null,
+        found ? make("p", {}, make("strong", {}, list.length ? found.deadlocks.length + " found, " + found.possible.length + " possible." : "None was found."), make("span", { class: "faint" }, " That was at " + clock(searched.at) + ".")) : null,
         ...(list ?? []).map(members)),
     ];
   }
@@ -264,7 +287,16 @@ export function panel(box, dialog, state, say) {
   const end = "none of them goes on by itself. Open a name, and evict a waiter or break a hold.";
   const mostCycles = 10; // that are drawn
 
-  const cycleCard = (graph, narrow) => make("section", { class: "card" }, narrow ? treeOf(graph, state.now()) : pictureOf(graph, state.now()), sentencesOf(graph, ""));
+  // lasted is for how many seconds all of a cycle have waited.
+  const lasted = cycle => (state.now() - Math.max(...cycle.map(r => r.waiting))) / 1000;
+
+  // cycleCard shows a cycle, and leads to each of its names.
+  function cycleCard(graph, narrow) {
+    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]),
+      make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to])),
+    link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name))));
+    return make("section", { class: "card loop" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of), steps);
+  }
 
   const members = d => make("ol", { class: "cycle" }, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
     nameLink({ name: m.holds, name_base64: m.holds_base64 }), m.perhaps ? " and perhaps waits for " : " and waits for ", nameLink({ name: m.waits, name_base64: m.waits_base64 }))));

@@ -1,4 +1,4 @@
-import { age, counting, figures, link, majority, make, many, shown, table, verdict } from "./view.js";
+import { age, clock, counting, figures, link, majority, make, many, shown, table, verdict } from "./view.js";
 
 const mostListed = 10; // hosts, and processes
 
@@ -7,42 +7,41 @@ export function serversOf(state) {
   const s = state.status, rows = [...state.rows.values()];
   if (!s) return [make("p", { class: "empty" }, "Nothing was looked at yet.")];
   const sum = of => rows.reduce((n, r) => n + of(r), 0).toLocaleString(), off = Math.abs(state.ahead) / 1000;
-  const clock = off < 1 ? "as of this browser" : age(off) + (state.ahead > 0 ? " ahead of" : " behind") + " this browser";
+  const how = off < 1 ? "same as this browser" : age(off) + (state.ahead > 0 ? " ahead of" : " behind") + " this browser";
   return [
     s.masters ? majorityOf(s) : readiness(s), s.masters ? make("section", { class: "card" }, make("h3", {}, "Masters"), mastersOf(s.masters)) : null,
     figures([
       ["Names", rows.length.toLocaleString(), s.more ? "and about " + s.more.toLocaleString() + " not shown" : "all are shown"],
       ["Holders", sum(r => r.holders), "of " + many(rows.filter(r => r.holders > 0).length, "name")],
       ["Waiters", s.masters ? "–" : sum(r => r.waiters), s.masters ? "a quorum has no queue" : "for " + many(rows.filter(r => r.waiters > 0).length, "name")],
-      ["Server's time", new Date(state.now()).toLocaleTimeString(), clock],
       ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
-      ["This page may", state.canBreak ? "break, evict" : "only read", state.canBreak ? "after the name is typed" : "break and evict by command"],
     ]),
-    rows.length ? make("div", { class: "pair" }, make("div", {}, kinds(rows, state), hosts(rows)), processes(rows)) :
+    make("p", { class: "faint clock" }, "The server's time is " + clock(new Date(state.now())) + ", " + how + ". " + (state.canBreak ? "This page may break holds and evict waiters." : "This page may only read.")),
+    rows.length ? make("div", { class: "pair" }, make("div", {}, kinds(rows, state), hosts(state)), processes(state)) :
       make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some. ", link("#", "How to hold a name"))),
   ];
 }
 
 const readiness = s => s.error || s.ready
   ? verdict("bad", "The server is not ready.", shown(s.error || s.ready))
-  : verdict("good", "The servers are ready.", "Locks can be taken and renewed. That is asked every 5 seconds.");
+  : verdict("good", "The servers are ready.", "Locks can be taken and renewed. Checked every 5 s.");
 
-// majorityOf tells whether enough masters count.
+// majorityOf tells whether enough masters are usable.
 export function majorityOf(s) {
   const count = counting(s.masters), need = majority(s.masters), few = count < need, wrong = s.error || s.ready;
-  const means = few ? "No lock can be taken or renewed until " + need + " count." : wrong ? shown(wrong) :
-    count < s.masters.length ? "Locks can be taken and renewed, " + (count === need ? "but not if one more goes away." : "also if " + (count - need) + " more " + (count - need > 1 ? "go" : "goes") + " away.") : "Locks can be taken and renewed. That is asked every 5 seconds.";
+  const means = few ? "No lock can be taken or renewed until " + need + " are usable." : wrong ? shown(wrong) :
+    count < s.masters.length ? "Locks can be taken and renewed, " + (count === need ? "but not if one more goes away." : "also if " + (count - need) + " more " + (count - need > 1 ? "go" : "goes") + " away.") : "Locks can be taken and renewed. Checked every 5 s.";
   return verdict(few || wrong ? "bad" : count < s.masters.length ? "warn" : "good", tally(s.masters), means);
 }
 
-export const tally = list => counting(list) + " of " + list.length + " masters count. A lock needs " + majority(list) + ".";
+export const tally = list => counting(list) + " of " + list.length + " masters usable. A lock needs " + majority(list) + ".";
 
 function mastersOf(list) {
-  return table("Masters", ["Master", "Counts", "Memory", "Why not"], list.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
+  return table("Masters", ["Master", "Usable", "Data kept for", "Reason"], list.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
 }
 
 export const counts = m => make("span", { class: "tag " + (m.counts ? "good" : "bad") }, m.counts ? "yes" : "no");
-export const why = m => m.why || m.foreign ? shown(m.why || m.foreign) : "";
+export const why = m => m.why || m.foreign ? shown((m.why || m.foreign).replace("unreachable (not applied)", "unreachable")) : "";
 
 function kinds(rows, state) {
   const all = new Map(), first = list => list.reduce((min, r) => Math.min(min, r.waiting ?? Infinity), Infinity);
@@ -58,34 +57,37 @@ function kinds(rows, state) {
     }), "kinds"));
 }
 
-// holdersOf counts by a key of the holder what is held, and whom that blocks: who blocks most comes
-// first. Of several holders of a name it counts the oldest.
-function holdersOf(rows, keyOf) {
-  const all = new Map();
+// holdersOf counts by a key of the holder what is held, who waits for that, and whom its root causes
+// block: who blocks most comes first. Of several holders of a name it counts the oldest.
+function holdersOf(state, keyOf) {
+  const all = new Map(), rows = [...state.rows.values()], { causes, circle, stuck } = state.causes;
   for (const r of rows) {
     const h = r.holds[0];
     if (!h?.host) continue;
-    const key = keyOf(h), p = all.get(key) ?? { key, of: h, names: 0, waiters: 0, labels: new Set(), pids: new Set() };
+    const key = keyOf(h), p = all.get(key) ?? { key, of: h, names: 0, waiters: 0, blocked: new Set(), bad: false, labels: new Set(), pids: new Set() };
     p.names++;
     p.waiters += r.waiters;
+    p.bad ||= r.late || stuck.has(circle.get(r));
+    for (const c of causes) if (c.row === r || c.cycle?.includes(r)) for (const b of c.names) p.blocked.add(b);
     p.pids.add(h.pid);
     if (h.label) p.labels.add(h.label);
     all.set(key, p);
   }
-  return [...all.values()].sort((a, b) => b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
+  for (const p of all.values()) p.blocks = [...p.blocked].reduce((n, r) => n + r.waiters, 0);
+  return [...all.values()].sort((a, b) => b.blocks - a.blocks || b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
 }
 
-const holds = p => [many(p.names, "name"), p.waiters ? many(p.waiters, "waiter") : none(0)];
+const holds = p => [p.names.toLocaleString(), none(p.waiters), p.blocks && p.bad ? make("strong", { class: "bad" }, p.blocks.toLocaleString()) : none(p.blocks)];
 
-function hosts(rows) {
-  const list = holdersOf(rows, h => h.host);
-  return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Holds", "Blocks"],
+function hosts(state) {
+  const list = holdersOf(state, h => h.host);
+  return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Holds", "Waiters", "Blocks"],
     list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p)])), rest(list, "more host", "s"));
 }
 
-function processes(rows) {
-  const list = holdersOf(rows, h => h.host + "/" + h.pid);
-  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Blocks", "Labels"],
+function processes(state) {
+  const list = holdersOf(state, h => h.host + "/" + h.pid);
+  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Waiters", "Blocks", "Labels"],
     list.slice(0, mostListed).map(p => [link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), ...holds(p), labels([...p.labels])])), rest(list, "more process", "es"));
 }
 

@@ -57,7 +57,7 @@ export function timeline(lock, all, begun, now, entries) {
     if (!lanes.has(span.label)) lanes.set(span.label, []);
     lanes.get(span.label).push({ from, to: Math.max(to, from), lasts: (to - span.from) / 1000, open: span.to === undefined });
   }
-  if (!lanes.size) return make("p", { class: "faint" }, "Nobody was seen to hold it.");
+  if (!lanes.size) return make("p", { class: "faint" }, "No earlier holder since this page was opened.");
   const shares = [...lanes].map(([label, list]) => ({ label, list, sum: list.reduce((sum, s) => sum + s.to - s.from, 0) }));
   shares.sort((a, b) => b.sum - a.sum);
   const lane = ({ label, list, sum }) => {

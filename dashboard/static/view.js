@@ -37,14 +37,17 @@ export function svg(tag, properties = {}, ...children) {
   return out;
 }
 
+// The columns of numbers.
+const numeric = ["Names", "Contended", "Waiters", "Longest wait", "Processes", "Holds", "Blocks", "Data kept for"];
+
 // table makes a table of a caption, titles and rows of cells. On a narrow screen each row is a list
 // of its cells, each behind its title; the roles keep it a table for those that do not see it.
 export function table(caption, titles, rows, kind) {
   return make("div", { class: "scrolls" }, make("table", { role: "table", class: kind },
     make("caption", { class: "unseen" }, caption),
-    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader" }, ["Break", "Evict"].includes(t) ? make("span", { class: "unseen" }, t) : t)))),
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader", class: numeric.includes(t) ? "num" : false }, ["Break", "Evict"].includes(t) ? make("span", { class: "unseen" }, t) : t)))),
     make("tbody", { role: "rowgroup" }, ...rows.map(cells => make("tr", { role: "row" },
-      ...cells.map((c, i) => make("td", { role: "cell", "data-title": titles[i] }, c ?? "")))))));
+      ...cells.map((c, i) => make("td", { role: "cell", class: numeric.includes(titles[i]) ? "num" : false, "data-title": titles[i] }, c ?? "")))))));
 }
 
 export function age(seconds) {
@@ -57,11 +60,17 @@ export function age(seconds) {
   return Math.round(s / 86400) + " d";
 }
 
-// bar is how much remains of a whole, with a text over it.
-export function bar(part, whole, text) {
+// exact is an age of some minutes with its seconds.
+export const exact = s => s >= 120 && s < 3600 ? Math.floor(s / 60) + " min" + (s % 60 >= 1 ? " " + Math.floor(s % 60) + " s" : "") : age(s);
+
+// clock is a time of the day as logs have it.
+export const clock = (date, more) => date.toLocaleTimeString([], { hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit", ...more });
+
+// bar is how much remains of a whole, with a text over it. It is red for a hold that is late.
+export function bar(part, whole, text, late) {
   const fill = make("i", { "aria-hidden": "true" });
   fill.style.width = 100 * Math.min(1, Math.max(0, whole > 0 ? part / whole : 0)) + "%";
-  return make("span", { class: "bar" }, fill, make("span", {}, text));
+  return make("span", { class: late ? "bar late" : "bar" }, fill, make("span", {}, text));
 }
 
 // link leads to a place of this page.
@@ -91,7 +100,7 @@ export const who = of => of.label ? shown(of.label) : of.host ? shown(of.host + 
 // majority is how many masters of a quorum a lock needs; 0: there is no quorum.
 export const majority = masters => masters?.length ? Math.floor(masters.length / 2) + 1 : 0;
 
-// counting is how many masters count.
+// counting is how many masters are usable.
 export const counting = masters => (masters ?? []).filter(m => m.counts).length;
 
 // wants is what a holder has or a waiter wants, if that is not the whole name.
@@ -114,16 +123,19 @@ export function verdict(kind, text, ...means) {
 // A wait of so many seconds is long.
 export const long = 60;
 
-// trouble is how bad the state of a name is by itself: 2 is trouble, 1 that somebody waits, 0 neither.
+// trouble is how bad the state of a name or hold is by itself: 2 is trouble, 1 that somebody waits, 0 neither.
+// A hold that was broken is trouble while it blocks somebody.
 export function trouble(row) {
-  if (row.late || ["broken", "unknown"].includes(row.state)) return 2;
+  if (row.late || row.state === "unknown" || row.state === "broken" && row.waiters !== 0) return 2;
   return row.waiters > 0 ? 1 : 0;
 }
 
+// tagOf is the class of a state in words.
+export const tagOf = row => "tag " + (trouble(row) === 2 ? "bad" : row.state === "broken" ? "warn" : "");
+
 // What words of a state mean.
 export const meanings = {
-  late: "Late: the hold is renewed, and was last prolonged more than half a TTL ago. Its process may be stopped or cut off, or its max hold is nearly over. " +
-    "If nothing renews it, it ends with the time left, and the next waiter gets in.",
+  late: "Late: the hold was not renewed within half its TTL. Its process may be stopped or cut off, or its max hold is nearly over.",
   broken: "Broken: an operator ended the hold. It blocks others until its code has stopped, or the time left is over.",
   "min hold": "Min hold: the holder is done. Its min hold blocks others for the time left.",
   "handed over": "Handed over: to a waiter that is not known to have taken it up.",

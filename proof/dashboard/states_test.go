@@ -70,8 +70,8 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	}
 	b.run(chromedp.Evaluate(`location.hash = ""; [...document.querySelectorAll("tr.row button")][0].click()`, nil))
 	b.shows("1 broken, ")
-	if names := b.names(); !strings.HasPrefix(names, "broken order:42 read ") {
-		t.Errorf("what is in trouble does not come first, then who waits: %s", names)
+	if names := b.names(); !strings.HasPrefix(names, "order:42 read broken ") {
+		t.Errorf("what is waited for does not come first, then what is broken: %s", names)
 	}
 	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken",
 		"open": "0 to count down", "permits": "3 of 5 permits taken"} {
@@ -98,20 +98,20 @@ func TestMastersOfQuorum(t *testing.T) {
 	}
 	b.serve(b.quorum(holdfast.Config{Label: "operator"}, addrs...))
 	b.run(chromedp.Navigate(b.url + "#servers"))
-	b.shows("0 of 5 masters count, and a lock needs 3: see why")
+	b.shows("0 of 5 masters usable, and a lock needs 3: see why")
 	b.shows("its memory began")
 	b.picture("quorum-young")
 	b.until(`document.querySelectorAll("#panel tbody tr").length === 5`)
 
 	b.serve(b.quorum(holdfast.Config{Label: "operator", TrustNewNodes: true}, addrs...))
 	b.open("#servers")
-	b.shows("5 of 5 masters count. A lock needs 3.")
+	b.shows("5 of 5 masters usable. A lock needs 3.")
 	b.lock(b.quorum(holdfast.Config{Label: "billing", TrustNewNodes: true}, addrs...), "invoice:1001")
 	masters[2].Kill()
-	b.shows("4 of 5 masters count. A lock needs 3.")
+	b.shows("4 of 5 masters usable. A lock needs 3.")
 	b.picture("quorum")
 	b.open("#lock=invoice%3A1001")
-	b.shows("4 of 5 masters count. A lock needs 3.")
+	b.shows("4 of 5 masters usable. A lock needs 3.")
 	cells := b.text(`[...document.querySelectorAll("#panel td[data-title='Held by']")].map(e => e.textContent).join(" ")`)
 	if strings.Count(cells, "billing") < 3 || !strings.Contains(cells, "?") {
 		t.Errorf("the masters are held by %q", cells)
@@ -119,10 +119,10 @@ func TestMastersOfQuorum(t *testing.T) {
 	b.picture("quorum-name")
 	masters[3].Kill()
 	masters[4].Kill()
-	b.shows("2 of 5 masters count, and a lock needs 3, so this is older")
+	b.shows("2 of 5 masters usable, and a lock needs 3, so this is older")
 	b.until(`document.querySelector("nav .alarm").textContent === "Servers"`)
 	b.run(chromedp.Click("#away a"))
-	b.shows("2 of 5 masters count. A lock needs 3.")
+	b.shows("2 of 5 masters usable. A lock needs 3.")
 	b.picture("quorum-away")
 	b.right()
 }
