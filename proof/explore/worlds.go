@@ -85,7 +85,7 @@ func Worlds(large bool) []World {
 		world("read and write, late", late, writes, reads),
 		world("a writer and two readers", func(w *World) { w.Breaks = true }, writes, reads, reads),
 		world("two writers and a reader", func(*World) {}, writes, writes, reads),
-		world("three with permits", func(w *World) { w.Resizes, w.Depth = true, 12 }, one, one, both),
+		world("three with permits", func(w *World) { w.Resizes, w.Depth = true, 10 }, one, one, both),
 		world("group", func(*World) {}, group, part, other),
 		world("two groups", func(w *World) { w.Depth = 12 }, group, part, group2, part2),
 	}
