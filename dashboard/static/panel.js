@@ -252,7 +252,7 @@ export function panel(box, dialog, state, say) {
 
   function processOf(found) {
     const list = (heading, all, cells) => [make("h3", {}, heading + " (" + all.length + ")"),
-      all.length ? table(heading, ["Name", "Kind", "Since", "Label"], all.map(cells), "even") : make("p", { class: "faint" }, "None.")];
+      all.length ? table(heading, ["Name", "Kind", "For", "Label"], all.map(cells), "even") : make("p", { class: "faint" }, "None.")];
     const since = x => x.since ? age((state.now() - Date.parse(x.since)) / 1000) : "?";
     const longest = (all, of) => all.length ? age(Math.max(...all.map(u => (state.now() - Date.parse(of(u).since)) / 1000))) : "–";
     return [figures([["Holds", found.holds.length.toLocaleString()], ["Oldest hold", longest(found.holds, u => u.hold)],
