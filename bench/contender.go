@@ -72,6 +72,7 @@ var entries = []entry{
 	{name: "acquire that queues", rows: []int{14}, open: openHoldfast, steps: []step{block, join}},
 	{name: "hand-over, and its renewal", rows: []int{14}, open: openHoldfast, steps: []step{block, join, handOver}},
 	{name: "recall, and what follows", rows: []int{14}, open: openRetained, steps: []step{retain, block}},
+	{name: "5 s of waiting", rows: []int{14}, open: openHoldfast, steps: []step{block, join, live}},
 	{name: "renewal", rows: []int{14}, open: openShort, steps: []step{acquire, renewAll}},
 }
 

@@ -116,6 +116,12 @@ func handOver(_ context.Context, r *requestRun) error {
 	return err
 }
 
+// live lets the waiters show life, which each does every 5 s.
+func live(context.Context, *requestRun) error {
+	time.Sleep(5 * time.Second)
+	return nil
+}
+
 // retain uses all names until they stay with their client.
 func retain(ctx context.Context, r *requestRun) error {
 	return each(requests, func(i int) (err error) {
