@@ -19,6 +19,10 @@ const events = {
   foreign: ["foreign", () => ["the key is none of ours"]],
 };
 
+// A hold that ends as an operator broke it is called so.
+const isBreak = c => c.event === "ended" && c.lock?.state === "broken";
+const broken = c => ["the hold of ", label(c.lock.holds[0]), ...c.lock.holds[0]?.by ? [", by ", shown(c.lock.holds[0].by)] : []];
+
 const strong = { held: "on", late: "bad", foreign: "bad" };
 
 // lines make a table of changes, the newest first. What one poll found of one name is one line.
@@ -35,9 +39,9 @@ function lines(list, one) {
 function line(group, one) {
   const [c] = group, time = make("span", { class: "time" }, clock(new Date(c.at)));
   if (c.event === "gap") return [time, ...one ? [] : [""], make("span", { class: "tag" }, "gap"), make("span", { class: "faint" }, "nothing was looked at since " + clock(new Date(c.since)))];
-  const said = group.map(c => [c, ...events[c.event] ?? [c.event, () => []]]);
+  const said = group.map(c => isBreak(c) ? [c, "broken", broken] : [c, ...events[c.event] ?? [c.event, () => []]]);
   // That others wait goes without saying beside a hold that began or ended.
-  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (strong[c.event] ?? "") }, word), " "]);
+  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (isBreak(c) ? "bad" : strong[c.event] ?? "") }, word), " "]);
   return [time, ...one ? [] : [nameLink(c)], make("span", {}, ...tag.flat()), make("span", { class: "faint" }, ...said.flatMap(([c, , what], i) => [i ? ", " : "", ...what(c)]))];
 }
 
