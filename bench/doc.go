@@ -18,7 +18,7 @@
 //	9  4 processes of 16 goroutines, one name, 95 % read           reference: holdfast without WithRetain
 //	10 row 5 with WithRetain, and what one retains without using   reference: holdfast without
 //	11 2, 20 and 200 goroutines in the server's queue, one name    reference: 2 of them
-//	12 5,000 leases  that are held: what each takes on the heap    reference: redislock
+//	12 10,000 leases that are held: what each takes on the heap    reference: redislock
 //	13 16 hosts want a value that takes 5 ms to make, until all    reference: the same by hand on redislock
 //	   have it
 //	14 what each request costs at the server, by what it does      reference: an acquire that is granted

@@ -176,7 +176,7 @@ func (a *attachment) adopt(ctx context.Context, all []Detached) {
 		options := d.Options
 		options.Strict = true // no goroutine of this process gets the hold without a request
 		l := a.engine.NewLock(d.Spec, options)
-		h := &hold{grant: grant{lock: l}, mode: l, rareState: &nothingRare}
+		h := &hold{grant: grant{lock: l}, rareState: &nothingRare}
 		a.holds[i] = h
 		done.Go(func() { a.errs[i] = h.adopt(ctx, &d) })
 	}
@@ -195,7 +195,9 @@ func (h *hold) adopt(ctx context.Context, d *Detached) error {
 	h.grantToken, h.lastToken, h.token = d.GrantToken, d.Token, d.Token
 	h.ticketNamed = true // another process may have the ticket too
 	clock := clockSample{adopted.Sent, adopted.Server}
-	h.serverSince = max(h.grantedAt, clock.server)
+	if after := clock.server - h.grantedAt; after > 0 {
+		h.change().attachedAfter = time.Duration(after) * time.Microsecond
+	}
 	if o.MaxHold > 0 {
 		h.change().maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add(-margin(o.MaxHold))
 	}

@@ -96,7 +96,7 @@ func (l *Lease) detachError() error {
 		return t.lossCause
 	case len(t.entries) > 1:
 		return ErrShared
-	case h.state == holdDowngrading || l.shared != h.mode.spec.Shared:
+	case h.state == holdDowngrading || l.shared != h.mode().spec.Shared:
 		return ErrDowngrading
 	}
 	return nil
@@ -105,7 +105,7 @@ func (l *Lease) detachError() error {
 // detach takes the hold of a lease out of the process. Goroutines that wait for it ask for
 // themselves. The observer is not told. The engine's mutex is held.
 func (l *Lease) detach() Detached {
-	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.mode
+	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.mode()
 	h.to(holdDetached)
 	e.holds.remove(h)
 	l.leaveTenure()
@@ -126,14 +126,15 @@ func (l *Lease) detach() Detached {
 
 // lifetime is how long the server keeps a hold that is not renewed, from the grant on, or less. A
 // hold that was prolonged here lasts a TTL more from that request on. At heldSince the server's
-// clock showed serverSince at least, and no less since then, less a hundredth for drift.
+// clock showed attachedAfter more than at the grant, and no less since then, less a hundredth for
+// drift.
 func (h *hold) lifetime() time.Duration {
 	ttl := h.lock.options.TTL
 	if !h.lock.options.Fixed {
 		return 0
 	}
 	if since := h.trustEnd.Add(margin(ttl) - ttl).Sub(h.heldSince); since > 0 {
-		return time.Duration(h.serverSince-h.grantedAt)*time.Microsecond + since - since/100 + ttl
+		return h.attachedAfter + since - since/100 + ttl
 	}
 	return max(h.lasts, ttl)
 }

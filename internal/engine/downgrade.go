@@ -196,7 +196,8 @@ func (d *downgrade) takeAnswer(answer protocol.Answer, err error, sent time.Time
 func (d *downgrade) share(sent time.Time, ttl time.Duration) {
 	e, h := d.engine, d.hold
 	h.to(holdSharing)
-	h.mode, h.change().downgraded = d.sharedLock, nil
+	rare := h.change()
+	rare.sharing, rare.downgraded = d.sharedLock, nil
 	if !h.lock.options.Fixed {
 		h.prolongTrust(sent, ttl)
 	}
@@ -249,8 +250,7 @@ func (h *hold) remainingTTL(now time.Time) time.Duration {
 		ttl = h.trustEnd.Add(margin(o.TTL)).Sub(now)
 	}
 	if o.MinHold > 0 {
-		since := time.Duration(h.serverSince-h.grantedAt) * time.Microsecond // until an Attach
-		ttl = max(ttl, h.heldSince.Add(o.MinHold-since).Sub(now))
+		ttl = max(ttl, h.heldSince.Add(o.MinHold-h.attachedAfter).Sub(now))
 	}
 	if !h.maxHoldEnd.IsZero() {
 		ttl = min(ttl, h.maxHoldEnd.Add(margin(o.MaxHold)).Sub(now))
@@ -277,5 +277,5 @@ func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 			return nil, err
 		}
 	}
-	return h.mode, nil
+	return h.mode(), nil
 }

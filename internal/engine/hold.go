@@ -51,7 +51,6 @@ type hold struct {
 	state       holdState
 	wanted      bool    // another process asked for it
 	ticketNamed bool    // others name its ticket: it is not passed on any more
-	mode        *Lock   // as what the server has it; see serverModes
 	due         dueTime // when the watchdog has to look at it: for its renewal or its end
 
 	*rareState // never nil; change makes one of the hold's own
@@ -63,9 +62,15 @@ type rareState struct {
 	// hold again, or a downgrade. Zero: none may.
 	mayApplyUntil time.Time
 
+	before     *predecessor  // the holder that its attempt waited for; nil: none, or nothing is told
+	sharing    *Lock         // as what the server has it since it was downgraded; nil: as its lock asked for it
 	downgraded *Lock         // as what the server may have it too, while a downgrade is under way; else nil
 	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
 	lasts      time.Duration // of an attached hold that is not renewed: its time from the grant on
+
+	// Of an attached hold: how much more than the time of the grant the server's clock showed, at
+	// least, at heldSince.
+	attachedAfter time.Duration
 
 	queries    int       // whether it was broken: the one under way, and what asked for another; 0: none is
 	heardSince time.Time // since when messages tell of a Break; zero: it is not known that they do
@@ -98,10 +103,6 @@ type grant struct {
 
 	grantedAt int64     // the server's time of the grant, in microseconds
 	heldSince time.Time // when this process learned of the grant, or attached the hold
-
-	before *predecessor // the holder that its attempt waited for; nil: none, or nothing is told
-
-	serverSince int64 // what the server's clock showed, at least, at heldSince
 }
 
 // A trustWindow says until when this process may act on a hold, by its own clocks. Its end, and the
@@ -158,7 +159,15 @@ type serverModes struct {
 }
 
 // serverModes are the ways in which the server may have a hold. The engine's mutex is held.
-func (h *hold) serverModes() serverModes { return serverModes{h.mode, h.downgraded} }
+func (h *hold) serverModes() serverModes { return serverModes{h.mode(), h.downgraded} }
+
+// mode is the way in which the server is known to have the hold. The engine's mutex is held.
+func (h *hold) mode() *Lock {
+	if h.sharing != nil {
+		return h.sharing
+	}
+	return h.lock
+}
 
 // all are the modes in the order in which the hold passes through them.
 func (m serverModes) all() []*Lock {
@@ -217,10 +226,9 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 		grant: grant{
 			lock: a.lock, ticket: a.ticket,
 			grantToken: n.Token, lastToken: n.Token + n.Block - 1,
-			grantedAt: n.Server, heldSince: time.Now(), serverSince: n.Server,
+			grantedAt: n.Server, heldSince: time.Now(),
 		},
 		token:     n.Token,
-		mode:      a.lock,
 		rareState: &nothingRare,
 	}
 	if !a.mayApplyUntil.IsZero() {
@@ -230,7 +238,9 @@ func (a *attempt) newHold(n protocol.Answer, from time.Time, ttl time.Duration) 
 		h.change().maxHoldEnd = from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
 	}
 	if a.call.contended {
-		h.before = a.predecessor()
+		if before := a.predecessor(); before != nil {
+			h.change().before = before
+		}
 	}
 	h.prolongTrust(from, ttl)
 	if isPast(h.end(), h.heldSince) {

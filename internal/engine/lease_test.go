@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+)
 
 // A leader that enters its own lock every second, for weeks, must not keep what it released.
 func TestReleasedEntriesAreForgotten(t *testing.T) {
@@ -21,5 +24,13 @@ func TestReleasedEntriesAreForgotten(t *testing.T) {
 	tenure.removeEntry(first)
 	if len(tenure.entries) != 1 || tenure.entries[0] != second || first.tenure != tenure {
 		t.Errorf("entries %v, want the second alone", tenure.entries)
+	}
+}
+
+// Each lease of a process has a hold, with its first tenure and lease: docs/performance.md says how
+// much that takes. The next larger class of the allocator has 512 bytes.
+func TestHoldIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(hold{}); size > 480 {
+		t.Errorf("a hold takes %d bytes: what few holds need belongs into rareState", size)
 	}
 }

@@ -89,7 +89,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 // engine's mutex is held.
 func (h *hold) renewalRequest() protocol.Renewal {
 	o := &h.lock.options
-	r := protocol.Renewal{Resource: h.mode.resource(), Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
+	r := protocol.Renewal{Resource: h.mode().resource(), Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
 	if o.MinHold > 0 {
 		r.Floor = h.grantedAt + o.MinHold.Microseconds()
 	}
@@ -179,7 +179,7 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 		renewal.Resource = mode.resource()
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.RenewalAnswer) { answer = r })
 		e.mu.Lock()
-		same := mode == h.mode && h.downgraded == nil || !h.isLive()
+		same := mode == h.mode() && h.downgraded == nil || !h.isLive()
 		e.mu.Unlock()
 		if same || answer.Held || answer.Err != nil {
 			break
