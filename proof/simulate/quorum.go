@@ -197,7 +197,9 @@ func (h *host) admits(name string, held *holding) string {
 	for _, id := range ids {
 		value := h.HGet(key, id)
 		known = append(known, id+"="+value)
-		id = strings.TrimPrefix(id, "-") // what remains of a hold that was broken keeps others out as the hold did
+		if len(id) == 23 { // "-" and an id, which may begin so itself
+			id = id[1:] // what remains of a hold that was broken keeps others out as the hold did
+		}
 		if held.matchesValue(name, id, value) && decimal(value[3:16]) >= until {
 			return ""
 		}
