@@ -118,7 +118,8 @@ func (c *Client) Close() error {
 // Nil says that every master answered, runs the scripts of this client, and accepts writes. No
 // master said that it may evict keys: with maxmemory and a policy other than noeviction, a server
 // may evict a hold. That needs the permission of INFO; a server that refuses it counts as one that
-// evicts nothing. Ready does not try every permission that an operation may need.
+// evicts nothing. Ready does not try every permission that an operation may need, and does not look
+// for known flaws of the server: holdfast doctor does.
 //
 // Of a quorum, a majority of masters that count must be ready; Ready then waits 50 ms for the
 // others. A master that may evict keys is an error there too, and so is a server that two stores

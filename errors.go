@@ -291,7 +291,7 @@ const (
 const (
 	StoreDenied      StoreKind = "denied"      // password or permission
 	StoreForeign     StoreKind = "foreign key" // a key of another type, kind or format; it was not touched
-	StoreUnsupported StoreKind = "unsupported" // the server lacks a command that is needed
+	StoreUnsupported StoreKind = "unsupported" // the server lacks a command, or the engine of scripts
 	StoreOther       StoreKind = "refused"
 	StoreEvicts      StoreKind = "may evict keys" // only of Client.Ready
 	StoreSameServer  StoreKind = "same server"    // only of Client.Ready: two masters of a quorum are one server

@@ -31,7 +31,7 @@ func (r *router) Describe(ctx context.Context) (Topology, error) {
 	var t Topology
 	var failed error
 	for _, address := range known.Addresses {
-		node, err := r.describe(ctx, address)
+		node, err := readInfo(doAt(ctx, r.store, address, []store.Command{{"INFO"}})[0])
 		if err != nil {
 			failed = err
 			continue
@@ -53,6 +53,7 @@ func (r *router) describeCluster(ctx context.Context) (Topology, error) {
 	}
 	nodes := slices.Clone(table.nodes)
 	t := Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
+	lacks := make([]bool, len(nodes))
 	var all sync.WaitGroup
 	for i := range nodes {
 		address := table.addresses[nodes[i].ID]
@@ -60,22 +61,25 @@ func (r *router) describeCluster(ctx context.Context) (Topology, error) {
 			continue
 		}
 		all.Go(func() {
-			if n, err := r.describe(ctx, address); err == nil {
+			replies := doAt(ctx, r.store, address, []store.Command{{"INFO"}, {"COMMAND", "INFO", "SSUBSCRIBE"}})
+			if n, err := readInfo(replies[0]); err == nil {
 				nodes[i].Version, nodes[i].Eviction = n.Version, n.Eviction
 			}
+			known, _ := replies[1].Value.([]any) // whatever the version is; a user may not be allowed to ask
+			lacks[i] = replies[1].Err == nil && len(known) == 1 && known[0] == nil
 		})
 	}
 	all.Wait()
-	for _, n := range nodes {
-		t.ShardedPubSub = t.ShardedPubSub && (knowsSharded(n.Version) || n.Version == "" && n.Role == "replica")
+	for i, n := range nodes {
+		knows := knowsSharded(n.Version) || n.Version == "" && n.Role == "replica"
+		t.ShardedPubSub = t.ShardedPubSub && knows && !lacks[i]
 	}
 	return t, nil
 }
 
-// describe asks a server for its version, role and eviction policy. A fact that it refuses to tell
+// readInfo reads the version, role and eviction policy of a server. A fact that it refuses to tell
 // stays empty.
-func (r *router) describe(ctx context.Context, address string) (Node, error) {
-	reply := doAt(ctx, r.store, address, []store.Command{{"INFO"}})[0]
+func readInfo(reply store.Reply) (Node, error) {
 	if reply.Err != nil {
 		return Node{}, reply.Err
 	}

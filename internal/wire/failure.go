@@ -72,6 +72,10 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 		if len(b.commands) > 0 {
 			failure.Err = fmt.Errorf("%s: %w", strings.Join(slices.Compact(b.commands), " or "), failure.Err)
 		}
+	case protocol.Unsupported:
+		if lacksEngine(refused) {
+			failure.Err = fmt.Errorf("the server has no script engine: %w", failure.Err)
+		}
 	case protocol.Other:
 		failure.Unknown = b.begun
 	case protocol.ReadOnly:
@@ -163,13 +167,22 @@ func reasonOf(refused string) protocol.Reason {
 		}
 	}
 	switch lower := strings.ToLower(refused); {
-	case strings.Contains(lower, "unknown command"), strings.Contains(lower, "unknown redis command"):
+	case strings.Contains(lower, "unknown command"), strings.Contains(lower, "unknown redis command"),
+		lacksEngine(refused):
 		return protocol.Unsupported
 	case strings.Contains(lower, "can't run this command or subcommand"), strings.Contains(lower, "no permission"),
 		strings.Contains(lower, "no permissions"):
 		return protocol.Denied // Redis 7 hides NOPERM behind ERR inside a script
 	}
 	return protocol.Other
+}
+
+// lacksEngine reports whether a server refused because it runs no scripts: Valkey 9.1 without its
+// module "lua", or a service without EVAL.
+func lacksEngine(refused string) bool {
+	_, command, _ := strings.Cut(strings.ToLower(refused), "unknown command ")
+	return strings.HasPrefix(strings.TrimLeft(command, "'`"), "eval") ||
+		startsWith(refused, "Could not find scripting engine")
 }
 
 // startsWith reports whether an error line is of a kind: by its first word, or, where a script

@@ -90,6 +90,7 @@ func TestReasonOfRefusal(t *testing.T) {
 		{protocol.Other, "ERR Protocol error: invalid multibulk length"},
 		{protocol.Other, "ERR holdfast: the key p:{1}:clock holds no token of ours script: f64cf22c, on @user_script:1."},
 		{protocol.Unsupported, "ERR unknown command 'EVALSHA'"},
+		{protocol.Unsupported, "ERR Could not find scripting engine 'lua'"},
 	} {
 		if got := reasonOf(c.refused); got != c.want {
 			t.Errorf("%q: reason %v, want %v", c.refused, got, c.want)

@@ -173,6 +173,28 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	harness.Eventually(t, "they are given back when idle", func() bool { return countListeners(t, rig) == 0 })
 }
 
+// Without sharded channels, messages take those of the whole cluster.
+func TestClusterWithoutShardedChannels(t *testing.T) {
+	harness.Long(t)
+	t.Parallel()
+	servers := redisserver.StartTwoMasters(t, "--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", "")
+	route := harness.Route{Topology: harness.Cluster, Addrs: []string{servers[0].Addr()}}
+	holder, waiter := route.Client(t, holdfast.Config{}), route.Client(t, holdfast.Config{})
+	for _, name := range harness.Names(10) { // of both masters
+		lease := harness.Lock(t, holder.Mutex(name))
+		claim := harness.Claim(harness.Within(t, harness.Patience), waiter.Mutex(name))
+		harness.Eventually(t, "it waits", func() bool {
+			return harness.Queued(servers[0], name)+harness.Queued(servers[1], name) == 1
+		})
+		released := time.Now()
+		harness.Release(t, lease)
+		harness.HandBack(t, claim.Got(t))
+		if took := time.Since(released); harness.Measured() && took > 2*time.Second {
+			t.Errorf("%s: the hand-over took %v, as if no message came", name, took)
+		}
+	}
+}
+
 // countListeners returns the number of connections for messages at the masters that run.
 func countListeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 	for _, srv := range rig.Masters() {

@@ -242,3 +242,38 @@ func TestBusyPool(t *testing.T) {
 	}
 	s.rest(4)
 }
+
+// The server closes all connections to free the memory of its clients (maxmemory-clients). A lease
+// lives, and who waits is woken.
+func TestEvictedClients(t *testing.T) {
+	harness.Long(t)
+	everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
+		srv := redisserver.Start(t)
+		if v := harness.Must(t, srv, "CONFIG", "GET", "maxmemory-clients"); len(v.([]any)) == 0 {
+			t.Skip("the server has no maxmemory-clients, which is of Redis 7.0")
+		}
+		s := open(srv, srv.Addr())
+		lease := harness.Lock(t, s.client.Mutex("held"))
+		other := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("queued"))
+		waiter := harness.Claim(harness.Within(t, harness.Patience), s.client.Mutex("queued"))
+		harness.Waiting(t, srv, "queued", 1)
+		operator := harness.Client(t, srv.Addr(), func(o *redis.Options) { o.PoolSize = 1 }).Conn()
+		defer operator.Close()
+		for range 3 {
+			for _, command := range [][]any{{"CLIENT", "NO-EVICT", "on"}, {"CONFIG", "SET", "maxmemory-clients", 1},
+				{"PING"}, {"CONFIG", "SET", "maxmemory-clients", 0}} {
+				if err := operator.Do(t.Context(), command...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.lives(lease, 4*time.Second) // a renewal goes over a new connection
+		}
+		if info := operator.Info(t.Context(), "stats").Val(); !strings.Contains(info, "evicted_clients:") ||
+			strings.Contains(info, "evicted_clients:0") {
+			t.Error("no client was evicted")
+		}
+		harness.Release(t, other)
+		harness.HandBack(t, waiter.Got(t))
+		harness.Release(t, lease)
+	})
+}

@@ -147,3 +147,33 @@ func TestReadyCluster(t *testing.T) {
 		}
 	}
 }
+
+// A server without a script engine is not ready, and the error says it in words. From 9.1 on, the
+// engine of Valkey is a module.
+func TestReadyScriptless(t *testing.T) {
+	harness.Long(t)
+	for name, start := range map[string]func(t *testing.T) *redisserver.Server{
+		"command renamed": func(t *testing.T) *redisserver.Server {
+			return redisserver.Start(t, "--rename-command", "EVAL", "", "--rename-command", "EVALSHA", "")
+		},
+		"module unloaded": func(t *testing.T) *redisserver.Server {
+			if engines := harness.Must(t, redisserver.Start(t), "INFO", "scriptingengines"); engines == "" {
+				t.Skip("the engine is no module of this server")
+			}
+			srv := redisserver.Start(t, "--enable-module-command", "yes")
+			harness.Must(t, srv, "MODULE", "UNLOAD", "lua")
+			return srv
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := harness.Locker(t, start(t).Addr(), nil)
+			checkKind(t, askReady(t, c), holdfast.StoreUnsupported, "the server has no script engine", false)
+			_, err := c.Mutex("n").TryLock(t.Context())
+			var failure *holdfast.StoreError
+			if !errors.As(err, &failure) || failure.Kind != holdfast.StoreUnsupported || failure.MayHaveApplied {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -35,10 +35,10 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 
 // StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each.
 // Nobody takes over when one stands still or is gone.
-func StartTwoMasters(tb testing.TB) (servers []*Server) {
+func StartTwoMasters(tb testing.TB, opts ...string) (servers []*Server) {
 	tb.Helper()
 	for i := range 2 {
-		srv := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		srv := Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, opts...)...)
 		srv.addSlots(i, 2)
 		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		servers = append(servers, srv)

@@ -40,6 +40,7 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 		Change: "start it, or let a replica take over"}
 	present, err := examineEach(ctx, checks, away, func(p *serverCheck) {
 		p.fullCoverage(ctx)
+		p.databases(ctx)
 		timeout, err := p.config(ctx, "cluster-node-timeout")
 		p.failover("cluster-node-timeout", timeout, err, 1.5) // a node may be asked half of it later
 	})
@@ -128,5 +129,13 @@ func (p *serverCheck) fullCoverage(ctx context.Context) {
 	}
 	if p.info["redis_version"] != "" && !p.usesShardedChannels() {
 		p.add(Note, check, "no sharded channels", "each message goes to every node", "Redis or Valkey 7.0 or newer")
+	}
+}
+
+// databases tells of a cluster with several databases, which Valkey has from 9.0 on.
+func (p *serverCheck) databases(ctx context.Context) {
+	if n, err := p.config(ctx, "cluster-databases"); err == nil && n != "1" {
+		p.add(Note, "cluster", "cluster-databases is "+n, "a name in two databases is two locks; the command uses database 0",
+			"let all clients of a name use one database")
 	}
 }

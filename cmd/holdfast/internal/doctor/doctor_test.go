@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -184,4 +186,18 @@ func TestExamineClusterMasterAway(t *testing.T) {
 	servers := redisserver.StartTwoMasters(t)
 	servers[1].Kill()
 	want(t, examineServer(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
+}
+
+func TestExamineDatabasesOfACluster(t *testing.T) {
+	long(t)
+	value, err := redisserver.Start(t).Do("CONFIG", "GET", "cluster-databases")
+	if err != nil || len(value.([]any)) == 0 {
+		t.Skip("the server has no cluster-databases, which Valkey has from 9.0 on")
+	}
+	srv := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-databases", "4")
+	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
+	defer rdb.Close()
+	p := &serverCheck{name: "s", rdb: rdb}
+	p.databases(t.Context())
+	wantOne(t, "four", p, Note, "cluster-databases is 4")
 }

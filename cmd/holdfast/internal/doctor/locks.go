@@ -48,8 +48,12 @@ func (p *serverCheck) notTried(why string) {
 }
 
 func (p *serverCheck) notTaken(err error) {
-	p.add(Danger, "lock", "no lock could be taken: "+trimError(err), "the programs cannot take one either",
-		"see the findings above")
+	change := "see the findings above"
+	var failure *holdfast.StoreError
+	if errors.As(err, &failure) && failure.Kind == holdfast.StoreUnsupported {
+		change = "take a server with a script engine and all commands: Valkey 9.1 has the engine as its module lua"
+	}
+	p.add(Danger, "lock", "no lock could be taken: "+trimError(err), "the programs cannot take one either", change)
 }
 
 // tryLocks measures locks of two clients, and deletes the keys of both.

@@ -213,7 +213,7 @@ func (p *serverCheck) judge(user string, refusals map[string]string) {
 	}
 	for need := forWaking; need <= forPeople; need++ {
 		var missing, rules []string
-		reason, keys, channels := "", false, false
+		reason, keys, channels, lacks := "", false, false, false
 		for _, w := range p.neededPermissions() {
 			line, ok := refusals[w.command]
 			if !ok || w.need != need {
@@ -222,6 +222,8 @@ func (p *serverCheck) judge(user string, refusals map[string]string) {
 			missing = append(missing, w.command)
 			reason = line
 			switch about := strings.ToLower(line); {
+			case strings.Contains(about, "unknown command"):
+				lacks = true
 			case strings.Contains(about, "channel"):
 				channels = true
 			case strings.Contains(about, "key"):
@@ -239,8 +241,15 @@ func (p *serverCheck) judge(user string, refusals map[string]string) {
 		if channels {
 			rules = append(rules, "&"+p.real+":*")
 		}
+		var change []string
+		if len(rules) > 0 {
+			change = append(change, "ACL SETUSER "+user+" "+strings.Join(rules, " "))
+		}
+		if lacks {
+			change = append(change, "take a server that has all commands under their names")
+		}
 		p.add(needs[need].level, check, fmt.Sprintf("refused: %s (the last: %s)", strings.Join(missing, ", "), reason),
-			needs[need].means, "ACL SETUSER "+user+" "+strings.Join(rules, " "))
+			needs[need].means, strings.Join(change, "; "))
 	}
 }
 

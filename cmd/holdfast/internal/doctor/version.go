@@ -29,23 +29,39 @@ func (r release) isBefore(other release) bool { return slices.Compare(r[:], othe
 // oldest is the first version whose commands the scripts need.
 var oldest = release{6, 2, 0}
 
-// repaired are the first releases of each line in which CVE-2025-49844 is repaired: a script may
-// take over the server's process. Every later line has it repaired.
-var repaired = map[string][]release{
-	"Redis":  {{6, 2, 20}, {7, 2, 11}, {7, 4, 6}, {8, 0, 4}, {8, 2, 2}},
-	"Valkey": {{7, 2, 11}, {8, 0, 6}, {8, 1, 4}},
+// An engineProblem is a known flaw of the script engine. It is in every release since the first
+// that has it, up to the first repaired one of its line. A line without one is repaired if it is
+// newer than those that have.
+type engineProblem struct {
+	name, means string
+	since       release
+	repaired    []release
 }
 
-// hasFlaw reports whether a release may have the flaw: it is older than the repaired release of its
-// line, or its line has none and is older than the last that has one.
-func hasFlaw(product string, r release) bool {
-	fixes := repaired[product]
-	for _, fix := range fixes {
-		if fix[0] == r[0] && fix[1] == r[1] {
-			return r.isBefore(fix)
+const takenOver = "a client that may send scripts may take over the server's process"
+
+// flaws are those of each product, as the advisories have them. The releases that repair
+// CVE-2025-49844 also repair CVE-2024-31449, CVE-2024-46981 and CVE-2025-46817 to 46819.
+var flaws = map[string][]engineProblem{
+	"Redis": {{name: "CVE-2025-49844", means: takenOver,
+		repaired: []release{{6, 2, 20}, {7, 2, 11}, {7, 4, 6}, {8, 0, 4}, {8, 2, 2}}}},
+	"Valkey": {
+		{name: "CVE-2025-49844", means: takenOver, repaired: []release{{7, 2, 11}, {8, 0, 6}, {8, 1, 4}}},
+		{name: "CVE-2025-67733", means: "a client that may send scripts may forge answers to others on its connection",
+			repaired: []release{{7, 2, 12}, {8, 0, 7}, {8, 1, 6}, {9, 0, 2}}},
+		{name: "GHSA-fq2f-crmw-q97r", means: "a client without a password may reach freed memory of the engine",
+			since: release{9, 1, 0}, repaired: []release{{9, 1, 2}}},
+	},
+}
+
+// isIn reports whether a release may have the flaw, and which release to install then.
+func (f engineProblem) isIn(r release) (found bool, install release) {
+	for _, fix := range f.repaired {
+		if r.isBefore(fix) || fix[0] == r[0] && fix[1] == r[1] {
+			return r.isBefore(fix) && !r.isBefore(f.since), fix
 		}
 	}
-	return len(fixes) > 0 && r.isBefore(fixes[len(fixes)-1])
+	return false, release{}
 }
 
 func (p *serverCheck) version() {
@@ -65,20 +81,30 @@ func (p *serverCheck) version() {
 	case r.isBefore(oldest):
 		p.add(Danger, check, said, "the scripts need commands of Redis 6.2: locks fail",
 			"install Redis 6.2 or newer, or Valkey")
-	case hasFlaw(product, r):
-		p.add(Note, check, said, "CVE-2025-49844: a client that may send scripts may take over the server's process; "+
-			"a distribution may have repaired it under the same version", "install "+repairedReleases(product)+", or a package that names this CVE")
 	default:
-		p.ok(check, said)
+		p.flaws(check, product, said, r)
 	}
 }
 
-func repairedReleases(product string) string {
-	var names []string
-	for _, r := range repaired[product] {
-		names = append(names, fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]))
+// flaws checks a release for known flaws of the script engine.
+func (p *serverCheck) flaws(check, product, said string, r release) {
+	var names, means []string
+	var newest release
+	for _, f := range flaws[product] {
+		if found, install := f.isIn(r); found {
+			names, means = append(names, f.name), append(means, f.name+": "+f.means)
+			if newest.isBefore(install) {
+				newest = install
+			}
+		}
 	}
-	return product + " " + strings.Join(names, ", ") + " or newer"
+	if len(names) == 0 {
+		p.ok(check, said)
+		return
+	}
+	p.add(Note, check, said, strings.Join(means, "; ")+"; a distribution may have repaired it under the same version",
+		fmt.Sprintf("install %s %d.%d.%d or newer, or a package that names %s", product, newest[0], newest[1], newest[2],
+			strings.Join(names, " and ")))
 }
 
 // infoText is the answer of INFO, by field.
