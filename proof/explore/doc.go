@@ -60,6 +60,15 @@
 //   - A retained hold is no holder's loss when its trust ends, but it is given back like one that
 //     was given up: a renewal may have prolonged it.
 //
+// # A quorum
+//
+// Three masters are three servers without a queue, and two callers want one lock. A round asks each
+// master apart from the others, at any moment of its time. A caller trusts its hold from the
+// beginning of a round that a majority has confirmed. It may ask each master again for a hold that
+// the master lacks, and gives back at all of them. A master forgets all, at any moment at which the
+// other two count; it counts again after the TTL. The rules are overlap and left. Tokens are not
+// there: the protocol in memory has no rounds that agree on them.
+//
 // # What is left out, and why nothing is lost by it
 //
 //   - A request and its answer take no time, unless the world is slow. A request that takes a tick

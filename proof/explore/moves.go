@@ -36,6 +36,7 @@ const (
 	read                    // an answer that was slow comes
 	arrive                  // a late request reaches the server
 	operate                 // an operator breaks, evicts or resizes
+	forget                  // a master of a quorum forgets all
 )
 
 // A fate is what becomes of a request.

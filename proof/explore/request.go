@@ -49,6 +49,7 @@ type Request struct {
 	At  int64 // the tick at which it reaches the server
 	Who int8
 
+	node     int8 // of a quorum
 	op       op
 	number   int8 // of the ticket
 	old      int8 // of the ticket that it gives back as well; -1: none

@@ -7,6 +7,16 @@ import (
 	"strings"
 )
 
+// A space is the states that can be reached from one.
+type space[S any] interface {
+	start() S
+	moves(all []move, s S) []move                 // what can happen next
+	apply(s S, m move) (t S, r *Request, e error) // what comes of it, what a server was asked, the rule it breaks
+	key(s S) key
+	calmEnd(s S) error // the rule that is judged by what may come
+	describe(s S, m move) string
+}
+
 // A Result is what a search has found.
 type Result struct {
 	World  string
@@ -42,29 +52,34 @@ type node struct {
 }
 
 // A reached state is one from which the search goes on.
-type reached struct {
-	state *state
+type reached[S any] struct {
+	state S
 	node  uint32
 }
 
 // Explore visits the states of a world, those first that are reached by fewer moves.
 func (w *World) Explore() *Result {
 	x := &search{World: w, calm: map[key]struct{}{}}
-	out := x.visit()
+	var out *Result
+	if w.Masters > 0 {
+		out = visit(&quorum{x}, w.Depth)
+	} else {
+		out = visit(x, w.Depth)
+	}
 	out.World = w.Name
 	return out
 }
 
-func (x *search) visit() *Result {
+func visit[S any](x space[S], depth int) *Result {
 	out := &Result{}
 	root := x.start()
 	seen := map[key]struct{}{x.key(root): {}}
 	nodes := make([]node, 1)
 	var can []move
-	for level := []reached{{root, 0}}; len(level) > 0 && (x.Depth == 0 || out.Depth < x.Depth); out.Depth++ {
-		var next []reached
+	for level := []reached[S]{{root, 0}}; len(level) > 0 && (depth == 0 || out.Depth < depth); out.Depth++ {
+		var next []reached[S]
 		for i, from := range level {
-			level[i] = reached{} // it is not needed any more
+			level[i] = reached[S]{} // it is not needed any more
 			can = x.moves(can[:0], from.state)
 			for _, m := range can {
 				out.Moves++
@@ -79,10 +94,10 @@ func (x *search) visit() *Result {
 				}
 				nodes = append(nodes, node{from.node, m})
 				if err != nil {
-					out.Broken, out.Story, out.States = err, x.story(nodes, err), len(seen)
+					out.Broken, out.Story, out.States = err, story(x, nodes, err), len(seen)
 					return out
 				}
-				next = append(next, reached{t, uint32(len(nodes) - 1)})
+				next = append(next, reached[S]{t, uint32(len(nodes) - 1)})
 			}
 		}
 		out.Whole = len(next) == 0
@@ -93,7 +108,7 @@ func (x *search) visit() *Result {
 }
 
 // story tells how the last of the nodes was reached.
-func (x *search) story(nodes []node, broken error) (out Story) {
+func story[S any](x space[S], nodes []node, broken error) (out Story) {
 	var all []move
 	for at := uint32(len(nodes) - 1); at != 0; at = nodes[at].from {
 		all = append(all, nodes[at].move)
@@ -101,15 +116,15 @@ func (x *search) story(nodes []node, broken error) (out Story) {
 	slices.Reverse(all)
 	s := x.start()
 	for _, m := range all {
-		s, _ = x.tell(&out, s, m)
+		s, _ = tell(x, &out, s, m)
 	}
 	out.Lines = append(out.Lines, broken.Error())
 	return out
 }
 
 // tell makes a move, and adds it to a story.
-func (x *search) tell(out *Story, s *state, m move) (*state, error) {
-	line := describe(s.now, m)
+func tell[S any](x space[S], out *Story, s S, m move) (S, error) {
+	line := x.describe(s, m)
 	t, r, err := x.apply(s, m)
 	if r != nil {
 		out.Requests = append(out.Requests, *r)
@@ -130,7 +145,7 @@ func (w *World) Tell(code string) (out Story) {
 			panic(err)
 		}
 		var err error
-		if s, err = x.tell(&out, s, m); err != nil {
+		if s, err = tell(x, &out, s, m); err != nil {
 			break
 		}
 	}
@@ -144,7 +159,7 @@ func (w *World) Walk(dice *rand.Rand, moves int) (out Story) {
 	for range moves {
 		can := x.moves(nil, s)
 		var err error
-		if s, err = x.tell(&out, s, can[dice.IntN(len(can))]); err != nil {
+		if s, err = tell(x, &out, s, can[dice.IntN(len(can))]); err != nil {
 			break
 		}
 	}
@@ -155,10 +170,13 @@ var moveTexts = [...]string{"a tick passes", "begins an attempt", "asks", "asks 
 	"releases", "gives back", "yields", "downgrades", "waits at its place", "ends its wait", "dies at its place",
 	"detaches", "crashes", "hears that it holds", "retains its hold", "enters its hold", "hears that another asks",
 	"reaches the server", "is answered", "sent what comes late",
-	"meets an operator"}
+	"meets an operator", "forgets"}
 
 var fateTexts = [...]string{"", ", and the answer is lost", ", and the request is slow", ", and the answer is slow",
 	", and the request is lost", ", and the request is late"}
+
+// describe is a move in words.
+func (x *search) describe(s *state, m move) string { return describe(s.now, m) }
 
 func describe(now int64, m move) string {
 	if m.kind == pass {

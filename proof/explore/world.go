@@ -19,6 +19,8 @@ type World struct {
 	Late  int   // how many requests at most are late at one moment
 	Depth int   // how many moves at most; 0: until there is nothing new
 
+	Masters int  // of a quorum; 0: one server
+	Forgets bool // one master of the quorum forgets all, and again once all count
 	NoQueue bool // the protocol has no queue
 	Breaks  bool // an operator may break any hold
 	Evicts  bool // an operator may evict any place

@@ -40,6 +40,7 @@ func Worlds(large bool) []World {
 	group2, part2 := group, part
 	group2.Group, part2.Group = 2, 2
 	late := func(w *World) { w.Late = 1 }
+	quorum := func(w *World) { w.Masters, w.Forgets, w.NoQueue = 3, true, true }
 	if !large {
 		return []World{
 			world("mutex, slow", func(w *World) { w.Slow, w.Breaks, w.Depth = true, true, 7 }, mutex, mutex),
@@ -61,6 +62,7 @@ func Worlds(large bool) []World {
 			world("semaphore", func(w *World) { w.Resizes, w.Depth = true, 6 }, one, both),
 			world("min hold, late", func(w *World) { w.Late, w.Depth = 1, 6 }, minned, mutex),
 			world("group", func(w *World) { w.Depth = 6 }, group, part, other),
+			world("quorum", func(w *World) { quorum(w); w.Depth, w.Late = 8, 1 }, polls, polls),
 			world("latch", late, sets, counts, counts),
 		}
 	}
@@ -87,6 +89,7 @@ func Worlds(large bool) []World {
 		world("two writers and a reader", func(*World) {}, writes, writes, reads),
 		world("three with permits", func(w *World) { w.Resizes, w.Depth = true, 10 }, one, one, both),
 		world("group", func(*World) {}, group, part, other),
+		world("quorum", func(w *World) { quorum(w); w.Depth = 14 }, polls, polls),
 		world("two groups", func(w *World) { w.Depth = 12 }, group, part, group2, part2),
 	}
 }
