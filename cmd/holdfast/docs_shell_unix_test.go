@@ -138,7 +138,7 @@ var notRun = map[string]string{
 	"go run ./examples/steps       # lists the steps":                                                             "minutes of real seconds: TestSteps of examples/steps plays each step",
 	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",
 	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul, which takes minutes to build: TestConsulRolling of proof/moving runs it",
-	"go run ./bench -rows 4,5   # prints them, with all columns":                                                  "minutes of real seconds, for numbers",
+	"go run ./bench -rows 4,5 -runs 9   # prints them, with all columns":                                          "minutes of real seconds, for numbers",
 	"go run ./cmd/holdfast demo   # eight processes, one lock, a kill -9":                                         "TestDemo runs it, and this is make test",
 	"make proof PART=fence":    "minutes, with three databases: make proof runs it",
 	"make proof PART=release":  "minutes, with packages of all systems: make proof runs it",
