@@ -140,6 +140,8 @@ var notRun = map[string]string{
 	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul, which takes minutes to build: TestConsulRolling of proof/moving runs it",
 	"go run ./bench -rows 4,5 -runs 9   # prints them, with all columns":                                          "minutes of real seconds, for numbers",
 	"go run ./cmd/holdfast demo   # eight processes, one lock, a kill -9":                                         "TestDemo runs it, and this is make test",
+	"go run ./bench                 # all rows but 6 and 7":                                                       "minutes: TestTable of bench runs each row for a moment",
+	"holdfast once token --fresh 50m -- ./get-token":                                                              "it takes what is fetched: TestLongScripts/once",
 	"make proof PART=fence":    "minutes, with three databases: make proof runs it",
 	"make proof PART=release":  "minutes, with packages of all systems: make proof runs it",
 	"make proof PART=versions": "minutes of real seconds: make proof runs it",
