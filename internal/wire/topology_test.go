@@ -176,6 +176,26 @@ func TestDescribeCluster(t *testing.T) {
 	})
 }
 
+// A cluster of a new version may lack sharded channels, and says so if it may be asked.
+func TestDescribeClusterUnsharded(t *testing.T) {
+	for name, test := range map[string]struct {
+		reply   store.Reply
+		sharded bool
+	}{
+		"known":   {store.Reply{Value: []any{[]any{"ssubscribe"}}}, true},
+		"lacking": {store.Reply{Value: []any{nil}}, false},
+		"refused": {store.Reply{Refused: "NOPERM no permissions to run the 'command|info' command"}, true},
+	} {
+		f := newFake("a:1", "b:1")
+		f.answer = func(string, []store.Command) []store.Reply {
+			return []store.Reply{{Value: "redis_version:7.0.0\r\n"}, test.reply}
+		}
+		if got, err := Route(f).Describe(t.Context()); err != nil || got.ShardedPubSub != test.sharded {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	texts := Warnings(Topology{Nodes: []Node{
 		{ID: "good", Version: "7.0.15", Eviction: "noeviction"},
