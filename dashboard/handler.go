@@ -76,7 +76,8 @@ func newHandler(client lockClient, options *Options) http.Handler {
 	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
 	for _, script := range []string{
-		"app.js", "causes.js", "changes.js", "graph.js", "panel.js", "servers.js", "timeline.js", "view.js",
+		"app.js", "causes.js", "changes.js", "graph.js", "panel.js", "servers.js", "strip.js", "timeline.js",
+		"view.js",
 	} {
 		mux.HandleFunc("GET /"+script, serveAsset(script, "text/javascript; charset=utf-8"))
 	}

@@ -24,6 +24,7 @@ func TestHandlerFilesAndHeaders(t *testing.T) {
 		"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "view.js": "text/javascript",
 		"panel.js": "text/javascript", "graph.js": "text/javascript", "timeline.js": "text/javascript",
 		"causes.js": "text/javascript", "changes.js": "text/javascript", "servers.js": "text/javascript",
+		"strip.js": "text/javascript",
 		"icon.svg": "image/svg+xml", "lock?name=x": "application/json", "missing": "text/plain",
 	} {
 		w := get(mounted, "/deep/locks/"+path)

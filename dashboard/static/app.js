@@ -1,22 +1,26 @@
 import { address, age, bar, clock, counting, link, long, majority, make, many, nameLink, shown, stateOf, tagOf, trouble, who } from "./view.js";
 import { causesOf } from "./causes.js";
 import { panel } from "./panel.js";
+import { strip } from "./strip.js";
 import { addSpans } from "./timeline.js";
 
 const by = id => document.getElementById(id);
 const rows = new Map(); // by id
 const state = {
   rows, status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
+  samples: [], // how many waited at a poll, and whether something was late
   polls: [], // what the last ones took, in ms
   spans: new Map(), begun: 0, // who held which name, and since when by the server's time
   causes: causesOf(rows, 0),
   base: 0, received: 0, // the server's time in ms, and when it came
   sort: "trouble", down: false,
 };
-const mostChanges = 500, mostPolls = 60; // that this page keeps
+const mostChanges = 500, mostPolls = 60, mostSamples = 3600; // that this page keeps
 
-// serverNow is the server's time in ms, as far as it is known.
-const serverNow = state.now = () => state.base + performance.now() - state.received;
+// serverNow is the server's time in ms, as far as it is known. All that is shown at once has the same one.
+let moment = 0;
+const serverNow = state.now = () => moment;
+const setNow = () => { moment = state.base ? state.base + performance.now() - state.received : 0; };
 
 // The stream.
 
@@ -72,6 +76,7 @@ function applyUpdate(update) {
   if (!update.error) {
     state.base = Date.parse(update.at);
     state.received = performance.now();
+    setNow();
     state.begun ||= state.base;
     state.ahead = state.base - Date.now(); // of this browser's clock, in ms
     if (state.polls.push(Math.round(1000 * update.took_seconds)) > mostPolls) state.polls.shift();
@@ -85,11 +90,22 @@ function applyUpdate(update) {
   by("away").classList.toggle("less", !update.error && !update.ready);
   state.live = !update.error;
   state.causes = causesOf(rows, state.base);
+  if (state.live) takeSample();
   alarm("#deadlocks", state.causes.stuck.size, state.causes.circle.size);
   lost = false;
   arrange();
   view.refresh(changed);
   changed = false;
+}
+
+// takeSample keeps how many wait, and whether a hold is late or a cycle stays, for the strip beside the headline.
+function takeSample() {
+  let n = 0, kind = state.causes.stuck.size ? "bad" : "";
+  for (const r of rows.values()) {
+    n += r.waiters ?? 0;
+    if (r.late || r.state === "unknown") kind = "bad";
+  }
+  if (state.samples.push({ at: state.base, n, kind }) > mostSamples) state.samples.shift();
 }
 
 // tooFew says that a quorum has no majority. What each master says is on the page of servers.
@@ -160,8 +176,11 @@ const isBad = r => trouble(r) === 2 || state.causes.stuck.has(state.causes.circl
 // Amber is a long wait, at its root cause alone: what is behind it waits for no reason of its own.
 const isSlow = r => longest(r) >= long && (causeOf(r)?.row ?? r) === r;
 
-// What is in trouble comes first, and then who is waited for longest.
-const byTrouble = r => 1e15 * (3 - (isBad(r) ? 2 : trouble(r))) + (r.waiting ?? (r.state === "broken" ? 8e14 : 9e14));
+// What is in trouble comes first: cycles, what is late or unknown, what is broken; and then who is waited for longest.
+const byTrouble = r => {
+  const rank = state.causes.stuck.has(state.causes.circle.get(r)) ? 0 : r.late || r.state === "unknown" ? 1 : r.state === "broken" ? 2 : r.waiters ? 3 : 4;
+  return 1e15 * rank + (r.waiting ?? 9e14);
+};
 
 const keys = {
   name: r => r.name, kind: r => r.kind ?? "", trouble: byTrouble, holder: holderText,
@@ -192,6 +211,7 @@ function arrange() {
   by("none").hidden = order.length > 0 || !rows.size;
   showEmpty(state.base > 0 && !rows.size);
   sum();
+  showPulse();
   showCauses();
   draw();
 }
@@ -199,7 +219,7 @@ function arrange() {
 // showEmpty says how to begin, instead of a list that has nothing. What somebody types in stays.
 function showEmpty(empty) {
   by("empty").hidden = !empty;
-  for (const id of ["sum", "scroll"]) by(id).hidden = empty;
+  for (const id of ["top", "scroll"]) by(id).hidden = empty;
   by("filters").hidden = empty && !by("filters").contains(document.activeElement);
 }
 
@@ -226,6 +246,12 @@ function sum() {
   by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
 }
 
+// showPulse draws how many waited since the page was opened.
+function showPulse() {
+  by("pulse").hidden = !rows.size || !!state.status?.masters;
+  if (!by("pulse").hidden) by("pulse").replaceChildren(strip(state.samples, state.begun, serverNow(), Math.max, "waiters"));
+}
+
 // showCauses names the roots of what waits, as many as there is room for.
 function showCauses() {
   const all = state.causes.causes, most = Math.max(2, Math.min(4, Math.floor(by("list").clientWidth / 270)));
@@ -240,10 +266,10 @@ function showCauses() {
     else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
-    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
-    card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Cycle of " : "Possible cycle of ") + c.cycle.length] : [h ? who(h) : "nobody", c.row.holders > 1 ? " +" + (c.row.holders - 1) : ""]),
+    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)).textContent : "nobody"]);
+    card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Cycle of " : "Possible cycle of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
-      make("span", { class: "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : ["holds ", make("b", {}, shown(c.row.name))]),
+      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : " → ", c.cycle.length > 4 ? "" : around[1]] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
@@ -261,6 +287,10 @@ function showChain(tr) {
   if (tr.chain === text) return;
   tr.chain = text;
   for (const cell of tr.querySelectorAll(".chain")) {
+    if (!chain && cell.matches(".small")) {
+      cell.textContent = tr.lock.kind ?? "";
+      continue;
+    }
     cell.replaceChildren(...chain === "behind" ? [chain + " ", nameLink(cause.row)] : chain ? [make(cause.names.length > 1 ? "b" : "span", {}, chain)] : []);
     cell.title = chain === "behind" ? "behind " + shown(cause.row.name).textContent : chain.startsWith("blocks") ? many(cause.waiters, "waiter") + " in " + many(cause.names.length, "name") : "";
   }
@@ -298,6 +328,7 @@ function draw() {
     }
     showChain(tr);
     tr.classList.toggle("sick", isBad(row));
+    tr.classList.toggle("broken", row.state === "broken");
     tr.setAttribute("aria-rowindex", first + i + 2);
     if (row.name === selected) tr.setAttribute("aria-current", "true");
     else tr.removeAttribute("aria-current");
@@ -348,7 +379,14 @@ function tick() {
     by("live").textContent = "live, " + clock(new Date(serverNow()), { timeZoneName: "short" });
   }
 }
-setInterval(() => { if (!document.hidden) { tick(); } }, 500);
+// An update moves all of it. Without one for a while, the time goes on nevertheless.
+setInterval(() => {
+  if (document.hidden || performance.now() - state.received < 1500) return;
+  setNow();
+  sum();
+  showCauses();
+  tick();
+}, 500);
 
 for (const box of [scroll, by("list")]) box.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 scroll.tabIndex = 0;

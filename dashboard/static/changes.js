@@ -1,4 +1,5 @@
-import { age, clock, figures, make, many, nameLink, shown, table } from "./view.js";
+import { strip } from "./strip.js";
+import { age, clock, make, many, nameLink, processLink, shown, table } from "./view.js";
 
 const mostShown = 100;
 
@@ -20,7 +21,7 @@ const events = {
 };
 
 // A hold that ends as an operator broke it is called so.
-const isBreak = c => c.event === "ended" && c.lock?.state === "broken";
+export const isBreak = c => c.event === "ended" && c.lock?.state === "broken";
 const broken = c => ["the hold of ", label(c.lock.holds[0]), ...c.lock.holds[0]?.by ? [", by ", shown(c.lock.holds[0].by)] : []];
 
 const strong = { held: "on", late: "bad", foreign: "bad" };
@@ -30,19 +31,32 @@ function lines(list, one) {
   const groups = [];
   for (const c of list) {
     const last = groups.at(-1)?.[0];
-    if (last && last.batch === c.batch && last.name === c.name && last.name_base64 === c.name_base64 && c.event !== "gap") groups.at(-1).push(c);
-    else groups.push([c]);
+    const same = o => o.name === c.name && o.name_base64 === c.name_base64;
+    if (last && last.batch === c.batch && same(last) && c.event !== "gap") groups.at(-1).push(c);
+    else {
+      // Waiters that go and come at once are one line.
+      const near = c.event === "waiting" && groups.slice(-8).findLast(g => same(g[0]));
+      if (near && near.every(o => o.event === "waiting" && Date.parse(c.at) - Date.parse(o.at) < 1500)) near.push(c);
+      else groups.push([c]);
+    }
   }
-  return table("Changes", ["Time", ...one ? [] : ["Name"], "Change", "What"], groups.slice(-mostShown).reverse().map(g => line(g, one)), one ? "log one" : "log");
+  return table("Changes", ["Time", ...one ? [] : ["Name"], "Change", "What", ...one ? [] : ["Process"]], groups.slice(-mostShown).reverse().map(g => line(g, one)), one ? "log one" : "log");
 }
 
 function line(group, one) {
   const [c] = group, time = make("span", { class: "time" }, clock(new Date(c.at)));
   if (c.event === "gap") return [time, ...one ? [] : [""], make("span", { class: "tag" }, "gap"), make("span", { class: "faint" }, "nothing was looked at since " + clock(new Date(c.since)))];
-  const said = group.map(c => isBreak(c) ? [c, "broken", broken] : [c, ...events[c.event] ?? [c.event, () => []]]);
+  const counts = group.length > 1 && group.every(o => o.event === "waiting");
+  const said = counts ? [[c, "waiters", () => [[c.before?.waiters ?? 0, ...group.map(o => o.lock.waiters)].join(" → ")]]] : group.map(c => isBreak(c) ? [c, "broken", broken] : [c, ...events[c.event] ?? [c.event, () => []]]);
   // That others wait goes without saying beside a hold that began or ended.
-  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (isBreak(c) ? "bad" : strong[c.event] ?? "") }, word), " "]);
-  return [time, ...one ? [] : [nameLink(c)], make("span", {}, ...tag.flat()), make("span", { class: "faint" }, ...said.flatMap(([c, , what], i) => [i ? ", " : "", ...what(c)]))];
+  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (isBreak(c) ? "warn" : strong[c.event] ?? "") }, word), " "]);
+  return [time, ...one ? [] : [nameLink(c)], make("span", {}, ...tag.flat()), make("span", { class: "faint" }, ...said.flatMap(([c, , what], i) => [i ? ", " : "", ...what(c)])), ...one ? [] : [process(group)]];
+}
+
+// process is the one that holds the name, or did.
+function process(group) {
+  const hold = group.map(c => c.lock?.holds?.[0] ?? was(c)).find(h => h?.host);
+  return hold ? processLink(hold) : "";
 }
 
 const bounds = "Changes are differences between two polls: shorter holds are not seen.";
@@ -69,16 +83,17 @@ const isChosen = c => (!event || c.event === event) && (!troubled || isTrouble(c
 
 // changesOf shows the changes since the page was opened that are looked for, the newest first.
 export function changesOf(state) {
-  const all = state.changes, list = all.filter(isChosen), opened = clock(state.opened), kinds = ["held", "freed", "waiting", "late"];
-  const count = (...events) => all.filter(c => events.includes(c.event)).length, late = count("late"), others = all.filter(c => !kinds.includes(c.event)).length;
+  const all = state.changes, list = all.filter(isChosen), opened = clock(state.opened);
+  const count = (...events) => all.filter(c => events.includes(c.event)).length, broke = all.filter(isBreak).length;
   if (!all.length) {
     return [make("section", { class: "card empty" }, make("h3", {}, "Nothing has changed since " + opened + "."),
       make("p", {}, "What is taken, freed or waited for from now on comes here by itself, the newest first."), make("p", {}, bounds))];
   }
-  return [figures([
-    ["Changes", all.length.toLocaleString(), "since " + opened], ["Taken", count("held").toLocaleString(), "holds that began"],
-    ["Freed", count("freed").toLocaleString(), "names that are gone"], ["Waiters", count("waiting").toLocaleString(), "more or fewer wait"],
-    ["Became late", late.toLocaleString(), "not renewed in time", late ? "bad" : ""], ["Others", others.toLocaleString(), "ended, renewed and so on"]]),
+  const part = (n, word, of = "") => n ? [", ", make("span", { class: of }, make("b", {}, n.toLocaleString()), " " + word)] : [];
+  const kind = c => c.event === "late" ? "bad" : isBreak(c) ? "warn" : "";
+  return [make("p", { class: "lead" }, make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened),
+    ...part(count("held"), "taken"), ...part(count("freed"), "freed"), ...part(count("late"), "became late", "bad"), ...part(broke, "broken", "warn")),
+  make("section", { class: "card" }, strip(all.map(c => ({ at: Date.parse(c.at), n: 1, kind: kind(c) })), state.begun, state.now(), (a, b) => a + b, "changes")),
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
 }
 

@@ -4,8 +4,9 @@ const width = 204, height = 76, across = 244, apart = 92, edge = 4;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
 // A root cause tells whom it blocks: of is the cause of each row, by id.
-export function pictureOf(graph, now, of) {
-  const places = placesOf(graph), x = p => edge + p.layer * across, y = p => edge + p.row * apart;
+// A cycle is drawn from its first name on to the right, if it is drawn ahead.
+export function pictureOf(graph, now, of, ahead) {
+  const places = placesOf(graph), last = Math.max(...places.map(p => p.layer)), x = p => edge + (ahead ? last - p.layer : p.layer) * across, y = p => edge + p.row * apart;
   const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 50 : 0; // room below for its way
   const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge + back;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
@@ -14,7 +15,7 @@ export function pictureOf(graph, now, of) {
   out.append(svg("defs", {}, ...heads));
   for (const e of graph.edges) {
     const a = { x: x(places[e.from]), y: y(places[e.from]) }, b = { x: x(places[e.to]), y: y(places[e.to]) };
-    out.append(svg("path", { class: "edge " + kindOf(e) + (e.perhaps ? " perhaps" : ""), d: way(a, b), "marker-end": "url(#head-" + kindOf(e) + ")" },
+    out.append(svg("path", { class: "edge " + kindOf(e) + (e.perhaps ? " perhaps" : ""), d: way(a, b, ahead ? -1 : 1), "marker-end": "url(#head-" + kindOf(e) + ")" },
       svg("title", {}, shown(e.label || "somebody").textContent + " holds " + shown(graph.names[e.from].name).textContent + " and " + (e.perhaps ? "perhaps " : "") + "waits for " + shown(graph.names[e.to].name).textContent)));
   }
   graph.names.forEach((n, i) => {
@@ -26,16 +27,17 @@ export function pictureOf(graph, now, of) {
 
 const kindOf = e => e.cycle ? e.stuck ? "stuck" : "cycle" : "plain";
 
-// way goes from a name that is held to the one that its holder waits for.
-function way(a, b) {
-  if (b.x < a.x) {
+// way goes from a name that is held to the one that its holder waits for: to the left, or for -1 to the right.
+function way(a, b, left) {
+  if (left * b.x < left * a.x) {
     // All that lead to one name join before it, and end as one arrow.
-    const from = a.y + height / 2, to = b.y + height / 2, join = b.x + width + (across - width) / 2 + 2, round = to > from ? 8 : -8;
-    if (from === to) return "M" + [a.x, from] + "H" + (b.x + width);
-    return "M" + [a.x, from] + "H" + (join + 8) + "Q" + [join, from, join, from + round] + "V" + (to - round) + "Q" + [join, to, join - 8, to] + "H" + (b.x + width);
+    const begin = a.x + (left > 0 ? 0 : width), end = b.x + (left > 0 ? width : 0);
+    const from = a.y + height / 2, to = b.y + height / 2, join = end + left * ((across - width) / 2 + 2), round = to > from ? 8 : -8;
+    if (from === to) return "M" + [begin, from] + "H" + end;
+    return "M" + [begin, from] + "H" + (join + 8 * left) + "Q" + [join, from, join, from + round] + "V" + (to - round) + "Q" + [join, to, join - 8 * left, to] + "H" + end;
   }
   // Back to one that waits for this one, or beside it: below both.
-  const from = { x: a.x + width / 2 + 16, y: a.y + height }, to = { x: b.x + width / 2 - 16, y: b.y + height }, low = Math.max(from.y, to.y) + 60;
+  const from = { x: a.x + width / 2 + 16 * left, y: a.y + height }, to = { x: b.x + width / 2 - 16 * left, y: b.y + height }, low = Math.max(from.y, to.y) + 60;
   return "M" + [from.x, from.y] + "C" + [from.x, low, to.x, low, to.x, to.y];
 }
 
@@ -54,6 +56,12 @@ function box(name, x, y, kind, root, now, cause) {
     !name.waiters ? undefined : root && cause?.row === name && cause.names.length > 1 ?
       svg("text", { x: 14, y: 62 }, svg("tspan", { class: "strong" }, "blocks " + cause.waiters), " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000)) :
       svg("text", { x: 14, y: 62 }, many(name.waiters, "waiter") + " for " + age(wait)));
+}
+
+// legend tells what the two kinds of arrows mean.
+export function legend() {
+  const line = (kind, text) => make("span", {}, svg("svg", { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" }, svg("path", { class: "edge" + kind, d: "M0 4H28" })), text);
+  return make("p", { class: "legend faint" }, line("", "reported by the caller (WithDeadlockCheck)"), line(" perhaps", "guessed from the same process"));
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -93,14 +101,15 @@ function groupsOf(count, edges) {
 }
 
 // treeOf shows a graph of waits where a picture has no room: below each name those whose holders wait for it.
-export function treeOf(graph, now) {
+export function treeOf(graph, now, of) {
   const items = [], seen = new Set(), roots = graph.names.map((_, i) => i).filter(i => !graph.edges.some(e => e.from === i));
   const add = (i, depth, by) => {
     const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
-    const about = again ? ", as above" : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " + age(wait) : "");
+    const cause = depth ? undefined : of?.get(n.id);
+    const about = again ? ", as above" : cause?.row === n && cause.names.length > 1 ? ", blocks " + cause.waiters + " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000) : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " + age(wait) : "");
     items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : by?.cycle || !depth && wait >= long ? " slow" : "") }, make("div", {}, nameLink(n), " ",
       trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0]) : "",
-      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps && !by.cycle ? " (perhaps)" : "", about)))]);
+      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps ? " (guessed)" : "", about)))]);
     if (again) return;
     seen.add(i);
     graph.edges.filter(e => e.to === i).sort((a, b) => a.from - b.from).forEach(e => add(e.from, depth + 1, e));
@@ -140,8 +149,9 @@ export function noteOf(lock, why, now, behind, late) {
   }
   if (why.cyclic) return note("bad", "A deadlock: ", "callers wait for each other. One of them must be evicted, or its hold broken.");
   if (waits && roots.length) {
+    const open = make("a", { class: "go", href: "#lock=" + address(roots[0]) }, "Open ", shown(roots[0].name));
     return note(late || roots[0].hold.late ? "bad" : "", "The root cause", ": ", who(roots[0].hold), " holds ", nameLink(roots[0]), ", and is not known to wait for anything.", roots[0].hold.late ? " It is late." : "",
-      roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late);
+      roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late, make("br"), open);
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
   if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
@@ -165,13 +175,15 @@ export function chainOf(why, now, processLink, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
   const loop = why.links.some(l => l.waits.some(w => w.perhaps)) ? "a possible cycle." : "a cycle.";
   const out = [make("h3", {}, why.cyclic ? "The cycle" : "Why it is waited for")];
-  out.push(nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
+  const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
       ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
-        ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above: " + loop)] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))])));
+        ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above: " + loop)] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));
+  if (why.cyclic && why.links.length > 1) way.classList.add("closed");
+  out.push(way);
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
   return out;
 }

@@ -1,8 +1,8 @@
 import { address, age, bar, clock, exact, figures, link, make, many, nameLink, processLink, shown, stateOf, table, tagOf, trouble, verdict, wants, who } from "./view.js";
-import { changeFilters, changesOf, changesOfName } from "./changes.js";
+import { changeFilters, changesOf, changesOfName, isBreak } from "./changes.js";
 import { counts, serversOf, tally, why } from "./servers.js";
 import { graphOf } from "./causes.js";
-import { chainOf, noteOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
+import { chainOf, legend, noteOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
 import { timeline } from "./timeline.js";
 
 // panel shows what the hash names: a name, a process, waits, changes, servers or deadlocks.
@@ -124,9 +124,10 @@ export function panel(box, dialog, state, say) {
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
       numbers(l, cause), noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""),
-      why ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : l.state === "broken" ? " warn" : "") }, why) : null,
+      l.state === "broken" ? brokenNote(l) : why && !late ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : "") }, why) : null,
+      ...chainOf(l.why, state.now(), processLink, cause),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...code(l), ...freeing(l), ...chainOf(l.why, state.now(), processLink, cause), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
@@ -142,6 +143,14 @@ export function panel(box, dialog, state, say) {
   // lateness says when a late hold was renewed last, how often it should be, and what follows.
   const lateness = (h, l) => make("span", {}, make("strong", {}, "Late: "), h.renewed ? "last renewed " + exact((state.now() - Date.parse(h.renewed)) / 1000) + " ago, should be renewed within " + exact(h.ttl_seconds / 2) + ". " : "not renewed within half its TTL. ",
     "It ends in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + " if nothing renews it. Its process may be stopped or cut off, or its max hold is nearly over.");
+
+  // brokenNote says who broke a hold, whom that blocks, and what comes next.
+  function brokenNote(l) {
+    const h = l.holds.find(h => h.state === "broken"), broke = [...past.entries].find(e => e.event === "broken")?.at ?? state.changes.findLast(c => c.name === l.name && isBreak(c))?.at;
+    const ago = at => (state.now() - Date.parse(at)) / 1000, when = at => "at " + clock(new Date(at)) + ", " + exact(ago(at)) + " ago";
+    return make("p", { class: "note " + (trouble(l) === 2 ? "bad" : "warn") }, make("strong", {}, "Broken", h?.by ? " by " : "", h?.by ? shown(h.by) : ""), broke ? " " + when(broke) : h?.renewed ? ", last renewed " + when(h.renewed) : "", ". ",
+      l.waiters === 0 ? "Nobody is blocked now. " : l.waiters ? "It blocks " + many(l.waiters, "waiter") + ". " : "", ...h ? ["The name is free once the code of ", processLink(h), " has stopped, or in " + exact(h.remaining_seconds - ago(l.at)) + ". Next, see what that process still does."] : []);
+  }
 
   // behind is a root cause, with a graph of what waits behind it.
   function behind(l) {
@@ -160,19 +169,21 @@ export function panel(box, dialog, state, say) {
     return out;
   }
 
+  // Of one hold the figures above tell the times, and what breaks it stands below.
+  const breakable = h => state.canBreak && ["held", "handed over"].includes(h.state);
+  const breakButton = (l, h) => make("button", { type: "button", class: "danger", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askOperation(l, breaking(h)) }, "Break…");
+
   function holds(l) {
-    const titles = ["Holder", "State", "Held", "Left", "Token"];
-    if (state.canBreak) titles.push("Break");
+    const one = l.holds.length === 1, titles = ["Holder", "State", ...one ? [] : ["Held", "Left"], "Token"];
+    if (state.canBreak && !one) titles.push("Break");
     return table("Holds", titles, l.holds.map(h => {
       const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, [word, why] = stateOf(h);
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
       const of = { ...h, waiters: l.waiters };
       const what = make("span", { class: trouble(of) === 2 || h.state === "broken" ? tagOf(of) : "", title: why }, word, h.fixed ? ", fixed" : "", h.by ? " by " : "", h.by ? shown(h.by) : "");
       const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h), make("br"), processLink(h)),
-        what, held, bar(remaining, h.ttl_seconds, age(remaining), h.late), String(h.token)];
-      if (state.canBreak && ["held", "handed over"].includes(h.state)) {
-        cells.push(make("button", { type: "button", class: "danger", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askOperation(l, breaking(h)) }, "Break…"));
-      } else if (state.canBreak) cells.push("");
+        what, ...one ? [] : [held, bar(remaining, h.ttl_seconds, age(remaining), h.late)], String(h.token)];
+      if (state.canBreak && !one) cells.push(breakable(h) ? breakButton(l, h) : "");
       return cells;
     }));
   }
@@ -181,8 +192,9 @@ export function panel(box, dialog, state, say) {
   function code(l) {
     if (!l.holds.some(h => ["held", "handed over"].includes(h.state))) return [];
     const go = make("button", { type: "button", class: "quiet", disabled: stacks?.asking, onclick: askStacks }, "Which line of code holds it?");
-    if (!stacks || stacks.asking) return [make("p", {}, go, stacks ? " Asking…" : "")];
-    return [make("p", {}, go), stacks.error ? make("p", { class: "note" }, "Nobody could be asked: ", shown(stacks.error)) : null, ...stacks.stacks.map(s => make("div", { class: "stack" },
+    const acts = make("p", { class: "acts" }, go, l.holds.length === 1 && breakable(l.holds[0]) ? breakButton(l, l.holds[0]) : null, stacks?.asking ? " Asking…" : "");
+    if (!stacks || stacks.asking) return [acts];
+    return [acts, stacks.error ? make("p", { class: "note" }, "Nobody could be asked: ", shown(stacks.error)) : null, ...stacks.stacks.map(s => make("div", { class: "stack" },
       make("p", {}, who(s.hold), ", token " + s.hold.token + (s.why ? ": " : (s.leases > 1 ? ": the oldest of " + s.leases + " leases was" : ":") + " taken " + age(s.age_seconds ?? 0) + " ago by"), s.why ? shown(s.why) : ""),
       s.frames.length ? make("ol", { class: "scrolls" }, ...s.frames.map(f => make("li", {}, make("code", {}, shown(f.file), ":" + f.line + " ", shown(f.function))))) : null))];
   }
@@ -221,19 +233,19 @@ export function panel(box, dialog, state, say) {
 
   function waits(found) {
     if (state.status?.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them.")];
-    const narrow = box.clientWidth < 700, whose = "Solid: reported by the caller (WithDeadlockCheck). Dashed: guessed from the same process.", words = "Waits are reported by callers (WithDeadlockCheck), or guessed from the same process.";
+    const narrow = box.clientWidth < 700, words = "Waits are reported by callers (WithDeadlockCheck), or guessed from the same process.";
     if (!found.names.length) {
       return [make("section", { class: "card empty" }, make("h3", {}, found.contended ? "No holder is known to wait for anything itself." : "Nobody waits."),
         make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, words))];
     }
-    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " + words : "An arrow leads from a name to the one that its holder waits for. The root causes are on the left. " + whose);
+    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " + words : "An arrow leads from a name to the one that its holder waits for. The root causes are on the left.");
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
     const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
     return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "A possible cycle: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It is red, as it has lasted a minute or more." : "It is amber, and red after a minute.")) :
       make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red."),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      make("section", { class: "card" }, narrow ? treeOf(found, state.now()) : pictureOf(found, state.now(), state.causes.of),
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of) : legend(), narrow ? null : pictureOf(found, state.now(), state.causes.of),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
       narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
   }
@@ -272,9 +284,9 @@ export function panel(box, dialog, state, say) {
         cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? cycles.length + " possible deadlocks." : "A possible deadlock.",
           "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted " + age(lasted(cycles[0])) + ": it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
         verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
+      ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
       figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
         ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible cycles" : "Cycles", cycles.length.toLocaleString(), "of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
-      ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
       make("section", { class: "card" }, make("h3", {}, "Search"),
         make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Deadlocks are reported by callers (WithDeadlockCheck), and possible ones guessed from process and owner."),
         make("p", {}, make("button", { type: "button", class: "quiet", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
@@ -284,18 +296,27 @@ export function panel(box, dialog, state, say) {
     ];
   }
 
-  const end = "none of them goes on by itself. Open a name, and evict a waiter or break a hold.";
+  const end = "none of them goes on by itself. Break a hold: the youngest has least to lose. Or open a name, and evict a waiter.";
   const mostCycles = 10; // that are drawn
 
   // lasted is for how many seconds all of a cycle have waited.
   const lasted = cycle => (state.now() - Math.max(...cycle.map(r => r.waiting))) / 1000;
 
-  // cycleCard shows a cycle, and leads to each of its names.
+  // breakHold asks whether to break the hold of a row.
+  async function breakHold(row) {
+    const found = await (await fetch("lock?name=" + address(row))).json(), l = { ...found.lock, typed: found.typed }, h = l.holds?.find(breakable);
+    if (h) askOperation(l, breaking(h));
+    else location.hash = "#lock=" + address(row);
+  }
+
+  // cycleCard shows a cycle, and has what ends it.
   function cycleCard(graph, narrow) {
-    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]),
-      make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to])),
-    link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name))));
-    return make("section", { class: "card loop" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of), steps);
+    const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
+    const act = e => state.canBreak ? make("button", { type: "button", class: "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, "Break hold…") :
+      link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
+    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), e === youngest ? make("span", { class: "tag" }, "youngest hold") : "",
+      make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));
+    return make("section", { class: "card loop" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
   }
 
   const members = d => make("ol", { class: "cycle" }, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",

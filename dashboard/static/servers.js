@@ -7,31 +7,31 @@ export function serversOf(state) {
   const s = state.status, rows = [...state.rows.values()];
   if (!s) return [make("p", { class: "empty" }, "Nothing was looked at yet.")];
   const sum = of => rows.reduce((n, r) => n + of(r), 0).toLocaleString(), off = Math.abs(state.ahead) / 1000;
-  const how = off < 1 ? "same as this browser" : age(off) + (state.ahead > 0 ? " ahead of" : " behind") + " this browser";
+  const how = off < 1 ? "The server's clock matches this browser's." : "The server's clock is " + age(off) + (state.ahead > 0 ? " ahead of" : " behind") + " this browser's.";
+  const note = " " + how + (state.canBreak ? " Breaking and evicting are allowed here." : " This page may only read.");
   return [
-    s.masters ? majorityOf(s) : readiness(s), s.masters ? make("section", { class: "card" }, make("h3", {}, "Masters"), mastersOf(s.masters)) : null,
+    s.masters ? majorityOf(s, note) : readiness(s, note), s.masters ? make("section", { class: "card" }, make("h3", {}, "Masters"), mastersOf(s.masters)) : null,
     figures([
       ["Names", rows.length.toLocaleString(), s.more ? "and about " + s.more.toLocaleString() + " not shown" : "all are shown"],
-      ["Holders", sum(r => r.holders), "of " + many(rows.filter(r => r.holders > 0).length, "name")],
+      ["Holders", sum(r => r.holders), "of " + many(rows.filter(r => r.holders > 0).length, "name") + (rows.some(r => r.holders > 1) ? ", some shared" : "")],
       ["Waiters", s.masters ? "–" : sum(r => r.waiters), s.masters ? "a quorum has no queue" : "for " + many(rows.filter(r => r.waiters > 0).length, "name")],
       ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
     ]),
-    make("p", { class: "faint clock" }, "The server's time is " + clock(new Date(state.now())) + ", " + how + ". " + (state.canBreak ? "This page may break holds and evict waiters." : "This page may only read.")),
     rows.length ? make("div", { class: "pair" }, make("div", {}, kinds(rows, state), hosts(state)), processes(state)) :
       make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some. ", link("#", "How to hold a name"))),
   ];
 }
 
-const readiness = s => s.error || s.ready
-  ? verdict("bad", "The server is not ready.", shown(s.error || s.ready))
-  : verdict("good", "The servers are ready.", "Locks can be taken and renewed. Checked every 5 s.");
+const readiness = (s, note) => s.error || s.ready
+  ? verdict("bad", "The server is not ready.", shown(s.error || s.ready), note)
+  : verdict("good", "The servers are ready.", "Locks can be taken and renewed. Checked every 5 s." + note);
 
 // majorityOf tells whether enough masters are usable.
-export function majorityOf(s) {
+export function majorityOf(s, note = "") {
   const count = counting(s.masters), need = majority(s.masters), few = count < need, wrong = s.error || s.ready;
   const means = few ? "No lock can be taken or renewed until " + need + " are usable." : wrong ? shown(wrong) :
     count < s.masters.length ? "Locks can be taken and renewed, " + (count === need ? "but not if one more goes away." : "also if " + (count - need) + " more " + (count - need > 1 ? "go" : "goes") + " away.") : "Locks can be taken and renewed. Checked every 5 s.";
-  return verdict(few || wrong ? "bad" : count < s.masters.length ? "warn" : "good", tally(s.masters), means);
+  return verdict(few || wrong ? "bad" : count < s.masters.length ? "warn" : "good", tally(s.masters), means, note);
 }
 
 export const tally = list => counting(list) + " of " + list.length + " masters usable. A lock needs " + majority(list) + ".";
@@ -77,17 +77,17 @@ function holdersOf(state, keyOf) {
   return [...all.values()].sort((a, b) => b.blocks - a.blocks || b.waiters - a.waiters || b.names - a.names || (a.key < b.key ? -1 : 1));
 }
 
-const holds = p => [p.names.toLocaleString(), none(p.waiters), p.blocks && p.bad ? make("strong", { class: "bad" }, p.blocks.toLocaleString()) : none(p.blocks)];
+const holds = (p, lone) => [p.names.toLocaleString(), none(p.waiters), p.blocks && p.bad && !lone ? make("strong", { class: "bad" }, p.blocks.toLocaleString()) : none(p.blocks)];
 
 function hosts(state) {
   const list = holdersOf(state, h => h.host);
-  return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Holds", "Waiters", "Blocks"],
-    list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p)])), rest(list, "more host", "s"));
+  return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Names", "Waiters", "Blocks"],
+    list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p, list.length === 1)])), rest(list, "more host", "s"));
 }
 
 function processes(state) {
   const list = holdersOf(state, h => h.host + "/" + h.pid);
-  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Holds", "Waiters", "Blocks", "Labels"],
+  return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Names", "Waiters", "Blocks", "Holders"],
     list.slice(0, mostListed).map(p => [link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), ...holds(p), labels([...p.labels])])), rest(list, "more process", "es"));
 }
 

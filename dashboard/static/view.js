@@ -136,7 +136,7 @@ export const tagOf = row => "tag " + (trouble(row) === 2 ? "bad" : row.state ===
 // What words of a state mean.
 export const meanings = {
   late: "Late: the hold was not renewed within half its TTL. Its process may be stopped or cut off, or its max hold is nearly over.",
-  broken: "Broken: an operator ended the hold. It blocks others until its code has stopped, or the time left is over.",
+  broken: "Broken: an operator ended the hold. Nobody else gets in until its code has stopped, or the time left is over.",
   "min hold": "Min hold: the holder is done. Its min hold blocks others for the time left.",
   "handed over": "Handed over: to a waiter that is not known to have taken it up.",
   retained: "Perhaps unused: its process keeps it for its next use, and gives it back when another asks.",
