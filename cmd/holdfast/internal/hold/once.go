@@ -130,10 +130,11 @@ func (o *Once) boundWait(ctx context.Context, cancel context.CancelCauseFunc, si
 		if err := stop(); err != nil || !late {
 			return err
 		}
-		if over.Held = waits.holder.Load(); over.Held != nil {
-			over.Holder, over.Token, over.Since = over.Held.Holder, over.Held.Token, over.Held.Since
+		ended := *over // which those that still wait may read
+		if ended.Held = waits.holder.Load(); ended.Held != nil {
+			ended.Holder, ended.Token, ended.Since = ended.Held.Holder, ended.Held.Token, ended.Held.Since
 		}
-		return over
+		return &ended
 	})
 }
 
