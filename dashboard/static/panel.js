@@ -314,7 +314,7 @@ export function panel(box, dialog, state, say) {
     const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
     const act = e => state.canBreak ? make("button", { type: "button", class: "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, "Break hold…") :
       link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
-    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), e === youngest ? make("span", { class: "tag" }, "youngest hold") : "",
+    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag" }, "youngest hold")] : [],
       make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));
     return make("section", { class: "card loop" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
   }
