@@ -78,11 +78,15 @@ func (l *Lock) findPlace(ctx context.Context, matches func(protocol.Place) bool)
 
 // awaitLife has a waiter ask, and returns once it has.
 func (l *Lock) awaitLife(ctx context.Context, place protocol.Place) error {
-	if _, err := l.engine.protocol.Tell(ctx, l.name, l.spec.Kind, place.ID); err != nil {
-		return err
-	}
 	began := time.Now()
-	for pause := time.Millisecond; time.Since(began) < listenTimeout && l.engine.pause(ctx, pause); pause *= 2 {
+	for pause := time.Millisecond; time.Since(began) < listenTimeout; pause *= 2 {
+		// Again each time: an ask within a millisecond of the one before shows nothing.
+		if _, err := l.engine.protocol.Tell(ctx, l.name, l.spec.Kind, place.ID); err != nil {
+			return err
+		}
+		if !l.engine.pause(ctx, pause) {
+			break
+		}
 		now, err := l.findPlace(ctx, func(p protocol.Place) bool { return p.ID == place.ID })
 		if err != nil {
 			return err
