@@ -15,4 +15,5 @@ var digests = map[string]string{
 	"look":      "6f7e64d9f48287b01822c5558162250d0542f540",
 	"renew":     "ee414002d6767a42478484a61774fe1ff2521a1e",
 	"resize":    "1c150d038a62462bbeb870a741b2aa95ff63af52",
+	"tell":      "46e053f5d923ed4b1649b3c394f96c3eb29ed42e",
 }

@@ -45,10 +45,7 @@ func (p *Protocol) Tell(ctx context.Context, name string, kind protocol.Kind, id
 	if cut && ok1 && ok2 {
 		return t, nil
 	}
-	if parsed, ok := r.parse(s.Op, text); ok && parsed.refused != nil {
-		return t, r.at(reply, parsed.refused)
-	}
-	return t, r.at(reply, r.unreadable(s.Op, reply.Value))
+	return t, r.refusal(s.Op, reply)
 }
 
 // operate runs a script of an operator: it does something or finds nothing to do.
@@ -62,13 +59,18 @@ func (r *resource) runOnce(ctx context.Context, s *script, args []any) (bool, er
 	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
 		return false, err
 	}
-	switch value := reply.Value.(type) {
-	case int64:
-		return value == 1, nil
-	case string:
-		if parsed, ok := r.parse(s.Op, value); ok && parsed.refused != nil {
-			return false, r.at(reply, parsed.refused)
-		}
+	if done, ok := reply.Value.(int64); ok {
+		return done == 1, nil
 	}
-	return false, r.at(reply, r.unreadable(s.Op, reply.Value))
+	return false, r.refusal(s.Op, reply)
+}
+
+// refusal is the error of a reply that is not what its script answers: why it refuses, in words, or
+// that nobody can read it.
+func (r *resource) refusal(op string, reply wire.Reply) error {
+	text, _ := reply.Value.(string)
+	if parsed, ok := r.parse(op, text); ok && parsed.refused != nil {
+		return r.at(reply, parsed.refused)
+	}
+	return r.at(reply, r.unreadable(op, reply.Value))
 }

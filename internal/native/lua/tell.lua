@@ -18,21 +18,18 @@ local odd = look(ARGV[1])
 if odd then
   return odd
 end
-local members = shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive
+local members, message, after = shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive, RECALL, ''
 if ARGV[2] ~= '' then
-  members = redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf')
+  members, message, after = redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf'), ASK, '0'
 end
 local found, heard = 0, 0
 for _, member in ipairs(members) do
-  local id, wanted = string.sub(member, ID_AT, TICKET), string.byte(member, MODE_AT) ~= MODE_REMAINDER
-  if ARGV[2] ~= '' then
-    wanted = id == ARGV[2]
-  end
-  if wanted then
+  local id = string.sub(member, ID_AT, TICKET)
+  if string.byte(member, MODE_AT) ~= MODE_REMAINDER and (ARGV[2] == '' or ARGV[2] == id) then
     local _, _, channel = parts(string.sub(member, PAYLOAD_AT))
     found = found + 1
     if channel ~= '' and listens(channel) ~= false then
-      publish(channel, ARGV[2] ~= '' and ASK .. id .. '0' or RECALL .. id)
+      publish(channel, message .. id .. after)
       heard = heard + 1
     end
   end

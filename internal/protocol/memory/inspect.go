@@ -140,17 +140,22 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 	return false, nil
 }
 
+// openQueued begins a request of an operator about a name that has a queue. The server's mutex is
+// held.
+func (c *Client) openQueued(ctx context.Context, op, of string, kind protocol.Kind) (n *name, now int64, err error) {
+	if !c.server.features.Queue || kind == protocol.Latch {
+		return nil, 0, &protocol.Failure{Op: op, Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
+	}
+	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}
+	return r.open(ctx, op, time.Time{}, "")
+}
+
 // Tell implements protocol.Operators.
 func (c *Client) Tell(ctx context.Context, of string, kind protocol.Kind, id protocol.ID) (
 	t protocol.TellCount, err error) {
-	s := c.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.features.Queue || kind == protocol.Latch {
-		return t, &protocol.Failure{Op: "tell", Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
-	}
-	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}
-	n, _, err := r.open(ctx, "tell", time.Time{}, "")
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	n, _, err := c.openQueued(ctx, "tell", of, kind)
 	if err != nil {
 		return t, err
 	}
@@ -176,11 +181,7 @@ func (c *Client) Evict(ctx context.Context, of string, kind protocol.Kind, id pr
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.features.Queue || kind == protocol.Latch {
-		return false, &protocol.Failure{Op: "evict", Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
-	}
-	r := &resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}
-	n, now, err := r.open(ctx, "evict", time.Time{}, "")
+	n, now, err := c.openQueued(ctx, "evict", of, kind)
 	if err != nil {
 		return false, err
 	}
