@@ -200,7 +200,7 @@ func (a *attempt) becomeHolder(answer protocol.Answer, from time.Time, ttl time.
 			e.pauseRetaining(h)
 		}
 	}
-	h.wanted = a.mailbox.messages.recalled
+	h.isTold, h.wanted = a.ticket.Retain || a.ticket.Wanted, a.mailbox.messages.recalled
 	if a.lock.options.Wanted && !h.wanted {
 		e.hearInBackground(h, a.queued || a.recallsSince.IsZero()) // others may have asked before messages told of it
 	}

@@ -50,6 +50,7 @@ type hold struct {
 	localUse          // the goroutines that have it, or may get it
 	state       holdState
 	wanted      bool    // another process asked for it
+	isTold      bool    // messages must come that others ask for it
 	ticketNamed bool    // others name its ticket: it is not passed on any more
 	due         dueTime // when the watchdog has to look at it: for its renewal or its end
 

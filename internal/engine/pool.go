@@ -209,7 +209,9 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	}
 	w := p.push(c)
 	if l.options.Wanted {
-		e.closeWanted(func(other *Lease) bool { return other.tenure.hold.pool == p })
+		if h := e.holdOfPool(p); h != nil {
+			e.closeWanted(h)
+		}
 	}
 	return poolEntry{kind: entryWaits, pool: p, waiter: w}
 }

@@ -259,13 +259,13 @@ func (e *Engine) freeRetained(h *hold, event Event, since time.Time) {
 	}
 }
 
-// hearRecalls asks again for the messages about holds that others may ask for. If messages about a
-// hold that may be retained may have been missed, it counts as recalled.
+// hearRecalls asks again for the messages that others ask for holds. If messages about a hold that
+// may be retained may have been missed, it counts as recalled.
 func (e *Engine) hearRecalls(holds []*hold) {
-	for _, h := range holds {
-		if !e.isToldOf(h) {
-			continue
-		}
+	e.mu.Lock()
+	told := slices.DeleteFunc(slices.Clone(holds), func(h *hold) bool { return !h.isTold })
+	e.mu.Unlock()
+	for _, h := range told {
 		ctx := deadline{context.Background(), time.Now().Add(listenTimeout)}
 		since, _ := e.subscription.ensureSubscribed(ctx, h.lock.resource())
 		e.mu.Lock()
@@ -284,25 +284,9 @@ func (e *Engine) recallAll() {
 	}
 }
 
-// isToldOf reports whether messages must come that others ask for a hold.
-func (e *Engine) isToldOf(h *hold) bool {
-	if h.retention != nil || h.lock.options.Wanted {
-		return true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for l := range e.wanted {
-		if l.tenure.hold == h {
-			return true
-		}
-	}
-	return false
-}
-
 // isToldOfAny reports whether messages must come that others ask for a hold of this process.
 func (e *Engine) isToldOfAny() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.wanted) > 0 || slices.ContainsFunc(e.holds.entries,
-		func(h *hold) bool { return h.retention != nil || h.lock.options.Wanted })
+	return slices.ContainsFunc(e.holds.entries, func(h *hold) bool { return h.isTold })
 }

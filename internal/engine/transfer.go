@@ -30,7 +30,7 @@ func (l *Lock) Transfer(ctx context.Context, matches func(protocol.Place) bool) 
 			Err: errNobodyQueues}
 	}
 	return l.engine.do(ctx, refused, func() error {
-		if l.engine.holdNamed(l) == nil {
+		if l.engine.holdNamed(l) == nil { // then nothing is sent
 			return ErrNotHeld
 		}
 		place, err := l.findPlace(ctx, matches)
@@ -44,13 +44,12 @@ func (l *Lock) Transfer(ctx context.Context, matches func(protocol.Place) bool) 
 	})
 }
 
-// holdNamed is a hold of this process that has the name of a lock; nil: there is none.
+// holdNamed is a hold of this process that has the name of a lock, and leases; nil: there is none.
 func (e *Engine) holdNamed(l *Lock) *hold {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, h := range e.allHolds() {
-		e.expireIfPast(h, time.Now())
-		if l.sameName(h) && h.isLive() {
+	for _, h := range e.holds.entries {
+		if l.sameName(h) && h.isLive() && h.tenure != nil && !isPast(h.end(), time.Now()) {
 			return h
 		}
 	}
@@ -87,11 +86,13 @@ func (l *Lock) awaitLife(ctx context.Context, place protocol.Place) error {
 		if !l.engine.pause(ctx, pause) {
 			break
 		}
-		now, err := l.findPlace(ctx, func(p protocol.Place) bool { return p.ID == place.ID })
-		if err != nil {
+		in, err := l.engine.protocol.Inspect(ctx, l.name, protocol.Page{Queue: 1, After: place.Order - 1})
+		switch {
+		case err != nil:
 			return err
-		}
-		if now.Until > place.Until {
+		case len(in.Queue) == 0 || in.Queue[0].ID != place.ID:
+			return ErrNotWaiting
+		case in.Queue[0].Until > place.Until:
 			return nil
 		}
 	}

@@ -23,28 +23,32 @@ func (e *Engine) wantedChannel(parts ...*Lease) <-chan struct{} {
 	if e.closed || slices.ContainsFunc(parts, func(l *Lease) bool { return l.released || l.tenure.lossCause != nil }) {
 		return nil
 	}
-	c := make(chan struct{})
+	c, wanted := make(chan struct{}), false
 	for _, l := range parts {
-		e.wanted[l] = c
 		h := l.tenure.hold
-		if h.wanted || h.lock.options.Wanted && h.pool != nil && len(h.pool.waiters) > 0 {
-			e.closeWanted(func(other *Lease) bool { return other == l })
-		}
+		e.wanted[l], h.isTold = c, true
+		wanted = wanted || h.wanted || h.lock.options.Wanted && h.pool != nil && len(h.pool.waiters) > 0
 		e.hearInBackground(h, false)
+	}
+	if wanted {
+		close(c)
 	}
 	return c
 }
 
-// closeWanted tells the holders that have these leases. The engine's mutex is held.
-func (e *Engine) closeWanted(leases func(*Lease) bool) {
-	for l, c := range e.wanted {
-		if !leases(l) {
-			continue
-		}
+// closeWanted tells the holders that have a hold. The engine's mutex is held.
+func (e *Engine) closeWanted(h *hold) {
+	if h.tenure == nil {
+		return
+	}
+	for _, l := range h.tenure.entries {
+		c := e.wanted[l]
 		select {
-		case <-c:
+		case <-c: // of a group, or told before
 		default:
-			close(c)
+			if c != nil {
+				close(c)
+			}
 		}
 	}
 }
@@ -52,7 +56,7 @@ func (e *Engine) closeWanted(leases func(*Lease) bool) {
 // noteWanted notes that another process wants a hold. The engine's mutex is held.
 func (e *Engine) noteWanted(h *hold) {
 	h.wanted = true
-	e.closeWanted(func(l *Lease) bool { return l.tenure.hold == h })
+	e.closeWanted(h)
 }
 
 // hearInBackground makes messages about a hold come. If look is set, the server is asked whether

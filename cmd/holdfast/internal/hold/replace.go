@@ -2,10 +2,12 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 const (
@@ -26,12 +28,17 @@ type replaceRequest struct {
 }
 
 // replaceHolders asks the holders to let go until ctx ends, and breaks each hold that goes on for
-// longer than --replace says. A broken hold keeps others out until its command has ended.
+// longer than --replace says. A broken hold keeps others out until its command has ended. If the
+// server refuses that to this user, the run waits on.
 func (r *Run) replaceHolders(ctx context.Context, client *holdfast.Client, notices *notices) {
 	p := &replaceRequest{r, client, notices, map[int64]time.Time{}}
 	for ctx.Err() == nil {
 		for _, name := range r.Names {
-			p.replace(ctx, name)
+			var refused *holdfast.StoreError
+			if err := p.replace(ctx, name); errors.As(err, &refused) && refused.Kind == holdfast.StoreDenied {
+				notices.printf("the holder of %q is not replaced: %s", name, cli.Trim(err.Error()))
+				return
+			}
 		}
 		select {
 		case <-time.After(min(askPause, r.Replace/4)):
@@ -42,12 +49,12 @@ func (r *Run) replaceHolders(ctx context.Context, client *holdfast.Client, notic
 
 // replace asks the holders of one name, and breaks those whose time is over. A server that does not
 // answer is asked again.
-func (p *replaceRequest) replace(ctx context.Context, name string) {
+func (p *replaceRequest) replace(ctx context.Context, name string) error {
 	info, err := p.client.Inspect(ctx, name)
 	if err != nil {
-		return
+		return err
 	}
-	own := p.run.Owner
+	own, ask := p.run.Owner, false
 	for _, hold := range slices.Backward(info.Holds) {
 		if hold.Remainder() || own != "" && hold.Owner == own {
 			continue
@@ -59,13 +66,18 @@ func (p *replaceRequest) replace(ctx context.Context, name string) {
 			p.notices.printf("asking %q, which holds %q, to let go within %v", hold.Label, name, p.run.Replace)
 		}
 		if time.Since(asked) < p.run.Replace {
-			_, _ = p.client.Ask(ctx, name)
+			ask = true
 			continue
 		}
-		if err := p.client.Break(ctx, name, hold.Token); err == nil {
-			p.notices.printf("%q did not let go of %q for %v: its hold is broken", hold.Label, name, p.run.Replace)
+		if err := p.client.Break(ctx, name, hold.Token); err != nil {
+			return err
 		}
+		p.notices.printf("%q did not let go of %q for %v: its hold is broken", hold.Label, name, p.run.Replace)
 	}
+	if ask { // all of them, in one request
+		_, err = p.client.Ask(ctx, name)
+	}
+	return err
 }
 
 // thatReplaces returns a handle whose wait replaces the holders.
