@@ -191,8 +191,8 @@ func (l *Lease) Until() time.Time {
 // is any of the names. The holder decides what to do; nothing is taken from it. It is the same
 // channel at each call, and nil once the lease has ended, so wait for Done as well.
 //
-// From the first call on the client is subscribed while it has the lease. What was asked before
-// that, or while no connection worked, is not heard; a waiter asks again within 6 s. A quorum tells
+// From the first call on the client is subscribed while it has the lease. A request before
+// that, or while no connection works, is not heard; a waiter asks again within 6 s. A quorum tells
 // nothing.
 func (l *Lease) Wanted() <-chan struct{} {
 	if l.isNone() {

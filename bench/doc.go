@@ -45,8 +45,8 @@
 // allocations are those of the whole process of the bench.
 //
 // Retained, holdfast is as with WithRetain: row 1 shows what a lock costs then, and rows 5 and 10
-// that two processes which take turns lose little by it. What is retained and unused is a name that
-// one process retains and does not use; row 10 has the time until the other is in.
+// that two processes which take turns lose little by it. A name is retained and unused if one
+// process retains it and does not use it; row 10 has the time until the other is in.
 //
 // A contender that leaves somebody waiting for ever is reported, and its numbers are those from
 // before that was noticed.

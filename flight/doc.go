@@ -51,8 +51,8 @@
 //     token.
 //   - Callers of one name at one client, for values of one type, share one call from its first read
 //     to its end, also while no server answers. It uses read, compute and options of its first
-//     caller, and the values of that caller's context. All get the same value: who changes it
-//     copies it before.
+//     caller, and the values of that caller's context. All get the same value: a caller that
+//     changes it copies it before.
 //   - A caller that joins gets what the call reads or has read, also if that was before it came.
 //   - The shared call has no deadline. A caller whose ctx ends leaves, with a
 //     *[holdfast.WaitError], and the others wait on. When the last has left, the context of read

@@ -165,7 +165,7 @@
 //	         entry, with trust and with the next token
 //
 // A hold of a lock with Options.Retain may stay with its process while nobody uses it, so that the
-// next entry is no request. Whoever enters it, enters as the next goroutine of a pool does: while
+// next entry is no request. A goroutine enters it as the next of a pool does: while
 // trust is left, and with the next token of the block that its grant reserved. If the block is used
 // up or little trust is left, the goroutine leads, and gives the old hold back in the request in
 // which it asks, as in a yield. Readers join the hold, with the token that it has. A token of its
