@@ -57,6 +57,7 @@ func New(s store.Store, config *Config) (*Client, error) {
 		Node:            storeAddress(s),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
+		NoEvict:         filled.NoEvict,
 		Replicas:        filled.Replicas.Count,
 		ReplicasTimeout: filled.Replicas.Timeout,
 	}), filled, process, routed), nil

@@ -36,8 +36,16 @@ type Config struct {
 	// wait, later ones are dropped and counted. Defaults to discarding.
 	Logger *slog.Logger
 
-	MaxTTL         time.Duration // the largest TTL of this client's locks, from 100 ms to 24 h; defaults to 5 minutes
-	Observer       Observer      // receives an Event for each thing that happens to a lock; defaults to none
+	MaxTTL   time.Duration // the largest TTL of this client's locks, from 100 ms to 24 h; defaults to 5 minutes
+	Observer Observer      // receives an Event for each thing that happens to a lock; defaults to none
+	// NoEvict has the servers keep fencing tokens, holds and latches from eviction (BLESS), so that
+	// maxmemory-policy may evict other keys. A place in a queue may still be evicted: its caller
+	// joins again. All clients of a name should have it: what is handed over by a client without it
+	// is kept from the first renewal on. It needs Redis 8.12, and the permission +bless|set;
+	// elsewhere calls and Ready return a *StoreError of StoreUnsupported or StoreDenied. NewQuorum
+	// refuses it.
+	NoEvict bool
+
 	Prefix         string        // begins all keys and channels; at most 1 KiB, without braces; defaults to "holdfast"
 	ReleaseTimeout time.Duration // bounds Release, and Close for all leases; at least 1 ms; defaults to 5 s
 	Replicas       Replicas      // what replicas must confirm before it is trusted; defaults to none

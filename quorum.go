@@ -39,6 +39,7 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	if config != nil {
 		bad.check(config.Replicas.Count == 0, "Config.Replicas.Count", config.Replicas.Count,
 			"0: a quorum's masters replicate to nobody")
+		bad.check(!config.NoEvict, "Config.NoEvict", config.NoEvict, "false: every master of a quorum has noeviction")
 	}
 	for i, s := range stores {
 		bad.checkStore(fmt.Sprintf("stores[%d]", i), s)

@@ -72,6 +72,7 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // environment is what the commands read. The first two are read by those that have --redis.
 var environment = [][2]string{
 	{"REDIS_URL", "the URL of the server, or of the masters of a quorum, if no --redis is given"},
+	{cli.NoEvictVariable, "if it is true, the server keeps the keys of locks from eviction; it needs Redis 8.12"},
 	{cli.HistoryVariable, "if it is set, what happens to locks is written at the server, and it keeps about so many entries: see history"},
 	{"NO_COLOR", "if it is set, text has no colours"},
 	{"TERM", "if it is dumb, text has no colours, and nothing is shown on a full screen"},

@@ -235,6 +235,10 @@
 // before a script is sent. Digests are constants, checked by a test, so no SHA-1 is computed at run
 // time (it is refused under FIPS rules).
 //
+// Each script has a second text, for Config.NoEvict, in which a line "--@noevict KEY" is a command
+// that keeps the key from eviction. Such a line follows each write that may make a state or a
+// clock.
+//
 // A server may refuse a script in the middle, for want of a permission or because a key is of
 // another type. Then what the script wrote before stays. The server says the line. From that the
 // client reads the command, which key it was, and whether anything can have been written before.

@@ -15,7 +15,7 @@ import (
 
 // Every command of the scripts that can raise an error says by a name which key it is about.
 func TestScriptsNameTheirKeys(t *testing.T) {
-	all := loadScripts()
+	all := loadScripts(false)
 	for _, s := range []script{all.ask, all.free, all.renew, all.downgrade, all.resize, all.look, all.inspect, all.all,
 		all.latch} {
 		for _, line := range s.Unnamed() {
@@ -27,8 +27,8 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 // A queue that is none refuses an ask before anything was done, unless the ask gave another hold
 // back: then that may be over.
 func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
-	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', queue, self)")
-	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)
+	at := slices.Index(strings.Split(source("ask", false), "\n"), "local waits = self and redis.call('ZSCORE', queue, self)")
+	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests[digestKey{"ask", false}], at+1)
 	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x",
 		Timeout: time.Second}).Bind(specOf("n"))
 	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second,

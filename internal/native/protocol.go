@@ -23,7 +23,8 @@ type Config struct {
 	// does.
 	Warn func(text string)
 
-	Replicas        int // how many must confirm what is to be trusted; 0: none
+	NoEvict         bool // the servers keep clocks and holds from eviction
+	Replicas        int  // how many must confirm what is to be trusted; 0: none
 	ReplicasTimeout time.Duration
 }
 
@@ -46,7 +47,7 @@ const recent = 256
 func New(s wire.Store, config Config) *Protocol {
 	return &Protocol{
 		config:  config,
-		scripts: loadScripts(),
+		scripts: loadScripts(config.NoEvict),
 		servers: wire.NewServers(s),
 		seed:    maphash.MakeSeed(),
 	}
@@ -111,13 +112,17 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 
 // Probe implements protocol.Protocol.
 func (p *Protocol) Probe(ctx context.Context) error {
-	err := wire.Probe(ctx, p.servers,
-		func(slot int) string { return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready" })
+	err := wire.Probe(ctx, p.servers, p.readyKey, p.config.NoEvict)
 	var failure *protocol.Failure
 	if errors.As(err, &failure) && failure.Node == "" {
 		failure.Node = p.config.Node
 	}
 	return err
+}
+
+// readyKey is the key in a slot that no client ever writes.
+func (p *Protocol) readyKey(slot int) string {
+	return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready"
 }
 
 // learnTopology asks once what is behind the store, before the first request that may leave
@@ -139,7 +144,7 @@ func (p *Protocol) learnTopology(ctx context.Context, op string, r *resource, de
 		mark = broadcast
 	}
 	if p.marked.CompareAndSwap(nil, &mark) && p.config.Warn != nil {
-		for _, text := range wire.Warnings(topology) {
+		for _, text := range wire.Warnings(topology, p.config.NoEvict) {
 			p.config.Warn(text)
 		}
 	}
@@ -198,6 +203,13 @@ func (p *Protocol) askTime(ctx context.Context, r *resource, op string, deadline
 	if !ok {
 		return 0, r.at(reply, r.unreadable(op, reply.Value))
 	}
-	s.Clock.Observe(server, time.Now())
+	received := time.Now()
+	if p.config.NoEvict { // a server that is new to this client
+		reply := s.Do(ctx, wire.BlessRequest(op, p.readyKey(r.keys.slot)), deadline)
+		if reply.Err != nil || wire.CannotBless(reply) {
+			return 0, r.failure(op, reply)
+		}
+	}
+	s.Clock.Observe(server, received)
 	return server, nil
 }

@@ -19,11 +19,13 @@ type script struct {
 // nothing.
 type scripts struct{ ask, swap, free, renew, downgrade, resize, look, inspect, all, latch, breaks, evict, tell script }
 
-func loadScripts() *scripts {
+// loadScripts reads the scripts; with noEvict those that keep clocks and holds from eviction.
+func loadScripts(noEvict bool) *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
 	load := func(op, name string, trusted bool, keys []string, first ...string) script {
-		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files,
-			Keys: keys, First: first}, trusted}
+		text := source(name, noEvict)
+		return script{wire.Script{Op: op, Name: name, Source: text, Digest: digests[digestKey{name, noEvict}],
+			Files: files, NoEvict: noEvict, Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
 		// The short way of ask takes back what it wrote before it saw the clock.
@@ -45,4 +47,10 @@ func loadScripts() *scripts {
 }
 
 // source is the text of a script as it goes over the wire.
-func source(name string) string { return wire.Source(files, name) }
+func source(name string, noEvict bool) string { return wire.Source(files, name, noEvict) }
+
+// A digestKey names the text of a script.
+type digestKey struct {
+	name    string
+	noEvict bool
+}

@@ -63,7 +63,7 @@ func (n *node) probe(deadline time.Time) *reply {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
 		key := n.p.config.Prefix + ":{%quorum}ready"
-		err = wire.At(nodeName(n.index), wire.Probe(ctx, n.store, func(int) string { return key }))
+		err = wire.At(nodeName(n.index), wire.Probe(ctx, n.store, func(int) string { return key }, false))
 	}
 	return &reply{node: n, facts: f, counts: err == nil && n.p.counts(f), err: err}
 }

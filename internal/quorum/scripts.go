@@ -39,7 +39,7 @@ const usual = "holdfast"
 // something has looked at its memory for this prefix since it was started (node.lua). That says
 // nothing of another prefix, whose facts may have come back from a snapshot.
 func source(prefix, name string) string {
-	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name)
+	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name, false)
 }
 
 func loadScripts(prefix string) *scripts {

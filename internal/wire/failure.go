@@ -73,8 +73,13 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 			failure.Err = fmt.Errorf("%s: %w", strings.Join(slices.Compact(b.commands), " or "), failure.Err)
 		}
 	case protocol.Unsupported:
-		if lacksEngine(refused) {
+		switch {
+		case lacksEngine(refused):
 			failure.Err = fmt.Errorf("the server has no script engine: %w", failure.Err)
+		case slices.Contains(b.commands, bless) || strings.Contains(strings.ToUpper(refused), bless):
+			failure.Unknown = b.begun
+			failure.Err = fmt.Errorf("the server cannot keep keys from eviction, as Redis can from 8.12 on: %w",
+				failure.Err)
 		}
 	case protocol.Other:
 		failure.Unknown = b.begun
@@ -237,7 +242,7 @@ func (s *Script) blame(refused string) blamedLine {
 	if _, err := fmt.Sscan(refused[at+len(mark):], &number); err != nil || s.Name == "" {
 		return blamedLine{begun: true}
 	}
-	lines := compose(s.Files, s.Name)
+	lines := compose(s.Files, s.Name, s.NoEvict)
 	if number < 1 || number > len(lines) {
 		return blamedLine{begun: true}
 	}
@@ -263,7 +268,7 @@ func (l sourceLine) calls() (commands, keys []string) {
 // those a refusal could not say which key it is about. A test of each format checks that there are
 // none.
 func (s *Script) Unnamed() (lines []string) {
-	for _, l := range compose(s.Files, s.Name) {
+	for _, l := range compose(s.Files, s.Name, s.NoEvict) {
 		commands, keys := l.calls()
 		if slices.Equal(commands, []string{"TIME"}) {
 			continue

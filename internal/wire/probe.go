@@ -17,13 +17,30 @@ var probeFiles embed.FS
 // probeDigest is the SHA-1 of lua/ready.lua as it goes over the wire. A test checks it.
 const probeDigest = "4f6b14545e59fe340a2c44b509a8e5eabc47ed5f"
 
+// bless begins the commands that keep keys from eviction.
+const bless = "BLESS"
+
+// BlessRequest asks a server to keep a key from eviction. If no client ever writes the key, it
+// changes nothing, and CannotBless reads from the reply whether the server could.
+func BlessRequest(op, key string) Request {
+	return Request{Op: op, Args: []any{bless, "SET", key, "NO-EVICT"}, Key: key}
+}
+
+// CannotBless reports whether a reply to BlessRequest says that the server lacks the command, or
+// refuses it to this user.
+func CannotBless(reply Reply) bool {
+	reason := reasonOf(reply.Refused)
+	return reason == protocol.Unsupported || reason == protocol.Denied
+}
+
 // Probe asks every master behind a store whether it can serve, and changes nothing. It returns a
 // failure for the first master that cannot, and nil if all can. KeyIn returns a key in a slot. No
 // client may ever write it. The deadline of ctx bounds Probe.
 //
 // A server can serve if it runs scripts that write, sent whole and by their digest, and if it says
-// of no policy that evicts keys. A server that refuses to tell its policy can serve.
-func Probe(ctx context.Context, s Store, keyIn func(slot int) string) error {
+// of no policy that evicts keys. A server that refuses to tell its policy can serve. With noEvict
+// every policy will do, and the server must be able to keep keys from eviction.
+func Probe(ctx context.Context, s Store, keyIn func(slot int) string, noEvict bool) error {
 	t, err := describeSoon(ctx, s)
 	if err != nil {
 		return probed("", Reply{Err: err}, nil)
@@ -36,7 +53,7 @@ func Probe(ctx context.Context, s Store, keyIn func(slot int) string) error {
 	failures := make([]error, len(targets))
 	var all sync.WaitGroup
 	for i, target := range targets {
-		all.Go(func() { failures[i] = probe(ctx, s, target, keyIn(target.slot)) })
+		all.Go(func() { failures[i] = probe(ctx, s, target, keyIn(target.slot), noEvict) })
 	}
 	all.Wait()
 	for _, err := range failures {
@@ -85,8 +102,8 @@ func targetsOf(t Topology) (targets []probeTarget) {
 	return targets
 }
 
-func probe(ctx context.Context, s Store, target probeTarget, key string) error {
-	script := &Script{Op: probeOp, Name: "ready", Source: Source(probeFiles, "ready"), Digest: probeDigest,
+func probe(ctx context.Context, s Store, target probeTarget, key string, noEvict bool) error {
+	script := &Script{Op: probeOp, Name: "ready", Source: Source(probeFiles, "ready", false), Digest: probeDigest,
 		Files: probeFiles, Keys: []string{"probe"}}
 	words := []any{nil, nil, 1, key}
 	replies := s.Do(ctx, []Request{
@@ -104,6 +121,14 @@ func probe(ctx context.Context, s Store, target probeTarget, key string) error {
 			return At(reply.Node, &protocol.Failure{Op: probeOp, Reason: protocol.Other,
 				Err: fmt.Errorf("the answer is none of ours: %.100v", reply.Value)})
 		}
+	}
+	if noEvict {
+		request := BlessRequest(probeOp, key)
+		request.Node = target.node
+		if reply := s.Do(ctx, []Request{request})[0]; reply.Err != nil || CannotBless(reply) {
+			return probed(reply.Node, reply, script)
+		}
+		return nil
 	}
 	if target.eviction != "" && target.eviction != "noeviction" {
 		return At(replies[0].Node, &protocol.Failure{Op: probeOp, Reason: protocol.Evicts,

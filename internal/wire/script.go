@@ -15,6 +15,9 @@ type Script struct {
 	Digest any    // hex of the SHA-1 of Source; boxed once
 	Files  fs.FS
 
+	// NoEvict has the script keep its keys from eviction: see Source.
+	NoEvict bool
+
 	Keys  []string // what the script calls its KEYS; a script for many names has as many keys for each name
 	First []string // the keys that it reads before it writes anything for its caller; writes for others do not count
 }
@@ -26,10 +29,11 @@ type sourceLine struct {
 }
 
 // Source returns the text of the script lua/NAME.lua as it goes over the wire: includes resolved,
-// comments and indentation cut.
-func Source(files fs.FS, name string) string {
+// comments and indentation cut. With noEvict, a line "--@noevict KEY" is the command that keeps the
+// key from eviction; else it is a comment.
+func Source(files fs.FS, name string, noEvict bool) string {
 	var out strings.Builder
-	for _, l := range compose(files, name) {
+	for _, l := range compose(files, name, noEvict) {
 		out.WriteString(l.text)
 		out.WriteByte('\n')
 	}
@@ -38,7 +42,7 @@ func Source(files fs.FS, name string) string {
 
 // compose reads a script. "--@include NAME" joins another file. The lines between "--@untouched"
 // and "--@touched" run before anything is written.
-func compose(files fs.FS, name string) (lines []sourceLine) {
+func compose(files fs.FS, name string, noEvict bool) (lines []sourceLine) {
 	data, err := fs.ReadFile(files, "lua/"+name+".lua")
 	if err != nil {
 		panic("holdfast: script not embedded: " + err.Error()) // a broken build
@@ -47,9 +51,12 @@ func compose(files fs.FS, name string) (lines []sourceLine) {
 	for text := range strings.Lines(string(data)) {
 		text = strings.TrimSpace(text)
 		include, included := strings.CutPrefix(text, "--@include ")
+		key, keeps := strings.CutPrefix(text, "--@noevict ")
 		switch {
 		case included:
-			lines = append(lines, compose(files, include)...)
+			lines = append(lines, compose(files, include, noEvict)...)
+		case keeps && noEvict:
+			lines = append(lines, sourceLine{"redis.call('" + bless + "', 'SET', " + key + ", 'NO-EVICT')", touched})
 		case text == "--@untouched":
 			touched = false
 		case text == "--@touched":

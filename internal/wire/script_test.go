@@ -28,7 +28,7 @@ func TestSource(t *testing.T) {
 	const want = "local now = redis.call('TIME')\nlocal has = redis.call('GET', line)\n" +
 		"redis.call('SET', state, now)\n" +
 		"return redis.call('GET', line) .. redis.call('GET', other)\n"
-	if got := Source(example.Files, example.Name); got != want {
+	if got := Source(example.Files, example.Name, false); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -131,7 +131,7 @@ func TestScriptFailureAfterCauseThatSpeaksOfPermission(t *testing.T) {
 
 // Trap 30: nothing computes SHA-1 at run time, so the digest is a constant.
 func TestProbeDigest(t *testing.T) {
-	sum := sha1.Sum([]byte(Source(probeFiles, "ready"))) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(Source(probeFiles, "ready", false))) //nolint:gosec // as above
 	if got := hex.EncodeToString(sum[:]); got != probeDigest {
 		t.Errorf("the digest of ready.lua is %s, not %s", got, probeDigest)
 	}

@@ -116,10 +116,11 @@ func (t *topology) Refresh(deadline time.Time) {
 	t.learn(is)
 }
 
-// Warnings returns what users should know of a topology before they trust it.
-func Warnings(t Topology) (texts []string) {
+// Warnings returns what users should know of a topology before they trust it. With noEvict they
+// need not know of eviction.
+func Warnings(t Topology, noEvict bool) (texts []string) {
 	for _, n := range t.Nodes {
-		if n.Eviction != "" && n.Eviction != "noeviction" {
+		if !noEvict && n.Eviction != "" && n.Eviction != "noeviction" {
 			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: "+
 				"its maxmemory-policy is %s, not noeviction",
 				n.ID, n.Eviction))

@@ -197,12 +197,16 @@ func TestDescribeClusterUnsharded(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	texts := Warnings(Topology{Nodes: []Node{
+	topology := Topology{Nodes: []Node{
 		{ID: "good", Version: "7.0.15", Eviction: "noeviction"},
 		{ID: "silent"},
 		{ID: "evicts", Version: "8.0.0", Eviction: "allkeys-lru"},
 		{ID: "old", Version: "6.0.20"},
-	}})
+	}}
+	if texts := Warnings(topology, true); len(texts) != 1 || !strings.Contains(texts[0], "server old") {
+		t.Errorf("of a client whose keys are not evicted: got %q", texts)
+	}
+	texts := Warnings(topology, false)
 	if all := strings.Join(texts, "\n"); len(texts) != 2 || !strings.Contains(all, "server evicts may evict") ||
 		!strings.Contains(all, "server old is of version 6.0.20") {
 		t.Errorf("got %q", texts)

@@ -2,8 +2,10 @@ package traps_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +175,107 @@ func TestReadyScriptless(t *testing.T) {
 			var failure *holdfast.StoreError
 			if !errors.As(err, &failure) || failure.Kind != holdfast.StoreUnsupported || failure.MayHaveApplied {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The server keeps from eviction what Config.NoEvict names, in every way in which it is written.
+// The server of this test gives BLESS to another command, which notes the keys that it was given.
+func TestReadyNoEvict(t *testing.T) {
+	harness.Long(t)
+	t.Parallel()
+	srv := redisserver.Start(t, "--rename-command", "HSETNX", "BLESS", "--maxmemory", "100mb",
+		"--maxmemory-policy", "allkeys-lru")
+	var log bytes.Buffer
+	c := harness.Locker(t, srv.Addr(), &holdfast.Config{NoEvict: true,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := askReady(t, c); err != nil {
+		t.Errorf("got %v", err)
+	}
+	var lease *holdfast.Lease
+	var err error
+	step := func(what string, want []string, do func() error) {
+		t.Helper()
+		harness.Must(t, srv, "DEL", "SET")
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		var kept []string
+		for _, key := range harness.Must(t, srv, "HKEYS", "SET").([]any) {
+			switch key := strings.TrimPrefix(key.(string), "holdfast:"); {
+			case strings.HasSuffix(key, ":ready"):
+			case strings.HasSuffix(key, ":clock"):
+				kept = append(kept, "clock")
+			default:
+				kept = append(kept, key)
+			}
+		}
+		slices.Sort(kept)
+		if kept = slices.Compact(kept); !slices.Equal(kept, want) {
+			t.Errorf("%s: kept %q, want %q", what, kept, want)
+		}
+	}
+	locked := func(name string, lock func(context.Context) (*holdfast.Lease, error)) {
+		t.Helper()
+		step(name, []string{"clock", "{" + name + "}"}, func() error { lease, err = lock(t.Context()); return err })
+	}
+	locked("m", c.Mutex("m", holdfast.WithoutRenewal()).Lock)
+	step("a renewal", []string{"{m}"}, func() error { return lease.Extend(t.Context()) })
+	other := harness.Locker(t, srv.Addr(), &holdfast.Config{NoEvict: true})
+	handOver := func(what, name string) int64 {
+		t.Helper()
+		waiter := harness.Claim(t.Context(), other.Mutex(name))
+		harness.Waiting(t, srv, name, 1)
+		step(what, []string{"clock", "{" + name + "}"}, func() error { return lease.Release() })
+		return waiter.Got(t).Token()
+	}
+	token := handOver("a hand-over of a fixed lease", "m")
+	step("a break", []string{"{m}"}, func() error { return c.Break(t.Context(), "m", token) })
+	locked("short", c.Mutex("short").Lock)
+	handOver("a hand-over", "short")
+	locked("rw", c.RWMutex("rw", holdfast.WithoutRenewal()).RLock)
+	step("a renewal of a reader", []string{"{rw}"}, func() error { return lease.Extend(t.Context()) })
+	harness.Must(t, srv, "EVAL", "for _, key in ipairs(redis.call('KEYS', '*clock')) do redis.call('SET', key, '5000000000000000') end", 0)
+	locked("rw", c.RWMutex("rw").RLock)
+	step("a latch", []string{"{l}"}, func() error { return c.Latch("l").Set(t.Context(), 1) })
+	step("a group", []string{"clock", "{a}", "{b}"}, func() error {
+		lease, err = c.All([]string{"a", "b"}).Lock(t.Context())
+		return err
+	})
+	if strings.Contains(log.String(), "maxmemory-policy") {
+		t.Errorf("the logger was told: %s", log.String())
+	}
+}
+
+// A server without the command, or a user that may not send it, refuses Config.NoEvict, and nothing
+// is written.
+func TestReadyNoEvictRefused(t *testing.T) {
+	harness.Long(t)
+	for name, c := range map[string]struct {
+		opts []string
+		kind holdfast.StoreKind
+		text string
+	}{
+		"without the command":    {nil, holdfast.StoreUnsupported, "the server cannot keep keys from eviction, as Redis can from 8.12 on"},
+		"without the permission": {[]string{"--rename-command", "HSETNX", "BLESS"}, holdfast.StoreDenied, "NOPERM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t, c.opts...)
+			harness.Must(t, srv, "ACL", "SETUSER", "small", "on", ">pw", "~*", "&*", "+@all", "-hsetnx")
+			small := harness.Locker(t, srv.Addr(), &holdfast.Config{NoEvict: true}, func(o *redis.Options) {
+				o.Username, o.Password = "small", "pw"
+			})
+			checkKind(t, askReady(t, small), c.kind, c.text, false)
+			_, err := small.Mutex("n").TryLock(t.Context())
+			var failure *holdfast.StoreError
+			if !errors.As(err, &failure) || failure.Kind != c.kind || failure.MayHaveApplied ||
+				!strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v", err)
+			}
+			if v := harness.Must(t, srv, "DBSIZE"); v != int64(0) {
+				t.Errorf("%v keys were written", v)
 			}
 		})
 	}

@@ -66,6 +66,8 @@ for at = 1, names do
     end
     redis.call('SET', clock, token)
     redis.call('SET', state, ticket .. token .. ARGV[at * 2 + 2], 'PX', ARGV[1])
+    --@noevict clock
+    --@noevict state
   end
   reply[at + 1] = token
 end

@@ -31,6 +31,8 @@ if string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5]
     --@touched
     local last = redis.pcall('GETSET', clock, now)
     if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then
+      --@noevict clock
+      --@noevict state
       return 'H' .. now .. '1|' .. now
     end
     -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the

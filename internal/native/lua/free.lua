@@ -34,6 +34,8 @@ if plain and string.sub(next, 1, FRONT) == string.sub(ticket, 1, FRONT) and redi
       --@touched
       if not last or type(last) == 'string' and #last == 16 and last < now then
         redis.call('SET', state, string.sub(next, 1, TICKET) .. now .. string.sub(next, PAYLOAD_AT), 'PX', claim)
+        --@noevict clock
+        --@noevict state
         redis.call('ZREM', queue, next, 'l' .. string.sub(next, 1, TICKET))
         redis.pcall('PUBLISH', channel, GRANTED .. string.sub(next, ID_AT, TICKET) .. now .. '1|' .. claim .. '|' .. now)
         return 1

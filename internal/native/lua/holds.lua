@@ -198,6 +198,7 @@ local function remain(member, why, by, left)
     end
     redis.call('ZREM', state, member, 't' .. ticket)
   end
+  --@noevict state
 end
 
 -- shorten lets a remainder end in so many ms, if that is sooner.
@@ -220,6 +221,7 @@ local function take(block)
     redis.call('GETSET', clock, up_to) -- the server's own refusal
   end
   if not largest or type(largest) == 'string' and #largest == 16 and largest < now then
+    --@noevict clock
     return now
   end
   if type(largest) == 'string' then
@@ -231,6 +233,7 @@ local function take(block)
   end
   local token = math.max(known + 1, tonumber(now)) -- one of fewer digits may be behind the time
   redis.call('SET', clock, string.format('%016.0f', token + tonumber(block) - 1))
+  --@noevict clock
   return string.format('%016.0f', token)
 end
 

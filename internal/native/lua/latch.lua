@@ -35,6 +35,7 @@ end
 local function put()
   standing = count > 0 and 's' or 'o'
   redis.call('SET', state, front .. setter .. standing .. whole(count) .. ':' .. ttl, 'PX', ttl)
+  --@noevict state
 end
 
 local done = 0

@@ -32,6 +32,7 @@ local function admit(ticket, payload, token, ttl)
     end
     lapsing(ticket, payload, ttl)
   end
+  --@noevict state
   if string.byte(ticket, KIND_AT) == KIND_ELECTION then
     changed()
   end

@@ -58,6 +58,7 @@ local function renew(key, at)
     local ttl = term(at)
     if ttl > 0 then
       redis.call('PEXPIRE', key, whole(ttl))
+      --@noevict key
     end
     return '1'
   end
@@ -84,6 +85,7 @@ local function renew(key, at)
     -- Without memory to spare the server refuses ZADD, but not behind a command that needs none.
     redis.call('PEXPIRE', key, whole(math.max(ttl, redis.call('PTTL', key) + 1)))
     redis.call('ZADD', key, 'XX', whole(clock() + ttl + base), member)
+    --@noevict key
     if base > 0 and fixed(ARGV[at + 1]) then -- extended: all such holds are over later
       redis.call('ZADD', key, whole(math.min(redis.call('ZSCORE', key, 'f') or 0, -(clock() + ttl))), 'f')
     end

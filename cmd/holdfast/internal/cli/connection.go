@@ -57,6 +57,23 @@ func (c *Connection) Check(list *Checklist) {
 	list.Check(err == nil, "--redis or REDIS_URL: %w", err)
 	_, err = historyLimit()
 	list.Check(err == nil, "%w", err)
+	_, err = keepsKeys()
+	list.Check(err == nil, "%w", err)
+}
+
+// NoEvictVariable says whether the server keeps the keys of locks from eviction, as Config.NoEvict.
+const NoEvictVariable = "HOLDFAST_NO_EVICT"
+
+func keepsKeys() (bool, error) {
+	text := os.Getenv(NoEvictVariable)
+	if text == "" {
+		return false, nil
+	}
+	keeps, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%s %q: it must be true or false", NoEvictVariable, text)
+	}
+	return keeps, nil
 }
 
 // HistoryVariable has about how many entries of its history the server keeps, as Config.History.
@@ -101,8 +118,10 @@ func (c *Connection) Open(list Checklist, config holdfast.Config) (
 // end, which gives back what the client has and closes the connections.
 func (c *Connection) NewClient(config holdfast.Config) (client *holdfast.Client, end func(), err error) {
 	config.Prefix = c.Prefix
-	config.History, err = historyLimit()
-	if err != nil {
+	if config.History, err = historyLimit(); err != nil {
+		return nil, nil, Usagef("%w", err)
+	}
+	if config.NoEvict, err = keepsKeys(); err != nil {
 		return nil, nil, Usagef("%w", err)
 	}
 	client, hangUp, err := server.Client(c.Redis, c.TLS, config)

@@ -96,7 +96,8 @@ func (p *serverCheck) eviction(ctx context.Context) {
 			"once maxmemory is set, the server drops locks", "maxmemory-policy noeviction")
 	default:
 		p.add(Danger, check, "maxmemory-policy is "+policy+", and maxmemory is "+sizeOf(limit),
-			"when the memory is full, the server drops the keys of locks, and a second holder gets in", "maxmemory-policy noeviction")
+			"when the memory is full, the server drops the keys of locks, and a second holder gets in",
+			"maxmemory-policy noeviction; or, from Redis 8.12 on, Config.NoEvict in all clients")
 	}
 }
 
