@@ -266,10 +266,10 @@ function showCauses() {
     else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
-    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)).textContent : "nobody"]);
+    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
     card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Cycle of " : "Possible cycle of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
-      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : " → ", c.cycle.length > 4 ? "" : around[1]] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
+      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : " → ", c.cycle.length > 4 ? "" : around[1].cloneNode?.(true) ?? around[1]] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
@@ -287,19 +287,15 @@ function showChain(tr) {
   if (tr.chain === text) return;
   tr.chain = text;
   for (const cell of tr.querySelectorAll(".chain")) {
-    if (!chain && cell.matches(".small")) {
-      cell.textContent = tr.lock.kind ?? "";
-      continue;
-    }
     cell.replaceChildren(...chain === "behind" ? [chain + " ", nameLink(cause.row)] : chain ? [make(cause.names.length > 1 ? "b" : "span", {}, chain)] : []);
     cell.title = chain === "behind" ? "behind " + shown(cause.row.name).textContent : chain.startsWith("blocks") ? many(cause.waiters, "waiter") + " in " + many(cause.names.length, "name") : "";
   }
 }
 
 const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
-// On a phone the list scrolls with all that is above it, and a row has a line more.
+// On a phone the list scrolls with all that is above it, and a row has two lines.
 const phone = matchMedia("(max-width: 760px)");
-const height = () => phone.matches ? 78 : 44;
+const height = () => phone.matches ? 60 : 44;
 const scroller = () => phone.matches ? by("list") : scroll;
 const above = () => phone.matches ? scroll.offsetTop - by("list").offsetTop : 0;
 
@@ -328,7 +324,6 @@ function draw() {
     }
     showChain(tr);
     tr.classList.toggle("sick", isBad(row));
-    tr.classList.toggle("broken", row.state === "broken");
     tr.setAttribute("aria-rowindex", first + i + 2);
     if (row.name === selected) tr.setAttribute("aria-current", "true");
     else tr.removeAttribute("aria-current");
@@ -347,15 +342,15 @@ function rowElement(row) {
   const open = make("button", { class: "open", type: "button", title: shown(row.name).textContent, onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
   let kind = row.kind ?? "";
   if (row.permits !== undefined) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
-  const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
+  const holder = () => make("span", {}, row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "",
+    row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "", row.holders > 1 ? " +" + (row.holders - 1) : "");
   const [word, why] = stateOf(row);
   const tr = make("tr", { class: "row" },
-    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : "", make("span", { class: "small faint chain" })),
+    make("th", { scope: "row", class: "name" }, open, make("span", { class: "small" }, holder(), make("span", { class: "chain" }))),
     cell("state", make("span", { class: trouble(row) === 2 || row.state === "broken" ? tagOf(row) : "calm", title: why }, word)),
     cell("longest", make("b", {}), row.waiters ? make("span", { class: "small faint" }, many(row.waiters, "waiter")) : ""),
     cell("chain"), cell("wait", state.status?.masters ? "–" : row.waiters ? String(row.waiters) : ""),
-    cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
-    cell("held"), cell("left"), cell("kind", kind));
+    cell("holder", holder()), cell("held"), cell("left"), cell("kind", kind));
   tr.lock = row;
   return tr;
 }

@@ -179,7 +179,7 @@ export function chainOf(why, now, processLink, behind) {
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
       ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
-      ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(w),
+      ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for" : "and waits for"), " ", nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
         ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above: " + loop)] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));
   if (why.cyclic && why.links.length > 1) way.classList.add("closed");

@@ -82,13 +82,13 @@ const holds = (p, lone) => [p.names.toLocaleString(), none(p.waiters), p.blocks 
 function hosts(state) {
   const list = holdersOf(state, h => h.host);
   return make("section", { class: "card" }, make("h3", {}, "Hosts"), table("Hosts", ["Host", "Processes", "Names", "Waiters", "Blocks"],
-    list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p, list.length === 1)])), rest(list, "more host", "s"));
+    list.slice(0, mostListed).map(p => [shown(p.key), p.pids.size.toLocaleString(), ...holds(p, list.length === 1)]), "kinds"), rest(list, "more host", "s"));
 }
 
 function processes(state) {
   const list = holdersOf(state, h => h.host + "/" + h.pid);
   return make("section", { class: "card" }, make("h3", {}, "Processes"), table("Processes", ["Process", "Names", "Waiters", "Blocks", "Holders"],
-    list.slice(0, mostListed).map(p => [link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), ...holds(p), labels([...p.labels])])), rest(list, "more process", "es"));
+    list.slice(0, mostListed).map(p => [link("#process=" + encodeURIComponent(p.of.host) + "/" + p.of.pid, p.key), ...holds(p), labels([...p.labels])]), "kinds lined"), rest(list, "more process", "es"));
 }
 
 const rest = (list, word, ending) => list.length > mostListed ? make("p", { class: "faint" }, "And " + many(list.length - mostListed, word, ending) + ".") : null;

@@ -3,17 +3,17 @@
 // What is invisible, changes the direction of writing, or piles up marks.
 const odd = /[\p{C}\p{Zl}\p{Zp}\ufffd]|(?! )\p{Zs}|\p{M}{5,}/gu;
 
-// shown is a text of others, with odd characters as escapes.
+// shown is a text of others, with odd characters as escapes. A line may end after what divides a name.
 export function shown(text) {
-  const out = make("span", { class: "text" });
+  const out = make("span", { class: "text" }), add = plain => plain.split(/(?<=\w[:/])(?=\w)/).forEach((part, i) => out.append(...i ? [make("wbr")] : [], part));
   let at = 0;
   for (const match of text.matchAll(odd)) {
-    out.append(text.slice(at, match.index));
+    add(text.slice(at, match.index));
     const escape = [...match[0]].map(c => "\\u{" + c.codePointAt(0).toString(16) + "}").join("");
     out.append(make("span", { class: "esc" }, escape));
     at = match.index + match[0].length;
   }
-  out.append(text.slice(at));
+  add(text.slice(at));
   return out;
 }
 
