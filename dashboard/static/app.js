@@ -234,7 +234,7 @@ function sum() {
   const lead = (n, word, of, is) => {
     if (n) parts.push(make("a", { href: is ? "#lock=" + address(all.find(is)) : "#deadlocks" }, part(n, word, of)));
   };
-  lead(cycles, (state.causes.known.size ? "cycle" : "possible cycle") + (cycles === 1 ? "" : "s"), "bad");
+  lead(cycles, (state.causes.known.size ? "deadlock" : "possible deadlock") + (cycles === 1 ? "" : "s"), "bad");
   lead(late, "late", "bad", r => r.late);
   lead(broken, "broken", all.some(r => r.state === "broken" && r.waiters) ? "bad" : "warn", r => r.state === "broken");
   lead(unknown, "unknown", "bad", r => r.state === "unknown");
@@ -267,7 +267,7 @@ function showCauses() {
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
     const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
-    card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Cycle of " : "Possible cycle of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
+    card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Deadlock of " : "Possible deadlock of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
       make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : " → ", c.cycle.length > 4 ? "" : around[1].cloneNode?.(true) ?? around[1]] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
@@ -281,7 +281,7 @@ function causeOf(row) { return state.causes.of.get(row.id); }
 
 // showChain says in a row what it blocks, or what it is behind.
 function showChain(tr) {
-  const cause = causeOf(tr.lock), chain = !cause ? "" : state.causes.circle.has(tr.lock) ? state.causes.known.has(state.causes.circle.get(tr.lock)) ? "in a cycle" : "in a possible cycle" :
+  const cause = causeOf(tr.lock), chain = !cause ? "" : state.causes.circle.has(tr.lock) ? state.causes.known.has(state.causes.circle.get(tr.lock)) ? "in a deadlock" : "in a possible deadlock" :
     cause.row === tr.lock ? "blocks " + cause.waiters : "behind";
   const text = chain === "behind" ? chain + " " + cause.row.id + cause.row.name : chain;
   if (tr.chain === text) return;
@@ -368,7 +368,7 @@ function tick() {
     const cell = tr.querySelector(".left"), seconds = left(row);
     if (!cell.firstChild) cell.append(bar(seconds, h.ttl_seconds, "", row.late));
     cell.querySelector("i").style.width = 100 * Math.min(1, Math.max(0, seconds / h.ttl_seconds)) + "%";
-    cell.querySelector("span span").textContent = age(seconds);
+    cell.querySelector("span span").textContent = row.late && h.renewed ? "not renewed for " + age((serverNow() - Date.parse(h.renewed)) / 1000) : age(seconds);
   }
   if (state.status && state.live) {
     by("live").textContent = "live, " + clock(new Date(serverNow()), { timeZoneName: "short" });

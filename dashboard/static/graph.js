@@ -133,25 +133,24 @@ function nest(label, items) {
 }
 
 // sentencesOf says what a picture shows.
-export function sentencesOf(graph, cycle = " (part of a cycle)") {
+export function sentencesOf(graph) {
   return make("ul", { class: "sentences" }, ...graph.edges.map(e => make("li", {}, e.label ? shown(e.label) : "somebody", " holds ", nameLink(graph.names[e.from]),
-    e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("span", { class: e.stuck ? "bad" : "warn" }, cycle) : "")));
+    e.perhaps ? " and perhaps waits for " : " and waits for ", nameLink(graph.names[e.to]), e.cycle ? make("span", { class: e.stuck ? "bad" : "warn" }, e.perhaps ? " (part of a possible deadlock)" : " (part of a deadlock)") : "")));
 }
 
 // noteOf says in short why a name is waited for: of the root cause, or that this is it;
 // and what is known of a hold that is late.
 export function noteOf(lock, why, now, behind, late) {
-  const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length), note = (kind, strong, ...text) => make("p", { class: "note " + kind }, make("strong", {}, strong), ...text);
-  if (why.cyclic && late) return note("bad", "", late, " And its callers wait for each other, see below: one of them must be evicted, or its hold broken.");
-  if (why.cyclic && why.links.some(l => l.waits.some(w => w.perhaps))) {
-    const stays = why.links.every(l => l.waits.every(w => now - Date.parse(w.waiter.since) >= 1000 * long));
-    return note(stays ? "bad" : "warn", "A possible deadlock: ", "callers of the same processes or owners wait for each other. If they are the same callers, one of them must be evicted, or its hold broken.");
+  const roots = why.roots.filter(l => ["held", "handed over"].includes(l.hold.state)), waits = why.links.some(l => l.waits.length);
+  const note = (kind, strong, ...text) => make("div", { class: "note " + kind }, make("p", {}, make("strong", {}, strong), ...text)), open = (href, ...text) => make("a", { class: "go", href }, ...text);
+  if (why.cyclic) {
+    const perhaps = why.links.some(l => l.waits.some(w => w.perhaps)), stays = why.links.every(l => l.waits.every(w => now - Date.parse(w.waiter.since) >= 1000 * long));
+    return note(late || stays || !perhaps ? "bad" : "warn", perhaps ? "A possible deadlock: " : "A deadlock: ", perhaps ? "callers of the same processes or owners wait for each other." : "callers wait for each other.",
+      " Break one hold, or evict one waiter.", late ? " " : "", late, make("br"), open("#deadlocks", "See which hold to break"));
   }
-  if (why.cyclic) return note("bad", "A deadlock: ", "callers wait for each other. One of them must be evicted, or its hold broken.");
   if (waits && roots.length) {
-    const open = make("a", { class: "go", href: "#lock=" + address(roots[0]) }, "Open ", shown(roots[0].name));
     return note(late || roots[0].hold.late ? "bad" : "", "The root cause", ": ", who(roots[0].hold), " holds ", nameLink(roots[0]), ", and is not known to wait for anything.", roots[0].hold.late ? " It is late." : "",
-      roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late, make("br"), open);
+      roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late, make("br"), open("#lock=" + address(roots[0]), "Open ", shown(roots[0].name)));
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
   if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
@@ -173,8 +172,8 @@ function lack(lock) {
 // chainOf shows the way from a name to its root cause, or what waits behind a root cause.
 export function chainOf(why, now, processLink, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
-  const loop = why.links.some(l => l.waits.some(w => w.perhaps)) ? "a possible cycle." : "a cycle.";
-  const out = [make("h3", {}, why.cyclic ? "The cycle" : "Why it is waited for")];
+  const loop = why.links.some(l => l.waits.some(w => w.perhaps)) ? "a possible deadlock." : "a deadlock.";
+  const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why it is waited for")];
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],

@@ -116,18 +116,20 @@ export function panel(box, dialog, state, say) {
 
   function detail(l) {
     const late = l.holds.find(h => h.late), of = { ...l, late }, why = stateOf(l)[1], cause = behind(l);
-    const facts = [make("span", { class: tagOf(of) }, stateOf(of)[0])];
+    const facts = [make("span", { class: tagOf(of) }, stateOf(of)[0])], note = noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""), [acts, ...told] = code(l);
+    const atOnce = acts && note?.matches(".note:not(:has(.go))"); // what is to be done, in the box that says why
+    if (atOnce) note.append(make("p", {}, "Next, see which line of code holds it" + (acts.querySelector(".danger") ? ", or break the hold." : ".")), acts);
     if (l.kind) facts.push(" " + l.kind);
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
-      numbers(l, cause), noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""),
+      numbers(l, cause), note, ...atOnce ? told : [],
       l.state === "broken" ? brokenNote(l) : why && !late ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : "") }, why) : null,
       ...chainOf(l.why, state.now(), processLink, cause),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...code(l), ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...atOnce ? [] : [acts, ...told], ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
@@ -135,21 +137,24 @@ export function panel(box, dialog, state, say) {
   function numbers(l, cause) {
     const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0];
     if (!h) return null;
-    return figures([h.since ? ["Held for", age(since(h.since))] : null, ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
+    return figures([h.since ? ["Held for", age(since(h.since))] : null, h.late && h.renewed ? ["Not renewed for", age(since(h.renewed)), "ends in " + age(h.remaining_seconds - since(l.at)), "bad"] : ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
       l.masters?.length ? null : ["Waiters", l.waiters.toLocaleString(), cause?.names.length > 1 ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
       l.waiting_since ? ["Longest wait", age(since(l.waiting_since))] : null]);
   }
 
-  // lateness says when a late hold was renewed last, how often it should be, and what follows.
-  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late: "), h.renewed ? "last renewed " + exact((state.now() - Date.parse(h.renewed)) / 1000) + " ago, should be renewed within " + exact(h.ttl_seconds / 2) + ". " : "not renewed within half its TTL. ",
-    "It ends in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + " if nothing renews it. Its process may be stopped or cut off, or its max hold is nearly over.");
+  // lateness says for how long a late hold was not renewed, why that may be, and when it ends.
+  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late: "), h.renewed ? "not renewed for " + exact((state.now() - Date.parse(h.renewed)) / 1000) + ". The limit is half its TTL, " + exact(h.ttl_seconds / 2) + ". " : "not renewed within half its TTL. ",
+    "Its process may be stopped or cut off, or its max hold is nearly over. It ends by itself in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + ".");
 
   // brokenNote says who broke a hold, whom that blocks, and what comes next.
   function brokenNote(l) {
     const h = l.holds.find(h => h.state === "broken"), broke = [...past.entries].find(e => e.event === "broken")?.at ?? state.changes.findLast(c => c.name === l.name && isBreak(c))?.at;
+    const go = h?.host ? processLink(h, "Open ") : null;
+    if (go) go.className = "go";
     const ago = at => (state.now() - Date.parse(at)) / 1000, when = at => "at " + clock(new Date(at)) + ", " + exact(ago(at)) + " ago";
-    return make("p", { class: "note " + (trouble(l) === 2 ? "bad" : "warn") }, make("strong", {}, "Broken", h?.by ? " by " : "", h?.by ? shown(h.by) : ""), broke ? " " + when(broke) : h?.renewed ? ", last renewed " + when(h.renewed) : "", ". ",
-      l.waiters === 0 ? "Nobody is blocked now. " : l.waiters ? "It blocks " + many(l.waiters, "waiter") + ". " : "", ...h ? ["The name is free once the code of ", processLink(h), " has stopped, or in " + exact(h.remaining_seconds - ago(l.at)) + ". Next, see what that process still does."] : []);
+    return make("div", { class: "note " + (trouble(l) === 2 ? "bad" : "warn") }, make("p", {}, make("strong", {}, "Broken", h?.by ? " by " : "", h?.by ? shown(h.by) : ""), broke ? " " + when(broke) : h?.renewed ? ", last renewed " + when(h.renewed) : "", ". ",
+      ...h ? ["Nobody gets the name until the code of ", who(h), " has stopped, or " + exact(h.remaining_seconds - ago(l.at)) + " are over. "] : [], l.waiters === 0 ? "Nobody waits for it now." : l.waiters ? "It blocks " + many(l.waiters, "waiter") + "." : ""),
+      ...go ? [make("p", {}, "Next, see what else that process holds and waits for."), go] : []);
   }
 
   // behind is a root cause, with a graph of what waits behind it.
@@ -242,8 +247,8 @@ export function panel(box, dialog, state, say) {
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
     const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
-    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "A possible cycle: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It is red, as it has lasted a minute or more." : "It is amber, and red after a minute.")) :
-      make("p", { class: "note bad" }, make("strong", {}, "A cycle: "), "callers wait for each other, and none of them goes on by itself. It is red."),
+    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "A possible deadlock: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted a minute or more." : "It is amber, and red after a minute.")) :
+      make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other, and none of them goes on by itself."),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
       make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of) : legend(), narrow ? null : pictureOf(found, state.now(), state.causes.of),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
@@ -280,13 +285,13 @@ export function panel(box, dialog, state, say) {
     const contended = [...state.causes.before.keys()], waits = contended.flatMap(r => r.waits ?? []), perhaps = waits.filter(w => w.perhaps).length;
     const found = searched.found, list = found && [...found.deadlocks, ...found.possible];
     return [
-      known.size ? verdict("bad", known.size > 1 ? known.size + " deadlocks." : "A deadlock.", "The callers of " + many(cycles[0].length, "name") + " wait for each other: " + end) :
+      known.size ? verdict("bad", known.size > 1 ? known.size + " deadlocks." : "A deadlock.", "The callers of " + many(cycles[0].length, "name") + " wait for each other. " + end) :
         cycles.length ? verdict(stuck.size ? "bad" : "warn", cycles.length > 1 ? cycles.length + " possible deadlocks." : "A possible deadlock.",
-          "Callers of the same processes or owners wait for each other. " + (stuck.size ? "It has lasted " + age(lasted(cycles[0])) + ": it seems that " + end : "Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
+          "Callers of the same processes or owners " + (stuck.size ? "have waited for each other for " + age(lasted(cycles[0])) + ". " + end : "wait for each other. Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
         verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
       ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
       figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
-        ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible cycles" : "Cycles", cycles.length.toLocaleString(), "of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
+        ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible deadlocks" : "Deadlocks", cycles.length.toLocaleString(), "cycles of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
       make("section", { class: "card" }, make("h3", {}, "Search"),
         make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Deadlocks are reported by callers (WithDeadlockCheck), and possible ones guessed from process and owner."),
         make("p", {}, make("button", { type: "button", class: "quiet", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
@@ -296,7 +301,7 @@ export function panel(box, dialog, state, say) {
     ];
   }
 
-  const end = "none of them goes on by itself. Break a hold: the youngest has least to lose. Or open a name, and evict a waiter.";
+  const end = "To end it, break the youngest hold: it has least to lose. Or open a name, and evict a waiter.";
   const mostCycles = 10; // that are drawn
 
   // lasted is for how many seconds all of a cycle have waited.
@@ -312,7 +317,7 @@ export function panel(box, dialog, state, say) {
   // cycleCard shows a cycle, and has what ends it.
   function cycleCard(graph, narrow) {
     const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
-    const act = e => state.canBreak ? make("button", { type: "button", class: "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, "Break hold…") :
+    const act = e => state.canBreak ? make("button", { type: "button", class: e === youngest ? "danger full" : "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, "Break hold…") :
       link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
     const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag" }, "youngest hold")] : [],
       make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));

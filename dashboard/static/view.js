@@ -5,7 +5,8 @@ const odd = /[\p{C}\p{Zl}\p{Zp}\ufffd]|(?! )\p{Zs}|\p{M}{5,}/gu;
 
 // shown is a text of others, with odd characters as escapes. A line may end after what divides a name.
 export function shown(text) {
-  const out = make("span", { class: "text" }), add = plain => plain.split(/(?<=\w[:/])(?=\w)/).forEach((part, i) => out.append(...i ? [make("wbr")] : [], part));
+  const out = make("span", { class: "text" }), parts = text.includes(" ") ? /.+/gs : /[^:/]*[:/]+|[^:/]+/g;
+  const add = plain => plain.match(parts)?.forEach((part, i) => out.append(i ? make("wbr") : "", part));
   let at = 0;
   for (const match of text.matchAll(odd)) {
     add(text.slice(at, match.index));
@@ -60,8 +61,8 @@ export function age(seconds) {
   return Math.round(s / 86400) + " d";
 }
 
-// exact is an age of some minutes with its seconds.
-export const exact = s => s >= 120 && s < 3600 ? Math.floor(s / 60) + " min" + (s % 60 >= 1 ? " " + Math.floor(s % 60) + " s" : "") : age(s);
+// exact is an age of some minutes with its seconds, on one line.
+export const exact = s => (s >= 120 && s < 3600 ? Math.floor(s / 60) + " min" + (s % 60 >= 1 ? " " + Math.floor(s % 60) + " s" : "") : age(s)).replaceAll(" ", "\u00a0");
 
 // clock is a time of the day as logs have it.
 export const clock = (date, more) => date.toLocaleTimeString([], { hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit", ...more });
@@ -90,9 +91,9 @@ export function nameLink(of) {
   return out;
 }
 
-export function processLink(of) {
+export function processLink(of, before = "") {
   if (!of.host) return make("span", { class: "faint" }, "?");
-  return link("#process=" + encodeURIComponent(of.host) + "/" + of.pid, of.host + "/" + of.pid);
+  return link("#process=" + encodeURIComponent(of.host) + "/" + of.pid, before + of.host + "/" + of.pid);
 }
 
 export const who = of => of.label ? shown(of.label) : of.host ? shown(of.host + "/" + of.pid) : make("span", { class: "faint" }, "?");

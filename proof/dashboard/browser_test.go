@@ -313,7 +313,7 @@ func TestWaitGraphShowsMarkupAndCycle(t *testing.T) {
 	waiting.Go(func() { _, _ = other.Mutex(evilText).Lock(ctx) })
 	b.open("#waits")
 	b.until(`document.querySelectorAll(".graph a.maybe").length === 2`)
-	b.shows("A possible cycle: callers of the same processes or owners wait for each other")
+	b.shows("A possible deadlock: callers of the same processes or owners wait for each other")
 	b.run(chromedp.Click("summary"))
 	b.shows("other holds order:2 and perhaps waits for " + evilText)
 	if got := b.text(`document.querySelectorAll(".graph .edge.cycle.perhaps").length`); got != "2" {
