@@ -1,7 +1,7 @@
 import { strip } from "./strip.js";
 import { age, clock, make, many, nameLink, processLink, shown, table } from "./view.js";
 
-const mostShown = 100;
+const mostShown = 100, mostFirst = 4; // the first are those in trouble
 
 const label = hold => hold?.label ? shown(hold.label) : hold?.host ? shown(hold.host + "/" + hold.pid) : "somebody";
 const lasted = (hold, at) => hold?.since ? " for " + age((Date.parse(at) - Date.parse(hold.since)) / 1000) : "";
@@ -15,6 +15,7 @@ const events = {
   waiting: ["waiters", c => ["now " + (c.lock.waiters ? many(c.lock.waiters, "waiter") : "no waiters")]],
   holders: ["holders", c => ["now " + many(c.lock.holders, "holder")]],
   late: ["became late", c => [label(c.lock.holds.find(h => h.late)), " did not renew in time"]],
+  broken: ["broken", c => ["the hold of ", label(c.lock.holds[0]), ...c.lock.holds[0]?.by ? [", by ", shown(c.lock.holds[0].by)] : []]],
   renewed: ["renewed", c => ["by ", label(c.lock.holds[0])]],
   counted: ["counted", c => [c.lock.count + " to count down"]],
   foreign: ["foreign", () => ["the key is none of ours"]],
@@ -22,12 +23,12 @@ const events = {
 
 // A hold that ends as an operator broke it is called so.
 export const isBreak = c => c.event === "ended" && c.lock?.state === "broken";
-const broken = c => ["the hold of ", label(c.lock.holds[0]), ...c.lock.holds[0]?.by ? [", by ", shown(c.lock.holds[0].by)] : []];
+const eventOf = c => isBreak(c) ? "broken" : c.event;
 
-const strong = { held: "on", late: "bad", foreign: "bad" };
+const strong = { held: "on", late: "bad", foreign: "bad", broken: "warn" };
 
 // lines make a table of changes, the newest first. What one poll found of one name is one line.
-function lines(list, one) {
+function lines(list, one, caption = "Changes") {
   const groups = [];
   for (const c of list) {
     const last = groups.at(-1)?.[0];
@@ -40,16 +41,16 @@ function lines(list, one) {
       else groups.push([c]);
     }
   }
-  return table("Changes", ["Time", ...one ? [] : ["Name"], "Change", "What", ...one ? [] : ["Process"]], groups.slice(-mostShown).reverse().map(g => line(g, one)), one ? "log one" : "log");
+  return table(caption, ["Time", ...one ? [] : ["Name"], "Change", "What", ...one ? [] : ["Process"]], groups.slice(-mostShown).reverse().map(g => line(g, one)), one ? "log one" : "log");
 }
 
 function line(group, one) {
   const [c] = group, time = make("span", { class: "time" }, clock(new Date(c.at)));
   if (c.event === "gap") return [time, ...one ? [] : [""], make("span", { class: "tag" }, "gap"), make("span", { class: "faint" }, "nothing was looked at since " + clock(new Date(c.since)))];
   const counts = group.length > 1 && group.every(o => o.event === "waiting");
-  const said = counts ? [[c, "waiters", () => [[c.before?.waiters ?? 0, ...group.map(o => o.lock.waiters)].join(" → ")]]] : group.map(c => isBreak(c) ? [c, "broken", broken] : [c, ...events[c.event] ?? [c.event, () => []]]);
+  const said = counts ? [[c, "waiters", () => [[c.before?.waiters ?? 0, ...group.map(o => o.lock.waiters)].join(" → ")]]] : group.map(c => [c, ...events[eventOf(c)] ?? [c.event, () => []]]);
   // That others wait goes without saying beside a hold that began or ended.
-  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (isBreak(c) ? "warn" : strong[c.event] ?? "") }, word), " "]);
+  const tag = said.filter(([c], i) => !i || !["waiting", "holders"].includes(c.event)).map(([c, word]) => [make("span", { class: "tag " + (strong[eventOf(c)] ?? "") }, word), " "]);
   return [time, ...one ? [] : [nameLink(c)], make("span", {}, ...tag.flat()), make("span", { class: "faint" }, ...said.flatMap(([c, , what], i) => [i ? ", " : "", ...what(c)])), ...one ? [] : [process(group)]];
 }
 
@@ -62,7 +63,7 @@ function process(group) {
 const bounds = "Changes are differences between two polls: shorter holds are not seen.";
 
 // What is looked for among the changes, while the page is open.
-let text = "", event = "", troubled = false;
+let text = "", event = "", troubled = false, choose;
 
 // changeFilters are the fields that say which changes are shown.
 export function changeFilters(onchange) {
@@ -70,6 +71,7 @@ export function changeFilters(onchange) {
   const kind = make("select", {}, make("option", { value: "" }, "Every change"), ...Object.entries(events).map(([value, [word]]) => make("option", { value, selected: value === event }, word)));
   const bad = make("input", { type: "checkbox", checked: troubled });
   const take = () => { [text, event, troubled] = [name.value.trim().toLowerCase(), kind.value, bad.checked]; onchange(); };
+  choose = event => { kind.value = kind.value === event ? "" : event; take(); };
   return make("form", { class: "filters", role: "search", onsubmit: e => e.preventDefault(), oninput: take },
     make("label", { class: "field wide" }, make("span", { class: "unseen" }, "Search"), name), make("label", { class: "field choice" }, make("span", { class: "unseen" }, "Change"), kind),
     make("label", { class: "chip" }, bad, make("span", {}, "In trouble")));
@@ -78,21 +80,24 @@ export function changeFilters(onchange) {
 // Trouble is what became late, and the end of that, what was broken, and what is none of ours.
 const isTrouble = c => ["late", "renewed", "foreign"].includes(c.event) || [c.lock, c.before].some(l => l?.state === "broken");
 
-const isChosen = c => (!event || c.event === event) && (!troubled || isTrouble(c)) &&
+const isChosen = c => (!event || eventOf(c) === event) && (!troubled || isTrouble(c)) &&
   (!text || [c.name, ...[...c.lock?.holds ?? [], ...c.before?.holds ?? []].map(h => h.label)].some(t => t?.toLowerCase().includes(text)));
 
 // changesOf shows the changes since the page was opened that are looked for, the newest first.
 export function changesOf(state) {
   const all = state.changes, list = all.filter(isChosen), opened = clock(state.opened);
-  const count = (...events) => all.filter(c => events.includes(c.event)).length, broke = all.filter(isBreak).length;
   if (!all.length) {
     return [make("section", { class: "card empty" }, make("h3", {}, "Nothing has changed since " + opened + "."),
       make("p", {}, "What is taken, freed or waited for from now on comes here by itself, the newest first."), make("p", {}, bounds))];
   }
-  const part = (n, word, of = "") => n ? [", ", make("span", { class: of }, make("b", {}, n.toLocaleString()), " " + word)] : [];
-  const kind = c => c.event === "late" ? "bad" : isBreak(c) ? "warn" : "";
+  const part = of => {
+    const n = all.filter(c => eventOf(c) === of).length;
+    return n ? [", ", make("button", { type: "button", class: of === "held" ? "" : strong[of], "aria-pressed": String(event === of), onclick: () => choose(of) }, make("b", {}, n.toLocaleString()), " " + events[of][0])] : [];
+  };
+  const kind = c => ["late", "broken"].includes(eventOf(c)) ? strong[eventOf(c)] : "", first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
   return [make("p", { class: "lead" }, make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened),
-    ...part(count("held"), "taken"), ...part(count("freed"), "freed"), ...part(count("late"), "became late", "bad"), ...part(broke, "broken", "warn")),
+    ...["held", "freed", "late", "broken"].flatMap(part)),
+  first.length ? make("section", { class: "card first" }, make("h3", {}, "In trouble"), lines(first, false, "In trouble")) : null,
   make("section", { class: "card" }, strip(all.map(c => ({ at: Date.parse(c.at), n: 1, kind: kind(c) })), state.begun, state.now(), (a, b) => a + b, "changes")),
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
 }
