@@ -58,10 +58,10 @@ function box(name, x, y, kind, root, now, cause) {
       svg("text", { x: 14, y: 62 }, many(name.waiters, "waiter") + " for " + age(wait)));
 }
 
-// legend tells what the two kinds of arrows mean.
-export function legend() {
+// legend tells what the kinds of arrows mean that are drawn.
+export function legend(edges) {
   const line = (kind, text) => make("span", {}, svg("svg", { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" }, svg("path", { class: "edge" + kind, d: "M0 4H28" })), text);
-  return make("p", { class: "legend faint" }, line("", "reported by the caller (WithDeadlockCheck)"), line(" perhaps", "guessed from the same process"));
+  return make("p", { class: "legend faint" }, edges.some(e => !e.perhaps) ? line("", "reported by the caller (WithDeadlockCheck)") : "", edges.some(e => e.perhaps) ? line(" perhaps", "guessed from the same process") : "");
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -85,7 +85,7 @@ function placesOf({ names, edges }) {
       free[layers[i]] = out[i].row + 1;
     }
     for (const i of inside) out[i].row += base;
-    base = 1 + Math.max(...inside.map(i => out[i].row));
+    base = 1.3 + Math.max(...inside.map(i => out[i].row));
   }
   return out;
 }

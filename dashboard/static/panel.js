@@ -1,6 +1,6 @@
 import { address, age, bar, clock, exact, figures, link, make, many, nameLink, processLink, shown, stateOf, table, tagOf, trouble, verdict, wants, who } from "./view.js";
 import { changeFilters, changesOf, changesOfName, isBreak } from "./changes.js";
-import { counts, serversOf, tally, why } from "./servers.js";
+import { awayFirst, counts, serversOf, tally, why } from "./servers.js";
 import { graphOf } from "./causes.js";
 import { chainOf, legend, noteOf, pictureOf, sentencesOf, treeOf } from "./graph.js";
 import { timeline } from "./timeline.js";
@@ -118,7 +118,7 @@ export function panel(box, dialog, state, say) {
     const late = l.holds.find(h => h.late), of = { ...l, late }, why = stateOf(l)[1], cause = behind(l);
     const facts = [make("span", { class: tagOf(of) }, stateOf(of)[0])], note = noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""), [acts, ...told] = code(l);
     const atOnce = acts && note?.matches(".note:not(:has(.go))"); // what is to be done, in the box that says why
-    if (atOnce) note.append(make("p", {}, "Next, see which line of code holds it" + (acts.querySelector(".danger") ? ", or break the hold." : ".")), acts);
+    if (atOnce) note.append(make("p", {}, "Next, see which line of code holds it" + (acts.querySelector(".danger") ? ", or break the hold." : state.canBreak ? ", or break a hold below." : ".")), acts);
     if (l.kind) facts.push(" " + l.kind);
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
@@ -243,21 +243,21 @@ export function panel(box, dialog, state, say) {
       return [make("section", { class: "card empty" }, make("h3", {}, found.contended ? "No holder is known to wait for anything itself." : "Nobody waits."),
         make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, words))];
     }
-    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it. " + words : "An arrow leads from a name to the one that its holder waits for. The root causes are on the left.");
+    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it." : "An arrow leads from a name to the one that its holder waits for." + (found.names.some((_, i) => !found.edges.some(e => e.from === i)) ? " The root causes are on the left." : ""));
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
     const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
-    return [intro, !cycle ? null : perhaps ? make("p", { class: "note " + kind }, make("strong", {}, "A possible deadlock: "), "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted a minute or more." : "It is amber, and red after a minute.")) :
-      make("p", { class: "note bad" }, make("strong", {}, "A deadlock: "), "callers wait for each other, and none of them goes on by itself."),
+    return [intro, !cycle ? null : make("p", { class: "note " + (perhaps ? kind : "bad") }, make("strong", {}, perhaps ? "A possible deadlock: " : "A deadlock: "),
+      perhaps ? "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted a minute or more." : "It is amber, and red after a minute.") : "callers wait for each other, and none of them goes on by itself.", make("br"), make("a", { class: "go", href: "#deadlocks" }, "See which hold to break")),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of) : legend(), narrow ? null : pictureOf(found, state.now(), state.causes.of),
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of) : legend(found.edges), narrow ? null : pictureOf(found, state.now(), state.causes.of),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
       narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
   }
 
   function masters(list) {
     if (!list?.length) return [];
-    return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Usable", "Held by", "Reason"], list.map(m => [
+    return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Usable", "Held by", "Reason"], awayFirst(list).map(m => [
       shown(m.node), counts(m), m.holds.length ? make("span", {}, ...m.holds.slice(0, 5).flatMap((h, i) => [i ? ", " : "", who(h)]), m.holds.length > 5 ? ", …" : "") : m.counts ? "nobody" : "?", why(m),
     ]))];
   }

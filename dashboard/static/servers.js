@@ -17,7 +17,7 @@ export function serversOf(state) {
       ["Waiters", s.masters ? "–" : sum(r => r.waiters), s.masters ? "a quorum has no queue" : "for " + many(rows.filter(r => r.waiters > 0).length, "name")],
       ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
     ]),
-    rows.length ? make("div", { class: "pair" }, make("div", {}, kinds(rows, state), hosts(state)), processes(state)) :
+    rows.length ? make("div", { class: "pair" }, processes(state), make("div", {}, kinds(rows, state), hosts(state))) :
       make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some. ", link("#", "How to hold a name"))),
   ];
 }
@@ -37,9 +37,10 @@ export function majorityOf(s, note = "") {
 export const tally = list => counting(list) + " of " + list.length + " masters usable. A lock needs " + majority(list) + ".";
 
 function mastersOf(list) {
-  return table("Masters", ["Master", "Usable", "Data kept for", "Reason"], list.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
+  return table("Masters", ["Master", "Usable", "Data kept for", "Reason"], awayFirst(list).map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
 }
 
+export const awayFirst = list => [...list].sort((a, b) => !!a.counts - !!b.counts);
 export const counts = m => make("span", { class: "tag " + (m.counts ? "good" : "bad") }, m.counts ? "yes" : "no");
 export const why = m => m.why || m.foreign ? shown((m.why || m.foreign).replace("unreachable (not applied)", "unreachable")) : "";
 
