@@ -34,9 +34,7 @@ func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{
 // the client.
 func BenchmarkOverhead(b *testing.B) {
 	client, err := holdfast.New(instant{}, &holdfast.Config{TTL: 15 * time.Second})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer client.Close()
 	mutex := client.Mutex("order:42")
 	cancellable, cancel := context.WithCancel(context.Background())
@@ -46,31 +44,21 @@ func BenchmarkOverhead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				lease, err := mutex.Lock(ctx)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.Release(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
+				must(b, lease.Release())
 			}
 		})
 	}
 	retaining, err := holdfast.NewOn(newServer().Connect("p"), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer retaining.Close()
 	retained := retaining.Mutex("order:42", holdfast.WithRetain(time.Minute))
 	b.Run("retained", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			lease, err := retained.Lock(context.Background())
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := lease.Release(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
+			must(b, lease.Release())
 		}
 	})
 	b.Run("handle", func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 
 func newServer() *memory.Server { return memory.New(protocol.Features{Queue: true}) }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

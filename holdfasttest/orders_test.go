@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
@@ -67,9 +68,7 @@ func release(t *testing.T, lease *holdfast.Lease) {
 func mustLock(ctx context.Context, t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *holdfast.Lease {
 	t.Helper()
 	lease, err := lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return lease
 }
 
@@ -130,9 +129,7 @@ func TestOrdersInversion(t *testing.T) {
 					err := lock(c, names[0])(w.Context(), func(ctx context.Context) error {
 						return lock(c, names[1])(ctx, func(context.Context) error { return nil })
 					})
-					if err != nil {
-						w.T.Fatal(err)
-					}
+					fatal.If(w.T, err)
 				}
 				got := w.failures()
 				if len(got) != 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
@@ -33,9 +34,7 @@ func lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	lease, err := m.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return lease
 }
 
@@ -105,16 +104,12 @@ func TestLoseEveryKind(t *testing.T) {
 				server := holdfasttest.Start(t)
 				one, other := server.Client(nil), server.Client(nil)
 				lease, err := take(t.Context(), one)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				server.Lose(lease)
 				lost(t, context.Cause(leased.Context(lease)), holdfast.LossGone)
 				lost(t, lease.Release(), holdfast.LossGone)
 				next, err := take(t.Context(), other)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if err := next.Release(); err != nil {
 					t.Error(err)
 				}
@@ -146,9 +141,7 @@ func TestLoseHandsOn(t *testing.T) {
 		}
 		began := time.Now()
 		server.Lose(lease)
-		if err := <-waiting; err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, <-waiting)
 		if took := time.Since(began); took > 3*time.Second && inBubble() {
 			t.Errorf("the next was in after %v", took)
 		}
@@ -173,9 +166,7 @@ func TestSilence(t *testing.T) {
 		client := server.Client(nil)
 		lease := lock(t, client.Mutex("order:42"))
 		<-time.After(time.Hour)
-		if err := lease.Err(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, lease.Err())
 		began := time.Now()
 		server.Silence()
 		<-lease.Done()
@@ -198,9 +189,7 @@ func TestSlow(t *testing.T) {
 		lease := lock(t, client.Mutex("order:42"))
 		server.Slow(100 * time.Millisecond)
 		began := time.Now()
-		if err := lease.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, lease.Check(t.Context()))
 		if took := time.Since(began); took < 100*time.Millisecond || took > 300*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 func encoded(t *testing.T, value any) string {
 	t.Helper()
 	text, err := encode(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(text)
 }
 
@@ -192,9 +192,7 @@ func fieldsOf(part string, value any, found map[string]map[string]bool) {
 // docs/json.md tells of each field, and of no other. What it calls "always" has no omitempty.
 func TestFieldsAreThoseOfTheContract(t *testing.T) {
 	page, err := os.ReadFile("../docs/json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	page = bytes.ReplaceAll(page, []byte("\r\n"), []byte("\n"))
 	found := map[string]map[string]bool{}
 	for _, value := range values() {
@@ -202,9 +200,7 @@ func TestFieldsAreThoseOfTheContract(t *testing.T) {
 			"Entry": "entry", "Info": "lock", "Change": "change", "Deadlock": "deadlock", "Chain": "chain",
 			"Link": "link", "Wait": "wait", "Stack": "stack"}[reflect.TypeOf(value).Name()]
 		var fields any
-		if err := json.Unmarshal([]byte(encoded(t, value)), &fields); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(encoded(t, value)), &fields))
 		fieldsOf(part, fields, found)
 	}
 	row, name := regexp.MustCompile("(?m)^\\| (`.*?) \\|"), regexp.MustCompile("`([a-z0-9_]+)`")

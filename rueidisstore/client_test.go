@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/adaptertest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/store"
@@ -21,9 +22,7 @@ import (
 func connect(t *testing.T, opt rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	client, err := rueidis.NewClient(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -87,9 +86,7 @@ func TestUnsent(t *testing.T) {
 	t.Run("no connection is free", func(t *testing.T) {
 		client := connect(t, opt)
 		dedicated, release := client.Dedicate()
-		if err := dedicated.Do(t.Context(), dedicated.B().Ping().Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, dedicated.Do(t.Context(), dedicated.B().Ping().Build()).Error())
 		r := rueidisstore.New(client).Do(adaptertest.Within(t, 50*time.Millisecond), "",
 			[]store.Command{{"INCR", "n"}})[0]
 		if !errors.Is(r.Err, context.DeadlineExceeded) { // rueidis does not tell it from an answer that did not come
@@ -169,9 +166,7 @@ func TestClusterWithoutSlotsPermission(t *testing.T) {
 	}
 	opt := rueidis.ClientOption{InitAddress: rig.Addrs()[:1], Username: "few", Password: "pw", DisableCache: true}
 	client, err := holdfast.New(rueidisstore.New(connect(t, opt)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	adaptertest.Eventually(t, "an answer", func() bool {
 		_, err = client.Mutex("{a}").TryLock(t.Context()) // at the third node

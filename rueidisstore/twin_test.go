@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 const twin = "../valkeystore"
@@ -27,9 +29,7 @@ func TestTwin(t *testing.T) {
 	want := sources(t, ".")
 	for _, file := range want {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		text := names.Replace(strings.ReplaceAll(string(source), "\r\n", "\n"))
 		text = strings.ReplaceAll(identifier.ReplaceAllString(text, "valkey."), "rueidis", "valkey-go")
 		made, err := format.Source([]byte("// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.\n\n" + text))
@@ -38,9 +38,7 @@ func TestTwin(t *testing.T) {
 		}
 		at := filepath.Join(twin, file)
 		if os.Getenv("UPDATE_TWIN") != "" {
-			if err := os.WriteFile(at, made, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(at, made, 0o644))
 		}
 		if has, err := os.ReadFile(at); err != nil || strings.ReplaceAll(string(has), "\r\n", "\n") != string(made) {
 			t.Errorf("%s is not what this package says (run UPDATE_TWIN=1 go test -run TestTwin ./rueidisstore): %v",
@@ -56,9 +54,7 @@ func TestTwin(t *testing.T) {
 func sources(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, path := range paths {
 		if !strings.HasSuffix(path, "_test.go") {
 			names = append(names, filepath.Base(path))

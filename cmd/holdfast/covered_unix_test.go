@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/spf13/cobra"
 )
 
@@ -32,9 +33,7 @@ func readEndings(t *testing.T) endings {
 	}
 	for _, path := range scripts {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e.readScript(string(text))
 	}
 	return e
@@ -137,9 +136,7 @@ var arguments = map[string]string{
 func TestConnectionFlagsOfEveryCommand(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("ticket", []byte("ticket"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile("ticket", []byte("ticket"), 0o600))
 	commands := 0
 	each(newRoot(), func(cmd *cobra.Command) {
 		if cmd.Flag("tls-ca") == nil {

@@ -21,6 +21,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -29,9 +30,7 @@ const deployFolder = "../../deploy"
 func deployFile(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deployFolder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return text
 }
 
@@ -103,9 +102,7 @@ func TestDeployedCommandsRun(t *testing.T) {
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		stuck := time.AfterFunc(patient, func() { _ = cmd.Process.Kill() })
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		if elects {
@@ -138,9 +135,7 @@ func TestDeployedServeServes(t *testing.T) {
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		stuck := time.AfterFunc(patient, func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewReader(errs)
 		_, _ = lines.ReadString('\n')
@@ -186,9 +181,7 @@ func pathsOfProbes(t *testing.T, manifest string) (paths []string) {
 // The probes in leader.yaml are paths that examples/leader serves.
 func TestProbesOfTheDeploymentExist(t *testing.T) {
 	source, err := os.ReadFile("../../examples/leader/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, path := range pathsOfProbes(t, "leader.yaml") {
 		if !strings.Contains(string(source), `"GET `+path+`"`) {
 			t.Errorf("examples/leader does not serve %s", path)
@@ -230,16 +223,12 @@ func verifyUnits(t *testing.T, units map[string]string) {
 		t.Skip("needs systemd-analyze")
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	args := []string{"verify", "--man=no"}
 	for name, text := range units {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "/usr/bin/holdfast", self)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "/usr/bin/holdfast", self)), 0o600))
 		args = append(args, path)
 	}
 	out, err := exec.Command(verify, args...).CombinedOutput()

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // A manual is docs/command.md: the table of commands, and the text about each.
@@ -26,9 +27,7 @@ type manual struct {
 func readManual(t *testing.T) manual {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := manual{map[string]bool{}, map[string]string{}}
 	above, names := "", []string(nil)
 	for line := range strings.Lines(string(text)) {
@@ -177,9 +176,7 @@ func flagsInTables(section string) (flags []string) {
 func TestReleaseWorkflowPublishesTheFiles(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(text)
 	}
 	text := read(".github/workflows/release.yml")
@@ -190,9 +187,7 @@ func TestReleaseWorkflowPublishesTheFiles(t *testing.T) {
 			Steps       []struct{ Run, Uses string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(text), &workflow); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, yaml.Unmarshal([]byte(text), &workflow))
 	publish := workflow.Jobs["publish"]
 	if publish.Permissions["attestations"] != "write" || publish.Permissions["id-token"] != "write" {
 		t.Errorf("the job may not sign: %v", publish.Permissions)
@@ -218,9 +213,7 @@ func TestReleaseOrdersTheModules(t *testing.T) {
 		t.Skip("scripts/release needs bash")
 	}
 	out, err := exec.Command("../../scripts/release", "--order").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	folders := strings.Fields(string(out))
 	if len(folders) < 10 || folders[0] != "." {
 		t.Fatalf("the order is %v", folders)
@@ -228,9 +221,7 @@ func TestReleaseOrdersTheModules(t *testing.T) {
 	required := regexp.MustCompile(`(?m)^\s*(?:require )?github\.com/holdfast-go/holdfast(/\S+)? v`)
 	for i, folder := range folders {
 		text, err := os.ReadFile(filepath.Join("../..", folder, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, m := range required.FindAllStringSubmatch(string(text), -1) {
 			on := "."
 			if m[1] != "" {

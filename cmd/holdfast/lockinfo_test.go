@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/dashboard"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/states"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -39,9 +40,7 @@ func commandsTo(t *testing.T, mini *miniredis.Miniredis) func(args ...any) {
 	operator := redis.NewClient(&redis.Options{Addr: mini.Addr()})
 	t.Cleanup(func() { _ = operator.Close() })
 	return func(args ...any) {
-		if err := operator.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, operator.Do(t.Context(), args...).Err())
 	}
 }
 
@@ -62,13 +61,9 @@ func read(t *testing.T, text []byte, into any) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	again, err := json.Marshal(lockinfo.Document{Value: into})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var one, two any
-	if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal(again, &two)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(json.Unmarshal(text, &one), json.Unmarshal(again, &two)))
 	if !reflect.DeepEqual(one, two) {
 		t.Errorf("printed  %s\nwritten again  %s", text, again)
 	}
@@ -95,9 +90,7 @@ func facts(t *testing.T, client *holdfast.Client, made map[string]lockinfo.State
 	t.Helper()
 	want := map[string]lockinfo.Info{}
 	for info, err := range client.List(t.Context(), holdfast.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want[info.Name] = info
 	}
 	for name, state := range made {
@@ -180,9 +173,7 @@ func stream(t *testing.T, client *holdfast.Client) (infos []lockinfo.Info) {
 	defer site.Close()
 	defer site.CloseClientConnections()
 	response, err := http.Get(site.URL + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer response.Body.Close()
 	events := bufio.NewScanner(response.Body)
 	events.Buffer(nil, 1<<24)
@@ -217,9 +208,7 @@ func TestFactsHaveOneForm(t *testing.T) {
 	client := func(config *holdfast.Config, dial states.Dial) *holdfast.Client {
 		rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
 		made, err := holdfast.New(redisstore.New(rdb), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = made.Close(); _ = rdb.Close() })
 		return made
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -90,9 +91,7 @@ func execute(t *testing.T, args ...string) (code int, out, errs string) {
 func newClient(t *testing.T, url string, config holdfast.Config) *holdfast.Client {
 	t.Helper()
 	client, end, err := server.Client(url, server.TLS{}, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close(); end() })
 	return client
 }
@@ -142,15 +141,11 @@ func expectRun(t *testing.T, code int, args []string, patterns ...string) {
 // finds nothing to warn of.
 func TestPagesOfMan(t *testing.T) {
 	dir := t.TempDir()
-	if err := writePages(newRoot(), dir, "2026-11-26"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, writePages(newRoot(), dir, "2026-11-26"))
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
 		text, err := os.ReadFile(filepath.Join(dir, pageName(cmd)+".1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for section, want := range map[string]bool{
 			"NAME": true, "SYNOPSIS": true, "DESCRIPTION": true, "OPTIONS": true, "ENVIRONMENT": true,
 			"COMMANDS": len(shownCommands(cmd)) > 0, "EXIT STATUS": strings.Contains(cmd.Long, "Exit codes: "),
@@ -231,9 +226,7 @@ func TestInspectShowsTheStack(t *testing.T) {
 	client := newClient(t, "redis://"+mini.Addr(), holdfast.Config{Label: "web\x1b[2J", Remote: true})
 	for range 2 {
 		lease, err := client.RWMutex("n").RLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer lease.Release()
 	}
 	expectRun(t, 0, []string{"inspect", "--stack", "n"}, `(?m)^"web\\x1b\[2J", token \d+: the oldest of 2 leases was taken \S+ ago by

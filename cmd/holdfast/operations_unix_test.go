@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -48,15 +49,11 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 	url := "redis://" + r.server.Addr()
 	r.dir, r.environ = shellWith(t, url)
 	script := fmt.Sprintf("#!/bin/sh\nexec %s -p %d \"$@\"\n", cli, r.server.Port())
-	if err := os.WriteFile(filepath.Join(r.dir, "redis-cli"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(r.dir, "redis-cli"), []byte(script), 0o700))
 	config := holdfast.Config{TTL: ttl, ReleaseTimeout: time.Second, Label: "api@host1"}
 	r.holder, r.waiter = newClient(t, url, config), newClient(t, url, config)
 	r.lease, err = r.holder.Mutex("order:42", options...).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -229,9 +226,7 @@ func TestOperationsBreakReader(t *testing.T) {
 	r := newRunbook(t, time.Minute)
 	_ = r.lease.Release()
 	reader, err := r.holder.RWMutex("order:42").RLock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.lease = reader
 	if out := r.run(block(t, "local head, channel")); !strings.Contains(out, "no such hold") ||
 		reader.Check(t.Context()) != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -23,9 +24,7 @@ import (
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var out bytes.Buffer
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
@@ -46,9 +45,7 @@ type witness struct {
 func newWitness(t *testing.T) *witness {
 	t.Helper()
 	w := &witness{path: filepath.Join(t.TempDir(), "fifo")}
-	if err := syscall.Mkfifo(w.path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Mkfifo(w.path, 0o600))
 	return w
 }
 
@@ -105,9 +102,7 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	until(t, "the lock is renewed", func() bool {
 		asked := time.Now()
 		answer, err := s.Do("PTTL", "holdfast:{job}")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		left := time.Duration(answer.(int64)) * time.Millisecond
 		end = asked.Add(left)
 		return left > ttl*9/10
@@ -122,9 +117,7 @@ func startHolder(t *testing.T, s *redisserver.Server, script string, flags ...st
 	t.Helper()
 	w = newWitness(t)
 	cmd, stderr = program(t, s, append(append([]string{"run"}, flags...), "job", "--", "sh", "-c", script, w.path)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	return cmd, stderr, w
 }
 
@@ -193,14 +186,10 @@ func TestRunHandedOver(t *testing.T) {
 	w.read(t)
 	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`,
 		strconv.Itoa(s.Pid()))
-	if err := next.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, next.Start())
 	defer s.Continue()
 	queued(t, s, "job")
-	if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, holder.Process.Signal(syscall.SIGTERM))
 	_ = holder.Wait()
 	if err := next.Wait(); err != nil || complaints(stderr) != "" {
 		t.Errorf("the command that was handed the lock: %v; stderr %q", err, stderr)

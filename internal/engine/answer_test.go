@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // Questions are answered while there are holds and for a while longer, and not before. The oldest
@@ -45,18 +46,12 @@ func TestQuestionsAreAnsweredWhileThereAreHolds(t *testing.T) {
 		}
 		check("an idle client", 0, 0, 0, 0, 0)
 		lease, err := readers.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sleep(time.Millisecond)
 		joined, err := readers.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		entered, err := readers.Acquire(joined.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		check("two leases", 1, 1, 1, 2, time.Millisecond)
 		release(t, lease)
 		release(t, joined)

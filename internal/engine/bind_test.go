@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 var errOver, errClosed = errors.New("lost"), errors.New("closed")
@@ -33,9 +34,7 @@ func (e *Engine) mutex(name string, fixed bool) *Lock {
 func lockMutex(ctx context.Context, t *testing.T, e *Engine, name string) *Lease {
 	t.Helper()
 	lease, err := e.mutex(name, false).Try(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return lease
 }
 
@@ -89,9 +88,7 @@ func TestLeaseBindEntersFirstThatLives(t *testing.T) {
 	try := func(ctx context.Context) *Lease {
 		t.Helper()
 		lease, err := shared.Try(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return lease
 	}
 	one, other := try(t.Context()), try(t.Context())

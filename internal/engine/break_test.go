@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // operator is the label of those that break holds and evict waiters here.
@@ -19,18 +20,14 @@ const operator = "op"
 func (h *host) breakHold(kind protocol.Kind, token int64, force bool) bool {
 	h.t.Helper()
 	done, err := h.Break(h.t.Context(), "n", protocol.Break{Kind: kind, Token: token, By: operator, Force: force})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return done
 }
 
 func (h *host) inspect() protocol.Inspection {
 	h.t.Helper()
 	in, err := h.Inspect(h.t.Context(), "n", protocol.Page{Holds: 100, Queue: 100})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return in
 }
 

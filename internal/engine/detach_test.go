@@ -9,15 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // detach lets a lease leave the process.
 func (h *host) detach(lease *engine.Lease) engine.Detached {
 	h.t.Helper()
 	all, err := lease.Detach()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return all[0]
 }
 
@@ -178,9 +177,7 @@ func TestGroupDetachesAsAWhole(t *testing.T) {
 		}
 		sent := time.Now()
 		again, err := b.AttachGroup(t.Context(), all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if n := len(b.requests(sent, "renew")); n != 1 {
 			t.Errorf("%d requests", n)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // A hold that evidence names is not passed on to the next goroutine of its process: the evidence
@@ -80,13 +81,9 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 		},
 		"detached": func(h *host, lease *engine.Lease) func() {
 			all, err := lease.Detach()
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			fatal.If(h.t, err)
 			again, err := h.Attach(h.t.Context(), all[0])
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			fatal.If(h.t, err)
 			return func() { h.release(again) }
 		},
 		"read by others": func(h *host, lease *engine.Lease) func() {

@@ -9,15 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // keepPlace joins the queue with a ticket whose place is kept.
 func (h *host) keepPlace(keep time.Duration) engine.Detached {
 	h.t.Helper()
 	place, err := h.mutex(engine.Options{}).Place(h.t.Context(), keep)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return place
 }
 
@@ -112,9 +111,7 @@ func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 		place := b.keepPlace(time.Minute)
 		behind := c.startLock(t.Context(), engine.Options{})
 		stuck, err := server.Connect("test").ListenTicket(t.Context(), place.Ticket.ID, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer stuck.Close()
 		b.waitInVain(place, time.Second)
 		released := time.Now()

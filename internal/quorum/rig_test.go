@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -51,9 +52,7 @@ func startMaster(t *testing.T) master {
 	defer masters.mu.Unlock()
 	if len(masters.idle) == 0 {
 		s, err := redisserver.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		masters.idle = append(masters.idle, s)
 	}
 	last := len(masters.idle) - 1
@@ -224,9 +223,7 @@ func yield(n, before int) protocol.Ask {
 func mustAsk(t *testing.T, r protocol.Resource, ask protocol.Ask) protocol.Answer {
 	t.Helper()
 	answer, err := r.Ask(t.Context(), ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return answer
 }
 
@@ -286,9 +283,7 @@ func freeKeeping(t *testing.T, r *resource, n int, keep time.Duration) (was bool
 func free(t *testing.T, r *resource, n int) bool {
 	t.Helper()
 	was, err := freeKeeping(t, r, n, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return was
 }
 
@@ -339,9 +334,7 @@ func waitQuiet(t *testing.T, p *Protocol) {
 func status(t *testing.T, p *Protocol) []protocol.Node {
 	t.Helper()
 	nodes, err := p.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return nodes
 }
 
@@ -362,9 +355,7 @@ func do(t *testing.T, s wire.Store, args ...any) any {
 		s = g.Store
 	}
 	value, err := s.(master).Server.Do(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return value
 }
 
@@ -465,9 +456,7 @@ func listen(t *testing.T, servers []wire.Store, p *Protocol) *heard {
 	t.Helper()
 	h := &heard{nudges: map[protocol.ID][]time.Duration{}, breaks: map[protocol.ID]int{}}
 	listening, err := p.Listen(t.Context(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(listening.Close)
 	for _, s := range servers {
 		until(t, "a master knows the subscription", func() bool {

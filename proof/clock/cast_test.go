@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
@@ -47,17 +48,13 @@ func (s *scene) take(lock lockFunc) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	lease, err := lock(ctx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	return lease
 }
 
 func (s *scene) release(lease *holdfast.Lease) {
 	s.t.Helper()
-	if err := lease.Release(); err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, lease.Release())
 }
 
 // A got is what a waiter got, and when.
@@ -155,8 +152,6 @@ func key(name string) string { return "holdfast:{" + name + "}" }
 func (s *scene) remainingTTL(name string) time.Duration {
 	s.t.Helper()
 	d, err := s.rdb.PTTL(context.WithoutCancel(s.t.Context()), key(name)).Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	return d
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // Trap 10: a latch was set, the answer got lost, and it opened before the request is sent again: it
@@ -19,9 +20,7 @@ func TestLatchSetAnswerLost(t *testing.T) {
 		set := make(chan error, 1)
 		go func() { set <- a.Latch("l").Set(t.Context(), 1) }()
 		sleep(100 * time.Millisecond)
-		if err := b.Latch("l").CountDown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Latch("l").CountDown(t.Context()))
 		if err := <-set; err != nil {
 			t.Errorf("Set: %v", err)
 		}
@@ -36,14 +35,10 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a := s.actor("a")
 		l := a.Latch("l")
-		if err := l.Set(t.Context(), 3); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Set(t.Context(), 3))
 		for left := 2; left >= 0; left-- {
 			a.DropAnswer("{l}")
-			if err := l.CountDown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.CountDown(t.Context()))
 			if n, err := l.Count(t.Context()); n != left || err != nil {
 				t.Errorf("%d are to count down, %v: want %d", n, err, left)
 			}
@@ -55,15 +50,11 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 func TestLatchOpensAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
-		if err := a.Latch("l").Set(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.Latch("l").Set(t.Context(), 1))
 		done := make(chan error, 1)
 		go func() { done <- b.Latch("l").Wait(t.Context()) }()
 		sleep(13 * time.Second)
-		if err := a.Latch("l").CountDown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, a.Latch("l").CountDown(t.Context()))
 		opened := time.Now()
 		if err := <-done; err != nil || time.Since(opened) > 0 {
 			t.Errorf("told after %v, %v", time.Since(opened), err)
@@ -78,14 +69,10 @@ func TestLatchForgetsCountDowns(t *testing.T) {
 		const arrives, every, count = 2 * time.Second, 100 * time.Millisecond, 100
 		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = arrives })
 		l := a.Latch("l", holdfast.WithTTL(time.Minute))
-		if err := l.Set(t.Context(), 2*count); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Set(t.Context(), 2*count))
 		remembered := func() int64 { return s.rdb.ZCard(t.Context(), key("l")+":queue").Val() }
 		for range count {
-			if err := l.CountDown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.CountDown(t.Context()))
 			if n, most := remembered(), int64((arrives+time.Second)/every); n < 1 || n > most {
 				t.Fatalf("%d ids are remembered, want at most %d", n, most)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -41,9 +42,7 @@ func startQuorum(t *testing.T, shows [3]time.Time, f func(*quorum)) {
 		founder := c.client("founder")
 		for tries := 0; ; sleep(100 * time.Millisecond) {
 			nodes, err := founder.Quorum(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !slices.ContainsFunc(nodes, func(node lockinfo.Master) bool { return !node.Counts }) {
 				break
 			}
@@ -74,9 +73,7 @@ func (c *quorum) client(name string) *holdfast.Client {
 		})))
 	}
 	client, err := holdfast.NewQuorum(stores, &holdfast.Config{Label: name, MaxTTL: time.Minute, TrustNewNodes: true})
-	if err != nil {
-		c.Fatal(err)
-	}
+	fatal.If(c, err)
 	c.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -87,9 +84,7 @@ func (c *quorum) acquire(lock lockFunc) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	lease, err := lock(ctx)
-	if err != nil {
-		c.Fatal(err)
-	}
+	fatal.If(c, err)
 	for name, token := range lease.Tokens() {
 		if token <= c.top[name] || token >= 1<<53 {
 			c.Errorf("%s: token %d after %d", name, token, c.top[name])

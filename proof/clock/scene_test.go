@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 	"github.com/holdfast-go/holdfast/proof/embedded"
@@ -65,15 +66,11 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}}
 		s.clock = embedded.NewClock(s.srv)
 		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
-		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.rdb.Ping(t.Context()).Err())
 		s.srv.Redis.Server().SetPreHook(s.noteCommand)
 		warm := s.actor("warm")
 		lease := s.lock(warm, "warm")
-		if err := lease.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, lease.Check(t.Context()))
 		s.release(lease)
 		f(t, s)
 	})
@@ -143,9 +140,7 @@ func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 		f(config)
 	}
 	client, err := holdfast.New(redisstore.New(rdb), config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	a.Client = client
 	s.t.Cleanup(func() { _ = client.Close() })
 	return a

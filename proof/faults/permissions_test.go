@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -111,9 +112,7 @@ func TestQuorumPermissionsOfOperators(t *testing.T) {
 func readQuorumPage(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/quorum.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(page)
 }
 
@@ -161,9 +160,7 @@ func openAsSmallUser(t *testing.T, b *harness.Deployment, trust bool) *holdfast.
 	}
 	c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.Prefix, TTL: 6 * time.Second,
 		MaxTTL: 5 * time.Minute, TrustNewNodes: trust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -107,9 +108,7 @@ func runChild() error {
 func startChild(t *testing.T, plan childPlan) *harness.Process {
 	t.Helper()
 	text, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	return harness.Start(t, cmd)
@@ -155,9 +154,7 @@ func stopProcesses(t *testing.T, b *harness.Deployment) {
 		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and
 		// taken by others when it does not take it up.
 		mine := takeOverNames(t, other, waited, round)
-		if err := harness.Thaw(p.Process); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, harness.Thaw(p.Process))
 		_, _ = io.WriteString(p.Stdin, "go on\n")
 		heard := make(chan said, 5*names)
 		go func() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/store"
@@ -61,17 +62,13 @@ func refuseRequests(t *testing.T, b *harness.Deployment) {
 				c.refuse(t, b.Masters[0])
 				for i := range n {
 					m := one.Mutex(fmt.Sprint("two of three", i))
-					if err := harness.Given(tryUntilGranted(t.Context(), m.TryLock)); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, harness.Given(tryUntilGranted(t.Context(), m.TryLock)))
 				}
 				c.serve(t, b.Masters[0])
 			}
 			first := leases[0].Until() // that trust ends, if no renewal works any more
 			for _, lease := range leases {
-				if err := lease.Err(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, lease.Err())
 				if until := lease.Until(); until.Before(first) {
 					first = until
 				}
@@ -235,9 +232,7 @@ func isRefusedAs(err error, kind holdfast.StoreKind) bool {
 func failToSave(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	removeSaved(t, srv)
-	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755))
 	save(t, srv, "3600 1", "err")
 }
 
@@ -250,9 +245,7 @@ func saveAgain(t *testing.T, srv *redisserver.Server) {
 // removeSaved removes what a server saved, or what is in its place.
 func removeSaved(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Join(srv.Dir(), "taken")))
 }
 
 // save lets a server save, at some times and now, and waits for what comes of it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/fence"
 	servers "github.com/holdfast-go/holdfast/internal/testing/database"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -83,9 +84,7 @@ func openMariaDB(t *testing.T) *database {
 func opened(t *testing.T, driver, dsn string, db *database) *database {
 	t.Helper()
 	pool, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
 	pool.SetMaxIdleConns(8)
 	db.DB = pool
@@ -105,9 +104,7 @@ func (db *database) exec(t *testing.T, statement string, args ...any) {
 func (db *database) begin(t *testing.T, level sql.IsolationLevel) *sql.Tx {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx
 }

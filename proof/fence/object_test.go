@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/fence"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // The code of docs/fencing.md, word for word.
@@ -151,14 +152,10 @@ func TestObjectRefusesTheLateHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := startBucket(t) + "/order/42"
 			if test.before {
-				if err := update(t.Context(), url, "order:42", 17, func(string) string { return "first" }); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, update(t.Context(), url, "order:42", 17, func(string) string { return "first" }))
 			}
 			err := update(t.Context(), url, "order:42", 17, func(string) string {
-				if err := update(t.Context(), url, "order:42", 18, test.newer); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, update(t.Context(), url, "order:42", 18, test.newer))
 				return "late"
 			})
 			var late *fence.LateError

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fence"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // The code of docs/fencing.md, word for word.
@@ -78,12 +79,8 @@ func leases(t *testing.T) (late, present *holdfast.Lease) {
 	t.Helper()
 	client := holdfasttest.New(t)
 	late, err := client.Mutex("order:42").Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := late.Release(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, late.Release())
 	if present, err = client.Mutex("order:42").Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +120,7 @@ func TestPageSave(t *testing.T) {
 // The command that the page shows for redis-cli, as it stands there.
 func TestPageRedisCommandRuns(t *testing.T) {
 	page, err := os.ReadFile("../../docs/fencing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	shown := regexp.MustCompile("(?s)```redis\r?\n(.*?)\r?\n```").FindAllStringSubmatch(string(page), -1)
 	if len(shown) != 1 {
 		t.Fatalf("the page has %d commands", len(shown))
@@ -168,16 +163,12 @@ func TestPagePut(t *testing.T) {
 	late, present := leases(t)
 	send := func(token int64) (int, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/orders/42", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if token != 0 {
 			fence.SetHeader(request.Header, token)
 		}
 		resp, err := server.Client().Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode, fence.CheckResponse(resp, "order:42", token)
 	}

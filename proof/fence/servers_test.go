@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/fence"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // A column of 32 bits makes all tokens equal. SQL sees that, in both modes of the server.
@@ -15,9 +16,7 @@ func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
 	db.exec(t, "DROP TABLE holdfast_fence")
 	db.exec(t, "CREATE TABLE holdfast_fence (name varbinary(1024) PRIMARY KEY, token int NOT NULL, raised_at datetime)")
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer conn.Close()
 	const token = 1_795_000_000_000_000 // microseconds, in 2026
 	for _, test := range []struct{ mode, says string }{
@@ -28,9 +27,7 @@ func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx, err := conn.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		err = fence.SQL(t.Context(), tx, db.Dialect, "order:42", token)
 		if err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("mode %q: got %v, want %q", test.mode, err, test.says)
@@ -51,21 +48,15 @@ func TestHolderThatStopsInsideItsTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := test.open(t)
 			conn, err := db.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer conn.Close()
 			if _, err := conn.ExecContext(t.Context(), test.set); err != nil {
 				t.Fatal(err)
 			}
 			older, err := conn.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer func() { _ = older.Rollback() }()
-			if err := fence.SQL(t.Context(), older, db.Dialect, "order:42", 17); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, fence.SQL(t.Context(), older, db.Dialect, "order:42", 17))
 			if err := db.raise(t, "order:42", 18); err != nil { // waits for the database to end the other
 				t.Errorf("the new holder: %v", err)
 			}

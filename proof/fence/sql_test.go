@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/fence"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // raise runs a transaction that raises a fence and nothing else.
@@ -152,9 +153,7 @@ func TestSQLWithoutTable(t *testing.T) {
 func TestSQLContextEndsTheWait(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *database) {
 		older := db.begin(t, sql.LevelDefault)
-		if err := fence.SQL(t.Context(), older, db.Dialect, "order:42", 17); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, fence.SQL(t.Context(), older, db.Dialect, "order:42", 17))
 		newer := db.begin(t, sql.LevelDefault)
 		if db.Dialect == fence.SQLite {
 			if _, err := newer.ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
@@ -184,20 +183,14 @@ func TestRetention(t *testing.T) {
 			longAgo, month = "datetime('now', '-31 days')", "datetime('now', '-30 days')"
 		}
 		for _, name := range []string{"old", "older", "new"} {
-			if err := db.raise(t, name, 17); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, db.raise(t, name, 17))
 		}
 		db.exec(t, "UPDATE holdfast_fence SET raised_at = "+longAgo+" WHERE token = 17")
 		for name, token := range map[string]int64{"old": 17, "new": 18} { // an equal token renews the row too
-			if err := db.raise(t, name, token); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, db.raise(t, name, token))
 		}
 		result, err := db.ExecContext(t.Context(), "DELETE FROM holdfast_fence WHERE raised_at < "+month)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if n, err := result.RowsAffected(); n != 1 || err != nil {
 			t.Errorf("%d rows were deleted, want the one of older: %v", n, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/gocronholdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -33,9 +34,7 @@ func start(t *testing.T, ahead time.Duration, job func(ctx context.Context),
 	t.Helper()
 	options = append(options, gocron.WithClock(skewed{clockwork.NewRealClock(), ahead}))
 	scheduler, err := gocron.NewScheduler(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	task := gocron.NewTask(func() { job(t.Context()) })
 	if _, err := scheduler.NewJob(gocron.CronJob("* * * * *", false), task, gocron.WithName("report")); err != nil {
 		t.Fatal(err)
@@ -137,9 +136,7 @@ func TestLockerBeforeAndAfterRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *holdfasttest.Server, here *gocronholdfast.Locker) {
 		there := gocronholdfast.NewLocker(server.Client(nil), 0)
 		lock, err := here.Lock(t.Context(), "report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := there.Lock(t.Context(), "report"); !errors.Is(err, holdfast.ErrHeld) {
 			t.Errorf("the other host is answered %v", err)
 		}
@@ -164,20 +161,14 @@ func TestLockerBeforeAndAfterRun(t *testing.T) {
 func TestLateUnlockLeavesNextRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *holdfasttest.Server, locker *gocronholdfast.Locker) {
 		late, err := locker.Lock(t.Context(), "report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ctx, cancel := locker.Bind(t.Context(), "report")
 		defer cancel()
 		lease, _ := holdfast.LeaseFrom(ctx)
-		if err := server.Client(nil).ForceBreak(t.Context(), "report", lease.Token()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, server.Client(nil).ForceBreak(t.Context(), "report", lease.Token()))
 		<-ctx.Done()
 		next, err := locker.Lock(t.Context(), "report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_ = late.Unlock(t.Context()) // it says that the lock was lost
 		ctx, cancel = locker.Bind(t.Context(), "report")
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -31,9 +32,7 @@ func Client(tb testing.TB, addr string, opts ...func(*redis.Options)) *redis.Cli
 func Open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {
 	tb.Helper()
 	client, err := holdfast.New(redisstore.New(rdb), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	return client
 }
 
@@ -111,9 +110,7 @@ func (e *Events) Count(kind holdfast.EventKind) (n int) {
 func Lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
 	t.Helper()
 	lease, err := m.Lock(Within(t, Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return lease
 }
 

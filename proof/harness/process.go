@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // Child returns a command that runs one test of this program as a process of its own, with more
@@ -35,16 +37,10 @@ func Start(t *testing.T, cmd *exec.Cmd) *Process {
 	t.Helper()
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	return &Process{cmd, stdin, json.NewDecoder(stdout)}
 }
 

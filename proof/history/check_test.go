@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
@@ -35,9 +36,7 @@ func (s story) assemble(t *testing.T) *History {
 	}
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
 	h, err := Assemble(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return h
 }
 
@@ -257,9 +256,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "a"+suffix), []byte(c.data), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(filepath.Join(dir, "a"+suffix), []byte(c.data), 0o600))
 			records, err := Load(dir)
 			if len(records) != c.records || (err != nil) != c.bad {
 				t.Errorf("%d records, error %v", len(records), err)

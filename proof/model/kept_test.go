@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -45,13 +46,9 @@ func newKeeper(t *testing.T, srv *redisserver.Server, user string, change func(w
 		spec: protocol.Spec{Name: t.Name(), Kind: protocol.Mutex, Claim: time.Minute, Life: 18 * time.Second}}
 	k.p = native.New(change(wire.Route(redisstore.New(rdb))),
 		native.Config{Prefix: "kept", Process: fmt.Sprintf("%022d", 1), Timeout: 10 * time.Second})
-	if err := k.p.Ready(t.Context(), k.spec.Name); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, k.p.Ready(t.Context(), k.spec.Name))
 	listening, err := k.p.Listen(t.Context(), k.told)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(listening.Close)
 	return k
 }
@@ -82,9 +79,7 @@ func (k *keeper) join(t protocol.Ticket, want protocol.Status) {
 func (k *keeper) wait(t protocol.Ticket) {
 	k.Helper()
 	listening, err := k.p.ListenTicket(k.Context(), t.ID, k.told)
-	if err != nil {
-		k.Fatal(err)
-	}
+	fatal.If(k, err)
 	k.Cleanup(listening.Close)
 	k.ask(protocol.Ask{Ticket: t, InLine: true}, protocol.Queued)
 }
@@ -200,9 +195,7 @@ func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
 	k := newKeeper(t, srv, "", same)
 	left := func() time.Duration {
 		ms, err := srv.Do("PTTL", "kept:{"+k.spec.Name+"}:queue")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return time.Duration(ms.(int64)) * time.Millisecond
 	}
 	holder, ordinary := k.ticket(0), k.ticket(0)
@@ -319,9 +312,7 @@ func TestKeptPlaceOfASilentHost(t *testing.T) {
 func (k *keeper) lifeOf(t protocol.Ticket) string {
 	k.Helper()
 	members, err := k.srv.Do("ZRANGE", "kept:{"+k.spec.Name+"}:queue", "0", "-1")
-	if err != nil {
-		k.Fatal(err)
-	}
+	fatal.If(k, err)
 	for _, member := range members.([]any) {
 		if text := member.(string); text[0] == 'l' && strings.HasSuffix(text, string(t.ID)) {
 			return text

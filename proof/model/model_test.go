@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -36,9 +37,7 @@ func (s *side) listen(t *testing.T) {
 	s.subscribers = newSubscribers()
 	for _, c := range s.clients {
 		listening, err := c.Listen(t.Context(), s.subscribers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(listening.Close)
 	}
 }
@@ -78,9 +77,7 @@ func (p *pair) sendToBoth(t *rapid.T, what string, client int,
 	if said[0] != said[1] {
 		t.Fatalf("%s: in memory %s; scripts %s", what, said[0], said[1])
 	}
-	if err := p.marker.allHeard(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.marker.allHeard())
 	want := p.sides[0].subscribers.told()
 	if got := p.sides[1].subscribers.told(); got != want {
 		t.Fatalf("%s: in memory told %s; scripts %s", what, want, got)
@@ -218,9 +215,7 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := &pair{sides: sides, marker: marker, kind: kind, name: fmt.Sprintf("%s %d", kind, runs.Add(1))}
-				if err := marker.allHeard(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, marker.allHeard())
 				for _, s := range sides {
 					s.subscribers.forget()
 				}
@@ -298,9 +293,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			}
 			for _, s := range p.sides {
 				l, err := s.clients[a.client].ListenTicket(context.Background(), a.ticket.ID, s.subscribers)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				a.listening = append(a.listening, l)
 			}
 			p.marker.clients.Add(1)
@@ -312,9 +305,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				t.Skip("it does not listen")
 			}
 			p.stopListening(a)
-			if err := p.marker.allHeard(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, p.marker.allHeard())
 			if !rapid.Bool().Draw(t, "crash") {
 				p.ask(t, a, true)
 				return

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/proof/explore"
@@ -63,17 +64,13 @@ func replay(t *testing.T, srv *embedded.Server, w *explore.World, prefix string,
 		rdb := srv.Client(func(o *redis.Options) { o.ClientName = "story" })
 		p := native.New(wire.Route(redisstore.New(rdb)), native.Config{Prefix: prefix,
 			Process: fmt.Sprintf("%022d", i), Timeout: time.Minute})
-		if err := p.Ready(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Ready(t.Context(), "a"))
 		sides[0], sides[1] = append(sides[0], server.Connect(prefix)), append(sides[1], p)
 	}
 	for _, side := range sides {
 		for _, p := range side {
 			listening, err := p.Listen(t.Context(), newSubscribers())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer listening.Close()
 		}
 	}

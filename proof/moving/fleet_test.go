@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -131,9 +132,7 @@ func (f *fleet) serve(p plan, argv ...string) *member {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	return f.join(p, func(kill bool) error {
 		if kill {
 			_ = cmd.Process.Kill()
@@ -284,9 +283,7 @@ func (f *fleet) roll(n int, start func(release string) *member) {
 func startServer(t *testing.T, ready func(context.Context) error, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -307,9 +304,7 @@ func startServer(t *testing.T, ready func(context.Context) error, program string
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

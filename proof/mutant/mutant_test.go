@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -21,9 +22,7 @@ func TestMain(m *testing.M) {
 // before anybody runs them all.
 func TestPatchesFit(t *testing.T) {
 	copied := t.TempDir()
-	if err := Copy(top, copied); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, Copy(top, copied))
 	names := map[string]bool{}
 	for _, m := range Mutants() {
 		t.Run(m.Name, func(t *testing.T) {
@@ -50,15 +49,11 @@ func TestPatchesFit(t *testing.T) {
 func defined(t *testing.T, root string, c Check) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, c.Module, c.Package, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	name, _, _ := strings.Cut(c.Test, "/")
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return strings.Contains(string(text), "\nfunc "+name+"(")
 	})
 }
@@ -104,14 +99,10 @@ func TestA(t *testing.T) {
 `
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module p\n", "p_test.go": program} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	check := Check{Module: ".", Package: ".", Test: "TestA/b"}
-	if err := check.build(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, check.build(t.Context(), dir))
 	for _, c := range []struct {
 		p    string
 		test string
@@ -153,9 +144,7 @@ func TestA(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(check.program(dir)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(check.program(dir)))
 	if err := check.build(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "does not compile") {
 		t.Errorf("got %v, want that it does not compile", err)
 	}
@@ -173,9 +162,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			verdict, err := m.Try(t.Context(), top, t.TempDir(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !verdict.Caught() {
 				t.Errorf("not caught by %v\n%s", m.Caught, verdict.Output)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -45,17 +46,13 @@ type locker struct{ mutex *holdfast.Mutex }
 func newLocker(tb testing.TB, config holdfast.Config) locker {
 	tb.Helper()
 	client, err := holdfast.New(instant{}, &config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	tb.Cleanup(func() { _ = client.Close() })
 	return locker{client.Mutex("order:42")}
 }
 
 func (l locker) pair(tb testing.TB) {
-	if err := harness.Given(l.mutex.Lock(context.Background())); err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, harness.Given(l.mutex.Lock(context.Background())))
 }
 
 func costs(tb testing.TB) map[string]holdfast.Config {
@@ -92,9 +89,7 @@ func TestManyNamesMakeFewSeries(t *testing.T) {
 	}
 	series := func(observer holdfast.Observer, names int, class func(string) string) {
 		client, err := holdfast.New(instant{}, &holdfast.Config{Observer: observer, Class: class})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer client.Close()
 		for i := range names {
 			locker{client.Mutex(fmt.Sprintf("order:%d", i))}.pair(t)

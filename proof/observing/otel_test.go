@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/otelholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -39,9 +40,7 @@ func newRig(t testing.TB) *rig {
 	var err error
 	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
 	r.observer, err = otelholdfast.New(&otelholdfast.Options{Meters: meters, Tracers: r.tracers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -49,9 +48,7 @@ func newRig(t testing.TB) *rig {
 func (r *rig) figures() map[string]int64 {
 	r.t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.Background(), &all); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal.If(r.t, r.reader.Collect(context.Background(), &all))
 	out := map[string]int64{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -199,9 +196,7 @@ func TestSpanOfForgedTraceHasNoLink(t *testing.T) {
 			r, server := newRig(t), holdfasttest.Start(t)
 			lease, err := server.Client(&holdfast.Config{Observer: forger{r.observer,
 				text}}).Mutex("order:42").Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if wait := r.wait(t, server.Client(&holdfast.Config{Observer: r.observer}), lease); len(wait.Links) != 0 {
 				t.Errorf("%q made the links %+v", text, wait.Links)
 			}

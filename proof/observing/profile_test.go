@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -36,9 +37,7 @@ func waits(t *testing.T, p *profholdfast.Profile) map[string]waited {
 		t.Errorf("%d bytes of %d: %v", n, written.Len(), err)
 	}
 	read, err := profile.Parse(served.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	of := map[string]waited{}
 	for _, s := range read.Sample {
 		name := s.Location[0].Line[0].Function.Name
@@ -75,9 +74,7 @@ func innocent(t *testing.T, client *holdfast.Client) {
 func lock(ctx context.Context, t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {
 	t.Helper()
 	lease, err := client.Mutex(name).Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return lease
 }
 
@@ -164,9 +161,7 @@ func TestProfileIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	read, err := profile.Parse(&written)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	heavy, calls, delay := 0, int64(0), time.Duration(0)
 	for _, s := range read.Sample {
 		if s.HasLabel("class", "heavy") {

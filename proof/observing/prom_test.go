@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
@@ -23,18 +24,14 @@ import (
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(c); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, registry.Register(c))
 	return scrape(t, registry)
 }
 
 func scrape(t *testing.T, registry *prometheus.Registry) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		out[f.GetName()] = f
@@ -142,9 +139,7 @@ func TestBoundariesAreThoseOfOpenTelemetry(t *testing.T) {
 		ours = append(ours, bucket.GetUpperBound())
 	}
 	var all metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.Background(), &all); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.reader.Collect(context.Background(), &all))
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		if m.Name == "lock.wait_time" {
 			theirs = m.Data.(metricdata.Histogram[float64]).DataPoints[0].Bounds

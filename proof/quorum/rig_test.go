@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -70,9 +71,7 @@ func (r *rig) add(master *redisserver.Server) {
 func (r *rig) restart(masters ...*redisserver.Server) {
 	r.Helper()
 	for _, master := range masters {
-		if err := master.Restart(); err != nil {
-			r.Fatal(err)
-		}
+		fatal.If(r, master.Restart())
 	}
 }
 
@@ -100,9 +99,7 @@ func (r *rig) whole(w *worker) {
 func (r *rig) quorumOf(w *worker) []lockinfo.Master {
 	r.Helper()
 	masters, err := w.Quorum(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, err)
 	return masters
 }
 
@@ -137,9 +134,7 @@ func (r *rig) client(config holdfast.Config, late *lag) *worker {
 	r.Helper()
 	proc := fmt.Sprintf("p%d", len(r.workers))
 	rec, err := history.Create(r.dir, proc)
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, err)
 	config.Label = cmp.Or(config.Label, proc)
 	config.TTL = cmp.Or(config.TTL, maxTTL)
 	servers := r.Deployment
@@ -196,9 +191,7 @@ func (r *rig) check() history.Summary {
 	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum
 	// keeps no queue.
 	h, violations, err := history.Judge(r.dir, time.Minute)
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, err)
 	for _, v := range violations[:min(10, len(violations))] {
 		r.Errorf("violation %v", v)
 	}
@@ -213,9 +206,7 @@ func (w *worker) lock(name string, limit time.Duration, options ...holdfast.Opti
 func (w *worker) mustLock(name string, options ...holdfast.Option) *history.Lease {
 	w.r.Helper()
 	l, err := w.lock(name, harness.Patience, options...)
-	if err != nil {
-		w.r.Fatal(err)
-	}
+	fatal.If(w.r, err)
 	return l
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -32,13 +33,9 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, cmd *exec.Cmd, word string) string {
 	t.Helper()
 	output, input, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd.Stdout, cmd.Stderr = input, input
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	input.Close()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -77,14 +74,10 @@ func fetch(t *testing.T, address string) (text []byte, status int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer response.Body.Close()
 	text, err = io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return text, response.StatusCode
 }
 
@@ -109,9 +102,7 @@ func (s server) ask(query string) map[string]float64 {
 	out := map[string]float64{}
 	for _, r := range answer.Data.Result {
 		value, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, err)
 		out[fmt.Sprint(r.Metric)] = value
 	}
 	return out
@@ -131,18 +122,14 @@ func (s server) has(query string) bool {
 func scrape(t *testing.T, target string) server {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(folder, "alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	config := fmt.Sprintf(`
 global: {scrape_interval: 300ms, scrape_timeout: 300ms, evaluation_interval: 500ms}
 rule_files: [%q]
 scrape_configs: [{job_name: program, static_configs: [{targets: [%q]}]}]
 `, rules, target)
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address=127.0.0.1:0")

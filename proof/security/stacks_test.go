@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -72,9 +73,7 @@ func takeEach(t *testing.T, c *holdfast.Client, permits bool) {
 	ctx := harness.Within(t, harness.Patience)
 	keep := func(lease *holdfast.Lease, err error) *holdfast.Lease {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = lease.Release() })
 		return lease
 	}
@@ -87,9 +86,7 @@ func takeEach(t *testing.T, c *holdfast.Client, permits bool) {
 		keep(c.Semaphore("permits", 3).Acquire(ctx, 2))
 	}
 	ticket, err := keep(c.Mutex("attached").Lock(ctx)).Detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	keep(c.Attach(ctx, ticket))
 }
 

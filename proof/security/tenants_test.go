@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/certificate"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -43,9 +44,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 	}
 	mine, theirs := client("a", "a"), client("ab", "ab")
 	held, alike := harness.Lock(t, theirs.Mutex("n")), harness.Lock(t, mine.Mutex("n")) // one name, two locks
-	if err := errors.Join(harness.Checked(t, held), harness.Checked(t, alike)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(harness.Checked(t, held), harness.Checked(t, alike)))
 	next := harness.Claim(harness.Within(t, harness.Patience), client("ab", "ab").Mutex("n"))
 	harness.Eventually(t, "one waits",
 		func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:queue") == int64(1) })
@@ -183,9 +182,7 @@ func TestTLSCarriesAll(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate.Write(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(addr)
@@ -199,9 +196,7 @@ func TestTLSCarriesAll(t *testing.T) {
 		return harness.Locker(t, addr, nil, func(o *redis.Options) { o.TLSConfig = config })
 	}
 	pem, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	good := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

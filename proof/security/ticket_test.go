@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -22,17 +23,13 @@ func TestTicketReadActsAsHolder(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	ticket, err := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n")).Detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	attach := func() *holdfast.Lease {
 		t.Helper()
 		client := harness.Locker(t, srv.Addr(), nil)
 		var lease *holdfast.Lease
 		err := harness.Answered(t, func() (err error) { lease, err = client.Attach(t.Context(), ticket); return err })
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return lease
 	}
 	meant, thief := attach(), attach()
@@ -57,13 +54,9 @@ func TestTicketIsNotLogged(t *testing.T) {
 	lease := harness.Lock(t, client.Mutex("n"))
 	id := lease.Owner()
 	ticket, err := lease.Detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	attached, err := client.Attach(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	harness.Release(t, attached)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -64,9 +65,7 @@ func TestChains(t *testing.T) {
 	srv := redisserver.Start(t)
 	dir := t.TempDir()
 	kills, err := history.Create(dir, "parent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := &run{T: t, addr: srv.Addr(), dir: dir, kills: kills, over: time.Now().Add(longestRunning),
 		count: map[string]int{}}
 	var all sync.WaitGroup
@@ -303,9 +302,7 @@ func (c *running) kill(when string) {
 // judge checks what all processes wrote down.
 func (r *run) judge() {
 	h, violations, err := history.Judge(r.dir, time.Second)
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, err)
 	for _, v := range violations {
 		r.Error(v)
 	}

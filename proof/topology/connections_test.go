@@ -14,6 +14,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
@@ -39,9 +40,7 @@ var libraries = map[string]func(tb testing.TB, addr string) (s store.Store, pop 
 	},
 	"valkey-go": func(tb testing.TB, addr string) (store.Store, func(string) error) {
 		rdb, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, err)
 		tb.Cleanup(rdb.Close)
 		return valkeystore.New(rdb), func(list string) error {
 			return rdb.Do(context.Background(), rdb.B().Blpop().Key(list).Timeout(0).Build()).Error()
@@ -52,9 +51,7 @@ var libraries = map[string]func(tb testing.TB, addr string) (s store.Store, pop 
 func openRueidis(tb testing.TB, opt rueidis.ClientOption) (store.Store, func(string) error) {
 	opt.ForceSingleClient = true
 	rdb, err := rueidis.NewClient(opt)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	tb.Cleanup(rdb.Close)
 	return rueidisstore.New(rdb), func(list string) error {
 		return rdb.Do(context.Background(), rdb.B().Blpop().Key(list).Timeout(0).Build()).Error()
@@ -79,9 +76,7 @@ func everyLibrary(t *testing.T, test func(t *testing.T, open func(srv *redisserv
 			test(t, func(srv *redisserver.Server, addr string) *service {
 				st, pop := library(t, addr)
 				client, err := holdfast.New(st, harness.Brief(10*time.Second))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				t.Cleanup(func() { _ = client.Close() })
 				s := &service{t: t, srv: srv, client: client, pop: pop}
 				s.occupy(10)
@@ -262,9 +257,7 @@ func TestEvictedClients(t *testing.T) {
 		for range 3 {
 			for _, command := range [][]any{{"CLIENT", "NO-EVICT", "on"}, {"CONFIG", "SET", "maxmemory-clients", 1},
 				{"PING"}, {"CONFIG", "SET", "maxmemory-clients", 0}} {
-				if err := operator.Do(t.Context(), command...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, operator.Do(t.Context(), command...).Err())
 			}
 			s.lives(lease, 4*time.Second) // a renewal goes over a new connection
 		}

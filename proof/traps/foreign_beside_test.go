@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -76,9 +77,7 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		}, false},
 		"release of a reader, with a queue": {queue, func(name string) func() error {
 			lease, err := c.RWMutex(name).RLock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return lease.Release
 		}, false},
 		"break, with a queue": {queue, func(name string) func() error {
@@ -98,9 +97,7 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			return nil
 		}), false},
 		"count down, with those who did": {queue, func(name string) func() error {
-			if err := c.Latch(name).Set(ctx, 2); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.Latch(name).Set(ctx, 2))
 			return func() error { return c.Latch(name).CountDown(ctx) }
 		}, false},
 	} {

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // image: its layers, unpacked to a root, run; its configuration says how.
@@ -23,9 +25,7 @@ func (f *files) image(t *testing.T) {
 	dir := t.TempDir()
 	run(t, "tar", "-xf", f.path("image.tar"), "-C", dir)
 	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := validate.Index(index); err != nil {
 		t.Error(err)
 	}
@@ -39,9 +39,7 @@ func (f *files) image(t *testing.T) {
 		t.Errorf("the image is named %q", named)
 	}
 	index, err = index.ImageIndex(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if manifest, err = index.IndexManifest(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +47,7 @@ func (f *files) image(t *testing.T) {
 	for _, m := range manifest.Manifests {
 		platforms = append(platforms, m.Platform.String())
 		image, err := index.Image(m.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		checkConfig(t, image, m.Platform.Architecture)
 		if m.Platform.Architecture == runtime.GOARCH {
 			f.imageRuns(t, image)
@@ -73,9 +69,7 @@ func (f *files) image(t *testing.T) {
 func checkConfig(t *testing.T, image v1.Image, architecture string) {
 	t.Helper()
 	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/holdfast"}) ||
 		config.Architecture != architecture || c.Labels["org.opencontainers.image.version"] != version {
 		t.Errorf("the configuration is %+v", config)
@@ -100,9 +94,7 @@ func (f *files) imageRuns(t *testing.T, image v1.Image) {
 // imageLoads reads the file as "docker load" of Docker 20 does, which knows no layout.
 func (f *files) imageLoads(t *testing.T, reference, architecture string) {
 	tag, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	image, err := tarball.ImageFromPath(f.path("image.tar"), &tag)
 	if err != nil {
 		t.Fatalf("%s: %v", reference, err)

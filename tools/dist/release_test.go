@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -102,9 +103,7 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -129,9 +128,7 @@ func (f *files) complete(t *testing.T) {
 	}
 	slices.Sort(want)
 	entries, err := os.ReadDir(f.dist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
@@ -196,14 +193,10 @@ func (f *files) runsIn(t *testing.T, root string, options ...string) {
 func (f *files) deb(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"updates", "info"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
 	}
 	for _, name := range []string{"status", "available"} {
-		if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg", name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg", name), nil, 0o644))
 	}
 	run(t, "dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i",
 		f.path("linux_"+runtime.GOARCH+".deb"))
@@ -214,9 +207,7 @@ func (f *files) deb(t *testing.T) {
 	}
 	f.runsIn(t, root)
 	page, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(root, "usr/share/man/man1/holdfast-run.1.gz"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) ||
 		!bytes.Contains(text, []byte(`\-\-on\-lost`)) {
 		t.Errorf("the page of man: %v\n%s", err, text)
@@ -285,9 +276,7 @@ func (f *files) sbom(t *testing.T) {
 			Licenses      []any
 		}
 	}
-	if err := json.Unmarshal(read(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(read(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list))
 	has := map[string]string{}
 	for _, c := range list.Components {
 		has[c.Name] = c.Version

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -18,9 +19,7 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // All that the command is made of has a license that is on the list.
 func TestLicensesAreAllowed(t *testing.T) {
 	parts, err := listParts("../../cmd/holdfast")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var text bytes.Buffer
 	for _, p := range parts {
 		if _, err := p.write(&text); err != nil {
@@ -36,13 +35,9 @@ func TestLicensesAreAllowed(t *testing.T) {
 
 func TestLicensesAreRefused(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	known, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "LICENSE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const gpl = `This program is free software: you can redistribute it and/or modify it under the terms of the GNU
 General Public License as published by the Free Software Foundation, either version 3 of the License, or (at your
 option) any later version. This program is distributed in the hope that it will be useful, but WITHOUT ANY WARRANTY;
@@ -60,16 +55,10 @@ License for more details.`
 	} {
 		root := t.TempDir()
 		dir := filepath.Join(root, "below")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, c.file), []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Mkdir(dir, 0o700))
+		fatal.If(t, os.WriteFile(filepath.Join(root, c.file), []byte(c.text), 0o600))
 		p := part{path: "example.com/part", version: "v1.0.0"}
-		if err := p.addFiles(root, dir); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.addFiles(root, dir))
 		_, err := p.write(io.Discard)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -82,14 +71,10 @@ func TestAddToSBOM(t *testing.T) {
 	write := func(component string) {
 		text := `{"bomFormat":"CycloneDX","metadata":{"component":{"name":"` + own + `/cmd/holdfast"}},
 			"components":[{"name":"` + component + `","version":"v1"}]}`
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("example.com/part")
-	if err := addToSBOM(path, map[string][]string{"example.com/part": {"BSD-3-Clause", "MIT"}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, addToSBOM(path, map[string][]string{"example.com/part": {"BSD-3-Clause", "MIT"}}))
 	text, err := os.ReadFile(path)
 	var compact bytes.Buffer
 	if err == nil {

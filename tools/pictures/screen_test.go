@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -23,9 +24,7 @@ func texts(t *testing.T, svg string) (shown map[string]string, rectangles int) {
 		if errors.Is(err, io.EOF) {
 			return shown, rectangles
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		start, ok := token.(xml.StartElement)
 		switch {
 		case ok && start.Name.Local == "rect":
@@ -35,9 +34,7 @@ func texts(t *testing.T, svg string) (shown map[string]string, rectangles int) {
 				Class string `xml:"class,attr"`
 				Text  string `xml:",chardata"`
 			}
-			if err := decoder.DecodeElement(&text, &start); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, decoder.DecodeElement(&text, &start))
 			shown[text.Text] = text.Class
 		}
 	}
@@ -45,9 +42,7 @@ func texts(t *testing.T, svg string) (shown map[string]string, rectangles int) {
 
 func TestDrawScreenKeepsColorsAndColumns(t *testing.T) {
 	svg, err := drawScreen("a <title>", "\x1b[31mred \x1b[1mand bold\x1b[0m plain <b>&\n\x1b[2m  faint\n still\x1b[0;7mswapped\x1b[27m\x1b[39m after\n\x1b[32m██░\x1b[m end\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	shown, rectangles := texts(t, svg)
 	for text, class := range map[string]string{
 		"a <title>": "faint", "red": "red", "and bold": "red bold", "plain <b>&": "", "faint": "faint",
@@ -76,9 +71,7 @@ func TestDrawScreenRefusesWhatItCannotDraw(t *testing.T) {
 func TestPicturesOfThePages(t *testing.T) {
 	for name, want := range map[string]string{"demo.svg": "ctrl-c or q leaves", "top.svg": "scheduler"} {
 		svg, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		shown, _ := texts(t, string(svg))
 		found := false
 		for text := range shown {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/store"
@@ -46,9 +47,7 @@ func NeedProof(t *testing.T) {
 func (a Adapter) Open(tb testing.TB, client Client) store.Store {
 	tb.Helper()
 	st, err := a(tb, client)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	return st
 }
 
@@ -128,9 +127,7 @@ func conform(t *testing.T, adapter Adapter, top topology) {
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			tb.Helper()
 			client, err := holdfast.New(adapter.Open(tb, top.client), config)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			fatal.If(tb, err)
 			return client
 		},
 		Left: func(tb testing.TB, prefix string) []string { return keys(tb, prefix, top.masters()) },
@@ -156,9 +153,7 @@ func QuorumConformance(t *testing.T, adapter Adapter) {
 					}
 					config.TrustNewNodes = true
 					client, err := holdfast.NewQuorum(stores, config)
-					if err != nil {
-						tb.Fatal(err)
-					}
+					fatal.If(tb, err)
 					return client
 				},
 				Left:    func(tb testing.TB, prefix string) []string { return keys(tb, prefix, masters) },
@@ -174,9 +169,7 @@ func keys(tb testing.TB, prefix string, servers []*redisserver.Server) (left []s
 	tb.Helper()
 	for _, srv := range servers {
 		answer, err := srv.Do("KEYS", prefix+"*")
-		if err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, err)
 		for _, key := range answer.([]any) {
 			if key := key.(string); !strings.HasSuffix(key, "}:clock") && !strings.HasSuffix(key, ":{%quorum}") {
 				left = append(left, key)
@@ -261,15 +254,9 @@ func FIPS(t *testing.T, adapter Adapter) {
 		return
 	}
 	client, err := holdfast.New(adapter.Open(t, Client{Addresses: []string{os.Getenv(address)}}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	lease, err := client.Mutex("n").Lock(Within(t, Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(lease.Release(), client.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, errors.Join(lease.Release(), client.Close()))
 	fmt.Println("locked and released")
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // Write writes a self-signed certificate and its key, and returns their files. It is good for
@@ -18,9 +20,7 @@ import (
 func Write(tb testing.TB) (cert, key string) {
 	tb.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -28,18 +28,12 @@ func Write(tb testing.TB) (cert, key string) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(nil, template, template, public, private)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	write := func(name, kind string, bytes []byte) (path string) {
 		path = filepath.Join(tb.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", signed), write("key.pem", "PRIVATE KEY", secret)

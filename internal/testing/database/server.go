@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // startTime is how long a server may take until it is ready.
@@ -46,9 +48,7 @@ func newServer(tb testing.TB) *Server {
 	if err == nil {
 		err = give(dir)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Error(err)
@@ -65,9 +65,7 @@ func (s *Server) write(name, text string) (path string) {
 	if err == nil {
 		err = give(path)
 	}
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	fatal.If(s.tb, err)
 	return path
 }
 
@@ -89,15 +87,11 @@ func (s *Server) run(end os.Signal, ready func() bool, program string, args func
 		s.Addr = net.JoinHostPort("127.0.0.1", port)
 		s.cmd, s.done = s.command(end, program, args(port)...), make(chan struct{})
 		log, err := os.Create(filepath.Join(s.dir, "server.log"))
-		if err != nil {
-			s.tb.Fatal(err)
-		}
+		fatal.If(s.tb, err)
 		s.cmd.Stdout, s.cmd.Stderr = log, log
 		err = s.start()
 		log.Close() // the server has its own
-		if err != nil {
-			s.tb.Fatal(err)
-		}
+		fatal.If(s.tb, err)
 		if s.await(ready) {
 			s.tb.Cleanup(func() { s.stop(end) })
 			return
@@ -173,9 +167,7 @@ func (s *Server) command(end os.Signal, program string, args ...string) *exec.Cm
 func (s *Server) freePort() string {
 	s.tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	fatal.If(s.tb, err)
 	defer l.Close()
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }

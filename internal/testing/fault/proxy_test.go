@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
@@ -18,16 +19,12 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // The test has the faults that no user of a proxy would miss: it does not wait for them.
 func TestFaultsThatNobodyWaitsFor(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := fault.Start(t, listener.Addr().String())
 	t.Cleanup(func() { listener.Close() })
 	dial := func() (client, server net.Conn) {
 		client, err := net.Dial("tcp", p.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if server, err = listener.Accept(); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/eventually"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -80,9 +81,7 @@ func securityPage() string {
 func readTable(t *testing.T, column string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(securityPage())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	everything := slices.Sorted(maps.Keys(new(visitor).operations()))
 	table, at := map[string][]string{}, 0
 	for row := range strings.Lines(string(text)) {
@@ -217,14 +216,10 @@ func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func()))
 			r.Grant(t, prefix, prefix, few...)
 			open := func(replicas int) *holdfast.Client {
 				store, err := r.Store(t, prefix, "pw")
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				c, err := holdfast.New(store, &holdfast.Config{Prefix: prefix,
 					Replicas: holdfast.Replicas{Count: replicas, Timeout: time.Second}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				t.Cleanup(func() { _ = c.Close() })
 				return c
 			}
@@ -237,9 +232,7 @@ func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func()))
 			}
 
 			lease, err = open(0).Mutex("moved").Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			arrive := onItsWay(prefix + ":{moved}")
 			eventually.Holds(patience, func() bool {
 				err = lease.Check(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
@@ -18,16 +19,12 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 func start(t *testing.T, script string) (*Child, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { r.Close() })
 	c, err := Start(Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(),
 		Files: []*os.File{nil, w, nil}})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	select {
 	case <-c.Done():
 	case <-time.After(time.Minute):
@@ -50,9 +47,7 @@ func TestLeft(t *testing.T) {
 		t.Fatal("nothing is left of a command that started something")
 	}
 	c.Kill()
-	if err := out.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, out.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.ReadAll(out); err != nil {
 		t.Errorf("a child lives after Kill: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -19,9 +20,7 @@ var forPeopleOnly = []string{"list", "inspect", "break", "evict", "force break",
 // The commands are those of the table in SECURITY.md.
 func TestDocsPermissions(t *testing.T) {
 	page, err := os.ReadFile("../../../../SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	documented := map[string]neededLevel{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `\\+([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(string(page), -1) {
 		operations := strings.Split(row[2]+", "+row[3], ", ")
@@ -133,9 +132,7 @@ func TestExamineSmallestUser(t *testing.T) {
 func examinePermissions(t *testing.T, url string) (*serverCheck, Report) {
 	t.Helper()
 	rdb, err := server.Connect(url, server.TLS{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = rdb.Close() })
 	e := &examination{target: Target{URL: url, Prefix: "app"}, prefix: "app:doctor-test"}
 	p := e.newServerCheck("server", rdb.(*redis.Client))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
 // fakeLease is a lease as a guard sees it.
@@ -29,16 +30,12 @@ func (l *fakeLease) Until() time.Time      { return l.until }
 func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	c, err := child.Start(child.Spec{Path: "/bin/sh", Args: []string{"sh", "-c", `trap "" TERM; echo in; exec sleep 60`},
 		Env: os.Environ(), Files: []*os.File{nil, w, nil}})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		select {
 		case <-c.Done(): // its process id may be that of another
@@ -51,9 +48,7 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 		t.Fatal(err)
 	}
 	file, err := os.Create(filepath.Join(t.TempDir(), "notices"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { file.Close() })
 	notices := newNotices(file, logOptions{})
 	return &guard{child: c, lease: l, notices: notices, name: `"job"`, onLost: onLostKill, ttl: ttl,
@@ -62,9 +57,7 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 			close(notices.lines)
 			<-notices.written
 			text, err := os.ReadFile(file.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return string(text)
 		}
 }

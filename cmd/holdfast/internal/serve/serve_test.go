@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/certificate"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -53,30 +54,22 @@ func startServe(t *testing.T, s *Serve) (url, figures string, stop func()) {
 func readURL(t *testing.T, lines *bufio.Reader) string {
 	t.Helper()
 	line, err := lines.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return line[strings.LastIndexByte(line, ' ')+1 : len(line)-1]
 }
 
 func fetch(t *testing.T, client *http.Client, url string, change func(*http.Request)) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if change != nil {
 		change(r)
 	}
 	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -97,9 +90,7 @@ func TestServe(t *testing.T) {
 	}
 	// The command ends although a page is open.
 	response, err := http.Get(url + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer response.Body.Close()
 	stop()
 }
@@ -109,9 +100,7 @@ func TestServe(t *testing.T) {
 func TestServeMetricsAlone(t *testing.T) {
 	connection := cli.Connection{Redis: "redis://" + redisserver.Start(t).Addr(), Prefix: "holdfast"}
 	client, end, err := connection.NewClient(holdfast.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer end()
 	if _, err := client.Mutex("order:42").TryLock(t.Context()); err != nil {
 		t.Fatal(err)
@@ -148,9 +137,7 @@ func TestServeMetricsAlone(t *testing.T) {
 // Without a token, metrics on a loopback address are for loopback names alone.
 func TestServeGuardsTheMetrics(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("correct horse battery\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte("correct horse battery\n"), 0o600))
 	connection := cli.Connection{Redis: "redis://" + redisserver.Start(t).Addr()}
 	for name, c := range map[string]struct {
 		address, token string
@@ -199,9 +186,7 @@ func TestServeWithoutServer(t *testing.T) {
 func TestServeAsksForTheToken(t *testing.T) {
 	const token = "correct horse battery"
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 	s := redisserver.Start(t)
 	url, _, _ := startServe(t, &Serve{Connection: cli.Connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
 	for name, c := range map[string]struct {
@@ -234,9 +219,7 @@ func TestServeWithTLS(t *testing.T) {
 		t.Errorf("it serves at %s", url)
 	}
 	text, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/redis/go-redis/v9"
 )
@@ -35,18 +36,14 @@ func TestMain(m *testing.M) {
 func keeperCommand(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return []string{self, asKeeper}
 }
 
 func connect(t *testing.T, s *Server) *redis.Client {
 	t.Helper()
 	options, err := ParseURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -66,16 +63,12 @@ func runID(t *testing.T, s *Server) string {
 // The clock of an embedded server runs: a key expires, and not before its time.
 func TestEmbeddedClockRuns(t *testing.T) {
 	s, err := Embed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Stop()
 	rdb := connect(t, s)
 	const ttl = 100 * time.Millisecond
 	sent := time.Now()
-	if err := rdb.Set(t.Context(), "key", "value", ttl).Err(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, rdb.Set(t.Context(), "key", "value", ttl).Err())
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -101,9 +94,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Skip("no redis-server on the PATH")
 	}
 	s, err := Start(t.Context(), path, keeperCommand(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	id := runID(t, s)
 	if id == "" {
 		t.Error("no run id")
@@ -133,9 +124,7 @@ func TestStartFails(t *testing.T) {
 			t.Skip("no redis-server on the PATH")
 		}
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer l.Close()
 		if _, err := startOn(t.Context(), path, keeperCommand(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err,
 			errBusy) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -24,13 +25,9 @@ func TestChainIsThatOfThePage(t *testing.T) {
 		Queue: []lockinfo.Waiter{{Place: 1, Under: []string{"order:42"}, Since: ago(billed)}},
 	}})
 	var out strings.Builder
-	if err := (Page{Out: &out}).Chain(c); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (Page{Out: &out}).Chain(c))
 	page, err := os.ReadFile("../../../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if block := "```text\n" + out.String() + "```\n"; !strings.Contains(string(page), block) {
 		t.Errorf("docs/command.md does not have\n%s", block)
 	}

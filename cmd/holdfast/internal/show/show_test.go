@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -77,9 +78,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		shown := Text(in)
 		document, err := JSON(lockinfo.Info{Name: in}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, text := range []string{shown, Lines(shown), document} {
 			for _, r := range text {
 				if !strconv.IsPrint(r) {
@@ -163,13 +162,9 @@ func TestListOfLocks(t *testing.T) {
 	var out bytes.Buffer
 	table := Page{Out: &out}.Table(LockColumns)
 	for _, info := range locks() {
-		if err := table.Row(LockRow(info)...); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, table.Row(LockRow(info)...))
 	}
-	if err := table.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, table.Flush())
 	golden(t, "list", out.String())
 }
 
@@ -220,9 +215,7 @@ func TestDetail(t *testing.T) {
 		"mutex": locks()[0], "many": many, "semaphore": locks()[4], "latch": locks()[5], "quorum": quorum,
 	} {
 		var out bytes.Buffer
-		if err := (Page{Out: &out}).Detail(info); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, (Page{Out: &out}).Detail(info))
 		golden(t, name, out.String())
 	}
 	quorum.Masters[1].Counts = true
@@ -275,9 +268,7 @@ func TestTablesFitEightyColumns(t *testing.T) {
 	} {
 		var out strings.Builder
 		narrow := &Table{Out: &out, Width: 80, Colors: true, Columns: table.columns}
-		if err := errors.Join(narrow.Row(table.row...), narrow.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(narrow.Row(table.row...), narrow.Flush()))
 		for line := range strings.Lines(out.String()) {
 			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%s: %d columns: %s", name, n, line)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -147,9 +148,7 @@ func TestFollowerTellsWhen(t *testing.T) {
 func TestCaptureComesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	w, err := Create(path, "redis://h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	many := lock("many\xff", 3, time.Second, 200)
 	many.Holders = 30
 	for range 30 {
@@ -159,20 +158,14 @@ func TestCaptureComesBack(t *testing.T) {
 	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7,
 		Locks: []lockinfo.Info{lock("a", 1, time.Hour, 2), many}}
 	for _, s := range []Snapshot{first, {At: at.Add(time.Second), Err: errors.New("away")}} {
-		if err := w.Add(s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Add(s))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	c, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	if c.Len() != 2 || c.Server != "redis://h" || c.Cut {
 		t.Fatalf("%+v", c)
@@ -196,9 +189,7 @@ func TestCaptureComesBack(t *testing.T) {
 
 func TestCaptureIsBounded(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "c"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer w.Close()
 	w.size = mostBytes - 100
 	if err := w.Add(Snapshot{At: at, Locks: []lockinfo.Info{lock("a", 1, 0, 0)}}); !errors.Is(err, ErrFull) {
@@ -236,9 +227,7 @@ func TestOpenRefusesInWords(t *testing.T) {
 		"long line":   {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
 	} {
 		path := filepath.Join(dir, "f")
-		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(test.text), 0o600))
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -247,23 +236,15 @@ func TestOpenRefusesInWords(t *testing.T) {
 		t.Errorf("a directory: %v", err)
 	}
 	big := filepath.Join(dir, "big")
-	if err := os.WriteFile(big, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(big, mostBytes+1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(big, nil, 0o600))
+	fatal.If(t, os.Truncate(big, mostBytes+1))
 	if _, err := Open(big); err == nil || !strings.Contains(err.Error(), "at most 256") {
 		t.Errorf("a large file: %v", err)
 	}
 	path := filepath.Join(dir, "cut")
-	if err := os.WriteFile(path, []byte(head+good+"{\"broken\n"+`{"locks":[{}]}`+"\n"+good[:10]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(head+good+"{\"broken\n"+`{"locks":[{}]}`+"\n"+good[:10]), 0o600))
 	c, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	if c.Len() != 3 || !c.Cut {
 		t.Errorf("%d snapshots, cut: %v", c.Len(), c.Cut)
