@@ -266,10 +266,10 @@ function showCauses() {
     else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
-    const around = (c.cycle ?? []).slice(0, 4).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
+    const some = (c.cycle ?? []).slice(0, 4), around = (c.cycle?.length <= 4 ? [...some, some[0]] : some).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
     card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Deadlock of " : "Possible deadlock of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
-      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : " → ", c.cycle.length > 4 ? "" : around[1].cloneNode?.(true) ?? around[1]] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
+      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
       make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
