@@ -172,7 +172,6 @@ function lack(lock) {
 // chainOf shows the way from a name to its root cause, or what waits behind a root cause.
 export function chainOf(why, now, processLink, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
-  const loop = why.links.some(l => l.waits.some(w => w.perhaps)) ? "a possible deadlock." : "a deadlock.";
   const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why it is waited for")];
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
@@ -180,7 +179,7 @@ export function chainOf(why, now, processLink, behind) {
       ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for" : "and waits for"), " ", nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
-        ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above: " + loop)] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));
+        ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above.")] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));
   if (why.cyclic && why.links.length > 1) way.classList.add("closed");
   out.push(way);
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));
