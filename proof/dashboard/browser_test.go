@@ -181,6 +181,8 @@ func TestLiveChange(t *testing.T) {
 	b.shows("live:0\ttaken\tby worker")
 	b.shows("live:0\tfreed\twas held by worker")
 	b.shows("shorter holds are not seen")
+	b.run(chromedp.Click(`//button[contains(., "freed")]`)) // a count filters
+	b.until(`document.querySelector("#panel select").value === "freed" && !document.querySelector(".log .on")`)
 	b.right()
 }
 
