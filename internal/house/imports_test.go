@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 		"internal/wire", "lockinfo", "store", "telemetry"},
 	"dashboard":                {".", "lockinfo"},
 	"flight":                   {"."},
+	"shard":                    {".", "lockinfo"},
 	"internal/classes":         {},
 	"internal/deadlock":        {"internal/protocol"},
 	"internal/engine":          {"internal/deadlock", "internal/protocol"},

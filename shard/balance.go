@@ -1,0 +1,276 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
+)
+
+const (
+	patience = time.Second            // after a request that the server did not answer
+	soon     = 20 * time.Millisecond  // after a hold should be over
+	goodbye  = 2 * time.Second        // for the words of a process that leaves
+	reminder = 250 * time.Millisecond // after which the holders of shards that are wanted are told once more
+	farewell = time.Second            // for others to wait for the shards of a process that leaves
+	attempts = 10                     // to see the whole list of members, while it changes
+	firstTTL = 100 * time.Millisecond // the least TTL that there is
+)
+
+// A membership is the hold of a member on the name of the set.
+type membership struct {
+	lease    *holdfast.Lease
+	first    int64 // the token of its first hold
+	number   int   // of its holds
+	known    []string
+	partial  int  // so many lists in a row had no room for all members
+	accepted bool // a list showed that its number of shards is that of the others
+}
+
+// balance has the process have its share, until ctx ends.
+func (r *run) balance(ctx context.Context) error {
+	for {
+		wait, err := r.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, holdfast.ErrUnavailable):
+			wait = patience
+		case err != nil:
+			return err
+		}
+		wanted := r.lease.Wanted()
+		if err != nil { // also of join, which opens another channel
+			wanted = nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		case <-wanted:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// round looks at the members once, and does what follows from them. It returns how long nothing is
+// to be done, unless there is a signal.
+func (r *run) round(ctx context.Context) (time.Duration, error) {
+	if err := r.join(ctx); err != nil {
+		return 0, err
+	}
+	info, err := r.client.Inspect(ctx, r.name)
+	if err != nil {
+		return 0, err
+	}
+	if info.Holders > len(info.Holds) { // holds that are renewed count twice for a moment
+		if r.partial++; r.partial > attempts && !r.accepted {
+			return 0, fmt.Errorf("shard: more than %d processes take part in %q", maxMembers, r.name)
+		}
+		return firstTTL, nil
+	}
+	r.partial = 0
+	members, err := r.admit(membersOf(info))
+	if err != nil {
+		return 0, err
+	}
+	at := slices.IndexFunc(members, func(m member) bool { return m.id == r.self.id })
+	if at < 0 { // its hold is over, and it does not know yet
+		_ = r.lease.Release()
+		return 0, nil
+	}
+	ttl := members[at].ttl
+	if ids := idsOf(members); !slices.Equal(ids, r.known) {
+		r.known = ids
+		r.hasOthers.Store(len(ids) > 1)
+		r.replan()
+	}
+	if err := r.giveBack(ctx, sharesOf(r.n, members, nil, nil)[r.self.id].floor, ttl); err != nil {
+		return 0, err
+	}
+	wait := min(ttl/3, r.planSoon(info.At, members, ttl))
+	for _, m := range members {
+		wait = min(wait, m.left+soon)
+	}
+	return max(wait, time.Millisecond), nil
+}
+
+func idsOf(members []member) (ids []string) {
+	for _, m := range members {
+		ids = append(ids, m.id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// join makes the process a member, or renews its hold if another process told it to look. The new
+// hold is there before the old one goes, as a process that is no member loses its shards.
+func (r *run) join(ctx context.Context) error {
+	lost := r.lease == nil || r.lease.Err() != nil
+	told := false
+	if !lost {
+		select {
+		case <-r.lease.Wanted():
+			told = true
+		default:
+			return nil
+		}
+	}
+	self := r.self
+	self.number, self.more = r.first, strconv.Itoa(r.number)
+	lease, err := r.client.RWMutex(r.name, r.options(self)...).TryRLock(ctx)
+	if err != nil {
+		return err
+	}
+	if r.first == 0 {
+		r.first = lease.Token()
+	}
+	if r.lease != nil {
+		_ = r.lease.Release() // it ends with its TTL, and changes nothing until then
+	}
+	r.lease = lease
+	r.number++
+	if told || lost {
+		r.replan()
+	}
+	return nil
+}
+
+// admit returns the members that count. Those that came before decide how many shards there are.
+func (r *run) admit(members []member, foreign string) ([]member, error) {
+	if foreign != "" {
+		return nil, fmt.Errorf("shard: %q is in use as an RWMutex, by %q", r.name, foreign)
+	}
+	for _, m := range members {
+		if m.id == r.self.id {
+			break
+		}
+		if m.n != r.n && !r.accepted {
+			return nil, refuse("Set.Run", holdfast.ArgumentProblem{Argument: "n", Value: r.n,
+				Allowed: fmt.Sprintf("%d, as %q has it", m.n, m.label)})
+		}
+	}
+	r.accepted = true
+	return slices.DeleteFunc(members, func(m member) bool { return m.n != r.n }), nil
+}
+
+// replan has the process plan anew. A plan that is under way was made for other members.
+func (r *run) replan() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsettle()
+	if r.endPlan != nil {
+		r.endPlan()
+	}
+}
+
+// planSoon begins a plan if there may be shards to take. It returns when it is to be called again.
+func (r *run) planSoon(at time.Time, members []member, ttl time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.unsettled || r.endPlan != nil {
+		return ttl
+	}
+	if wait := time.Until(r.planAt); wait > 0 {
+		return wait
+	}
+	kick := r.pause >= ttl/6
+	r.unsettled, r.pause = false, max(soon, min(2*r.pause, ttl/3))
+	r.planAt = time.Now().Add(r.pause)
+	ctx, cancel := context.WithTimeout(r.work, max(ttl/3, patience))
+	r.endPlan = cancel
+	r.functions.Go(func() {
+		defer r.signal()
+		defer cancel()
+		settled := r.carryOut(ctx, at, members, kick)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.endPlan = nil
+		r.unsettled = r.unsettled || !settled
+	})
+	return ttl
+}
+
+// carryOut makes a plan and takes its shards. It reports whether there is nothing more to take. If
+// others leave shards free for long, kick has them look.
+func (r *run) carryOut(ctx context.Context, at time.Time, members []member, kick bool) (settled bool) {
+	holds, err := r.lookAll(ctx)
+	if err != nil {
+		return false
+	}
+	s, p := r.plan(at, members, holds)
+	if p.idle && kick {
+		_, _ = r.client.Ask(ctx, r.name)
+	}
+	var failed atomic.Int64
+	take := func(i int, from string, moves int64) {
+		ask := (*holdfast.Mutex).Lock
+		if s.holds[i].Owner == "" { // it is free, or another member was faster
+			ask = (*holdfast.Mutex).TryLock
+		}
+		if r.take(ctx, i, moves, from, ask) != nil {
+			failed.Add(1)
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		each(p.free, func(i int) { take(i, s.owners[i].id, s.moves(i)+int64(min(1, len(s.owners[i].id)))) })
+	})
+	planned := len(p.free)
+	if len(p.pulls) > 0 { // a lease tells only once that it is wanted, and that may have been in vain
+		late := time.AfterFunc(reminder, func() { _, _ = r.client.Ask(ctx, r.name) })
+		defer late.Stop()
+	}
+	for _, shards := range p.pulls {
+		planned += len(shards)
+		all.Go(func() {
+			each(shards, func(i int) { take(i, nobody, s.moves(i)+min(1, s.moves(i))) })
+		})
+	}
+	all.Wait()
+	return !p.idle && planned == p.need && failed.Load() == 0 && !r.hasBarred()
+}
+
+// plan makes the plan of this process.
+func (r *run) plan(at time.Time, members []member, holds []lockinfo.Hold) (*snapshot, plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	running, barred := map[int]bool{}, map[int]bool{}
+	for i, h := range r.holdings {
+		running[i], barred[i] = h.ended.IsZero(), true
+	}
+	for i, until := range r.barred {
+		if barred[i] = time.Now().Before(until); !barred[i] {
+			delete(r.barred, i)
+		}
+	}
+	s := newSnapshot(r.self.id, at, members, holds, running, barred)
+	return s, s.planFor(r.self.id, members)
+}
+
+// hasBarred reports whether there are shards that the process may take later.
+func (r *run) hasBarred() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.barred) > 0
+}
+
+// leave ends the membership and tells the others, which take the shards as the functions return.
+func (r *run) leave() {
+	if r.lease != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), goodbye)
+		defer cancel()
+		if r.lease.Release() == nil {
+			_, _ = r.client.Ask(ctx, r.name) // without it they look a third of a TTL later
+		}
+	}
+	r.functions.Wait()
+}
