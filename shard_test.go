@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/shard"
 )
 
@@ -25,6 +29,7 @@ type crew struct {
 	moves  []int   // of each shard, how often another process started than the last time
 	last   []*hand
 	tokens []int64
+	starts []int
 }
 
 // A hand is one process of a crew.
@@ -41,7 +46,7 @@ func inCrew(t *testing.T, n int, run func(t *testing.T, c *crew)) {
 	t.Helper()
 	inWorld(t, func(t *testing.T, w world) {
 		c := &crew{world: w, n: n, owner: make([]*hand, n), moves: make([]int, n), last: make([]*hand, n),
-			tokens: make([]int64, n)}
+			tokens: make([]int64, n), starts: make([]int, n)}
 		run(t, c)
 		synctest.Wait()
 		w.nothingLeft()
@@ -69,6 +74,7 @@ func (c *crew) work(ctx context.Context, h *hand, i int) error {
 		c.Errorf("shard %d starts with %v after %d, beside %v", i, lease, c.tokens[i], other)
 	}
 	c.owner[i], c.tokens[i] = h, lease.Token()
+	c.starts[i]++
 	if c.last[i] != nil && c.last[i] != h {
 		c.moves[i]++
 	}
@@ -106,6 +112,13 @@ func (c *crew) has(hands ...*hand) (counts []int) {
 		counts = append(counts, n)
 	}
 	return counts
+}
+
+// movesOf returns how often each shard has moved.
+func (c *crew) movesOf() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.moves)
 }
 
 // want fails unless the processes have so many shards after some time.
@@ -157,22 +170,26 @@ func TestShardsRollingRestart(t *testing.T) {
 				var hands []*hand
 				for range size[1] {
 					hands = append(hands, c.join())
+					<-time.After(2 * time.Second)
 				}
-				<-time.After(61 * time.Minute) // what moved before does not count
-				clear(c.moves)
+				before := c.movesOf()
 				for i := range hands {
 					c.dismiss(hands[i])
-					<-time.After(2 * ttl)
+					<-time.After(2 * time.Second)
 					hands[i] = c.join()
-					<-time.After(2 * ttl)
-				}
-				if most := slices.Max(c.moves); most > 2 {
-					t.Errorf("a shard moved %d times: %d", most, c.moves)
+					<-time.After(2 * time.Second)
 				}
 				if has := c.has(hands...); slices.Max(has)-slices.Min(has) > 1 {
 					t.Errorf("they have %d", has)
 				}
+				moves := c.movesOf()
+				for i := range moves {
+					moves[i] -= before[i]
+				}
 				c.dismiss(hands...)
+				if most := slices.Max(moves); most > 2 {
+					t.Errorf("a shard moved %d times: %d", most, moves)
+				}
 			})
 		})
 	}
@@ -220,5 +237,201 @@ func TestShardsOtherNumber(t *testing.T) {
 		}
 		c.want(time.Second, []*hand{a}, 4)
 		c.dismiss(a)
+	})
+}
+
+// A shard whose function returns nil is taken again after a second. Another error ends Run, after
+// all other functions have returned; the shards are free then.
+func TestShardsFunctionReturns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		failed := errors.New("failed")
+		var mu sync.Mutex
+		began, ended, at := 0, 0, time.Now()
+		err := shard.New(client, "s", 3).Run(t.Context(), func(ctx context.Context, i int) error {
+			mu.Lock()
+			began++
+			first := began <= 3
+			mu.Unlock()
+			defer func() { mu.Lock(); ended++; mu.Unlock() }()
+			switch {
+			case i == 0 && first:
+				return nil
+			case i == 0 && time.Since(at) >= time.Second && time.Since(at) < 2*time.Second:
+				return failed
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, failed) || began != 4 || ended != 4 {
+			t.Errorf("got %v after %d of %d functions", err, ended, began)
+		}
+		w.nothingLeft()
+	})
+}
+
+// A panic of a function is that of Run, with its stack.
+func TestShardsFunctionPanics(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, _ := w.client()
+		defer w.nothingLeft()
+		defer func() {
+			text := fmt.Sprint(recover())
+			if !strings.Contains(text, "oops") || !strings.Contains(text, "shard_test.go") {
+				t.Errorf("got %s", text)
+			}
+		}()
+		t.Error(shard.New(client, "s", 3).Run(t.Context(), func(ctx context.Context, i int) error {
+			if i == 1 {
+				panic("oops")
+			}
+			<-ctx.Done()
+			return nil
+		}))
+	})
+}
+
+// A shard moves only after its function has returned. The logger is told of one that goes on, and
+// the shards beside it move all the same.
+func TestShardsFunctionGoesOn(t *testing.T) {
+	inCrew(t, 4, func(t *testing.T, c *crew) {
+		var log strings.Builder
+		a := c.join(shard.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		a.slow = time.Minute
+		c.want(time.Second, []*hand{a}, 4)
+		b := c.join()
+		c.want(30*time.Second, []*hand{a, b}, 0, 4)
+		if !strings.Contains(log.String(), "goes on although its context has ended") ||
+			!strings.Contains(log.String(), shard.ErrMoved.Error()) {
+			t.Errorf("the logger got %q", log.String())
+		}
+		c.want(time.Minute, []*hand{a, b}, 2, 2)
+		c.dismiss(b, a)
+	})
+}
+
+// A lease that is broken ends its function. The shard is taken anew, once that has returned.
+func TestShardsBroken(t *testing.T) {
+	inCrew(t, 4, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 2, 2)
+		for i := range 4 {
+			hold, err := a.set.Owner(t.Context(), i)
+			must(t, err)
+			must(t, a.client.Break(t.Context(), fmt.Sprint("s/", i), hold.Token))
+		}
+		c.want(ttl, []*hand{a, b}, 2, 2)
+		c.dismiss(a, b)
+		if slices.ContainsFunc(c.starts, func(n int) bool { return n < 2 }) {
+			t.Errorf("the shards started %d times", c.starts)
+		}
+	})
+}
+
+// Owner names the process of a shard, and Watch tells of each that has another owner.
+func TestShardsOwners(t *testing.T) {
+	inCrew(t, 2, func(t *testing.T, c *crew) {
+		client, _ := c.client()
+		set := shard.New(client, "s", 2)
+		if _, err := set.Owner(t.Context(), 1); !errors.Is(err, shard.ErrNoOwner) {
+			t.Errorf("got %v", err)
+		}
+		var counts []int
+		ctx, cancel := context.WithCancel(t.Context())
+		watched := make(chan error)
+		go func() {
+			for holds, err := range set.Watch(ctx) {
+				if err != nil {
+					watched <- err
+					return
+				}
+				held := slices.DeleteFunc(holds, func(hold lockinfo.Hold) bool { return hold.Label == "" })
+				if len(held) != 1 { // it may look while they come and go
+					counts = append(counts, len(held))
+				}
+			}
+		}()
+		<-time.After(3 * time.Second)
+		a := c.join(shard.WithLock(holdfast.WithLabel("worker")))
+		<-time.After(3 * time.Second)
+		if hold, err := set.Owner(t.Context(), 1); err != nil || hold.Label != "worker" {
+			t.Errorf("got %v, %v", hold, err)
+		}
+		c.dismiss(a)
+		<-time.After(3 * time.Second)
+		cancel()
+		if err := <-watched; !errors.Is(err, context.Canceled) || !slices.Equal(counts, []int{0, 2, 0}) {
+			t.Errorf("got %d owners, and %v", counts, err)
+		}
+	})
+}
+
+// The shard of a key is documented: other programs compute it too.
+func TestShardsOf(t *testing.T) {
+	set := shard.New(nil, "s", 64)
+	for key, want := range map[string]int{"": 0xcbf29ce484222325 % 64, "a": 0xaf63dc4c8601ec8c % 64,
+		"foobar": 0x85944171f73967e8 % 64} {
+		if got := set.Of(key); got != want {
+			t.Errorf("%q: got %d, want %d", key, got, want)
+		}
+	}
+}
+
+// Bad arguments are named, and nothing is sent. A name of another kind is refused.
+func TestShardsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		client, c := w.client()
+		fn := func(context.Context, int) error { t.Error("it runs"); return nil }
+		for want, set := range map[string]*shard.Set{
+			"Set":                       nil,
+			"client is <nil>":           shard.New(nil, "s", 4),
+			`name is ""`:                shard.New(client, "", 4),
+			"name is":                   shard.New(client, strings.Repeat("n", 1020), 4),
+			"n is 0, allowed: from 1":   shard.New(client, "s", 0),
+			"n is 4097":                 shard.New(client, "s", 4097),
+			"WithWeight is 0":           shard.New(client, "s", 4, shard.WithWeight(0)),
+			"WithRetain":                shard.New(client, "s", 4, shard.WithLock(holdfast.WithRetain(time.Second))),
+			"WithTTL is 1ns, allowed: ": shard.New(client, "s", 4, shard.WithLock(holdfast.WithTTL(1))),
+		} {
+			var bad *holdfast.ArgumentError
+			if err := set.Run(t.Context(), fn); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+				t.Errorf("want %s, got %v", want, err)
+			}
+		}
+		set := shard.New(client, "s", 4)
+		var bad *holdfast.ArgumentError
+		if err := set.Run(t.Context(), nil); !errors.As(err, &bad) {
+			t.Errorf("nil fn: %v", err)
+		}
+		if _, err := set.Owner(t.Context(), 4); !errors.As(err, &bad) || !strings.Contains(err.Error(), "from 0 to 3") {
+			t.Errorf("Owner: %v", err)
+		}
+		if n := c.total(); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		for kind, lock := range map[string]func(context.Context) (*holdfast.Lease, error){
+			"another kind": client.Mutex("s").Lock,
+			"a writer":     client.RWMutex("s").Lock,
+			"a reader":     client.RWMutex("s").RLock,
+		} {
+			lease := w.must(lock(t.Context()))
+			if err := set.Run(t.Context(), fn); err == nil {
+				t.Errorf("%s: got %v", kind, err)
+			}
+			w.release(lease)
+		}
+	})
+}
+
+// A quorum is refused, with the reason.
+func TestShardsQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := world{t, memory.New(protocol.Features{})}
+		client, _ := w.client()
+		var bad *holdfast.ArgumentError
+		err := shard.New(client, "s", 4).Run(t.Context(), func(context.Context, int) error { return nil })
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "a quorum") {
+			t.Errorf("got %v", err)
+		}
 	})
 }

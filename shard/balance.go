@@ -245,7 +245,7 @@ func (r *run) plan(at time.Time, members []member, holds []lockinfo.Hold) (*snap
 	defer r.mu.Unlock()
 	running, barred := map[int]bool{}, map[int]bool{}
 	for i, h := range r.holdings {
-		running[i], barred[i] = h.ended.IsZero(), true
+		running[i], barred[i] = h.isRunning(), true
 	}
 	for i, until := range r.barred {
 		if barred[i] = time.Now().Before(until); !barred[i] {

@@ -42,13 +42,16 @@ type run struct {
 	panicked  error
 }
 
-// A holding is a shard that this process has: RUNNING, or ENDING if ended is set.
+// A holding is a shard that this process has.
 type holding struct {
 	lease  *holdfast.Lease
 	end    context.CancelCauseFunc
 	wanted bool      // by another process
-	ended  time.Time // when its function was told to return
+	ended  time.Time // when its function was told to return, as the shard is to move
 }
+
+// isRunning reports whether the shard is RUNNING, and not ENDING.
+func (h *holding) isRunning() bool { return h.ended.IsZero() && h.lease.Err() == nil }
 
 // Run takes part until ctx ends: it calls fn for each shard that this process holds, in a goroutine
 // of its own, and once more each time that it gets the shard again. The ctx of fn ends when the
@@ -224,11 +227,11 @@ func (r *run) giveBack(ctx context.Context, keep int, ttl time.Duration) error {
 	running, wanted := 0, []int(nil)
 	for shard, h := range r.holdings {
 		switch {
-		case h.ended.IsZero() && h.wanted:
-			wanted = append(wanted, shard)
-			fallthrough
-		case h.ended.IsZero():
+		case h.isRunning():
 			running++
+			if h.wanted {
+				wanted = append(wanted, shard)
+			}
 		case time.Since(h.ended) < ttl/3:
 			keep = maxShards
 		}

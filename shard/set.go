@@ -75,7 +75,7 @@ func (s *Set) Owner(ctx context.Context, shard int) (lockinfo.Hold, error) {
 
 // Watch yields the holds of all shards, by shard, and again each time an owner has changed, until
 // ctx ends or the loop is left. The hold of a shard without an owner is zero. It reads all shards
-// once a second, or less often if there are more than 100, and so may miss owners in between. Watch
+// once a second, or every n*10 ms if that is more, and so may miss owners in between. Watch
 // waits for a server that is away. The last pair has the error that ended it.
 func (s *Set) Watch(ctx context.Context) iter.Seq2[[]lockinfo.Hold, error] {
 	return func(yield func([]lockinfo.Hold, error) bool) {
@@ -83,7 +83,7 @@ func (s *Set) Watch(ctx context.Context) iter.Seq2[[]lockinfo.Hold, error] {
 			yield(nil, err)
 			return
 		}
-		pause := time.Second + time.Duration(s.n)*10*time.Millisecond
+		pause := max(time.Second, time.Duration(s.n)*10*time.Millisecond)
 		var last []lockinfo.Hold
 		for {
 			holds, err := s.lookAll(ctx)
