@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // docs/fencing.md shows the statements for those who send them without this package.
@@ -29,3 +31,5 @@ func TestPageShowsTheStatements(t *testing.T) {
 		t.Errorf("docs/fencing.md shows %d statements, and there are %d", n, len(shown))
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -1,8 +1,12 @@
 package engine
 
 import (
+	"fmt"
+	"os"
 	"testing"
 	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // A leader that enters its own lock every second, for weeks, must not keep what it released.
@@ -33,4 +37,15 @@ func TestHoldIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(hold{}); size > 480 {
 		t.Errorf("a hold takes %d bytes: what few holds need belongs into rareState", size)
 	}
+}
+
+// TestMain fails when a goroutine is left behind (trap 33), or when a hold has changed what all
+// holds share.
+func TestMain(m *testing.M) {
+	code := leak.Main(m)
+	if nothingRare != (rareState{}) {
+		fmt.Fprintln(os.Stderr, "a hold has changed what all holds share")
+		code = 1
+	}
+	os.Exit(code)
 }

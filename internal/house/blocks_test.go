@@ -22,7 +22,7 @@ var blockTests = []blockTest{
 	{"*", "sh", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsShellRuns"},
 
 	{"README.md", "text", "examples/readme_test.go", "TestReadmeErrorIsThatOfTheLibrary"},
-	{"SECURITY.md", "redis", "proof/security/page_test.go", "TestPageTenantIsKeptApart"},
+	{"SECURITY.md", "redis", "proof/security/tenants_test.go", "TestPageTenantIsKeptApart"},
 	{"docs/command.md", "cron", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsCronLinesRun"},
 	{"docs/command.md", "ini", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsUnitRuns"},
 	{"docs/command.md", "text", "cmd/holdfast/internal/show/chain_test.go", "TestChainIsThatOfThePage"},

@@ -1,13 +1,15 @@
 package native
 
 import (
-	"crypto/sha1" //nolint:gosec // the server names scripts by it
+	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // TestDigests checks the constants of digests.go (trap 30: nothing computes SHA-1 at run time).
@@ -43,3 +45,6 @@ func TestDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 func TestMatch(t *testing.T) {
@@ -45,3 +48,6 @@ func FuzzEscapeGlob(f *testing.F) {
 		Match(text, other)
 	})
 }
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

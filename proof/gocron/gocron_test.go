@@ -3,6 +3,7 @@ package gocron_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/gocronholdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/testing/fatal"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -244,4 +246,10 @@ func TestLeaderIsReplaced(t *testing.T) {
 			t.Errorf("the hosts ran the job %v times, want 10 each", runs)
 		}
 	})
+}
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -36,4 +37,10 @@ func TestServerTakesTheSettingsOfThePage(t *testing.T) {
 			t.Errorf("the server has %v for %v", got, setting)
 		}
 	}
+}
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) {
+	harness.Quiet()
+	os.Exit(leak.Main(m))
 }
