@@ -281,31 +281,29 @@ func TestContextEndsWait(t *testing.T) {
 			continue
 		}
 		for _, end := range endings {
-			t.Run(fmt.Sprintf("%s, %v: %v", name, end.err, end.cause), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w world) {
-					client, _ := w.client()
-					other, _ := w.client()
-					holdAll(w, other)
-					r := newRig(w, client)
-					ctx, cancel := end.after(t.Context(), after)
-					defer cancel()
-					ended := make(chan error, 2)
-					if name == "Client.Attach, a place" { // one process at a time waits there
-						ended = make(chan error, 1)
+			runInWorld(t, fmt.Sprintf("%s, %v: %v", name, end.err, end.cause), func(t *testing.T, w world) {
+				client, _ := w.client()
+				other, _ := w.client()
+				holdAll(w, other)
+				r := newRig(w, client)
+				ctx, cancel := end.after(t.Context(), after)
+				defer cancel()
+				ended := make(chan error, 2)
+				if name == "Client.Attach, a place" { // one process at a time waits there
+					ended = make(chan error, 1)
+				}
+				for range cap(ended) {
+					go func() { ended <- r.calls()[name].do(ctx) }()
+					synctest.Wait()
+				}
+				for range cap(ended) {
+					err := <-ended
+					end.check(t, err)
+					if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < after ||
+						errors.Is(err, holdfast.ErrUnavailable) {
+						t.Errorf("got %+v", err)
 					}
-					for range cap(ended) {
-						go func() { ended <- r.calls()[name].do(ctx) }()
-						synctest.Wait()
-					}
-					for range cap(ended) {
-						err := <-ended
-						end.check(t, err)
-						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited < after ||
-							errors.Is(err, holdfast.ErrUnavailable) {
-							t.Errorf("got %+v", err)
-						}
-					}
-				})
+				}
 			})
 		}
 	}
@@ -346,29 +344,28 @@ func TestContextEndsCallAtSilentServer(t *testing.T) {
 					if call.waits > waitsForNothing && what == "none" {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s, %s, %s, %v", name, what, order, reason), func(t *testing.T) {
-						inWorld(t, func(t *testing.T, w world) {
-							client, sent := w.client()
-							r := newRig(w, client)
-							failure := os.ErrDeadlineExceeded
-							if what == "none" {
-								failure = context.DeadlineExceeded // of a context that is not the caller's
-							}
-							sent.on("", beSilent(late, newFailure(reason, failure)))
-							defer sent.on("", nil)
-							ctx, cancel := end.after(t.Context(), most)
-							defer cancel()
-							err := r.calls()[name].do(ctx)
-							if what != "none" {
-								<-ctx.Done()
-							}
-							checkSilent(ctx, t, err)
-							var failed *holdfast.StoreError
-							if errors.As(err, &failed) && strings.HasPrefix(name, "Latch.") &&
-								failed.MayHaveApplied != (reason == protocol.NoAnswer) {
-								t.Errorf("MayHaveApplied is %v: %v", failed.MayHaveApplied, err)
-							}
-						})
+					part := fmt.Sprintf("%s, %s, %s, %v", name, what, order, reason)
+					runInWorld(t, part, func(t *testing.T, w world) {
+						client, sent := w.client()
+						r := newRig(w, client)
+						failure := os.ErrDeadlineExceeded
+						if what == "none" {
+							failure = context.DeadlineExceeded // of a context that is not the caller's
+						}
+						sent.on("", beSilent(late, newFailure(reason, failure)))
+						defer sent.on("", nil)
+						ctx, cancel := end.after(t.Context(), most)
+						defer cancel()
+						err := r.calls()[name].do(ctx)
+						if what != "none" {
+							<-ctx.Done()
+						}
+						checkSilent(ctx, t, err)
+						var failed *holdfast.StoreError
+						if errors.As(err, &failed) && strings.HasPrefix(name, "Latch.") &&
+							failed.MayHaveApplied != (reason == protocol.NoAnswer) {
+							t.Errorf("MayHaveApplied is %v: %v", failed.MayHaveApplied, err)
+						}
 					})
 				}
 			}

@@ -39,32 +39,30 @@ func TestWatcherMissesMessages(t *testing.T) {
 				return nil
 			},
 		} {
-			t.Run(what+", "+name, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w world) {
-					client, sent := w.client()
-					other, _ := w.client()
-					must(t, other.Latch("l").Set(t.Context(), 1))
-					if name == "no permission" {
-						c.fault(sent)
-					}
-					done := make(chan error, 1)
-					go func() { done <- wait(t.Context(), client) }()
-					synctest.Wait() // it waits for a message
+			runInWorld(t, what+", "+name, func(t *testing.T, w world) {
+				client, sent := w.client()
+				other, _ := w.client()
+				must(t, other.Latch("l").Set(t.Context(), 1))
+				if name == "no permission" {
 					c.fault(sent)
-					<-time.After(13 * time.Second)
-					must(t, other.Latch("l").CountDown(t.Context()))
-					w.must(other.Election("e").TryCampaign(t.Context()))
-					synctest.Wait()
-					began := time.Now()
-					if c.revive {
-						sent.on("", nil)
-						sent.sink.Gap()
-					}
-					must(t, <-done)
-					if took := time.Since(began); took > c.within {
-						t.Errorf("it took %v, want at most %v", took, c.within)
-					}
-				})
+				}
+				done := make(chan error, 1)
+				go func() { done <- wait(t.Context(), client) }()
+				synctest.Wait() // it waits for a message
+				c.fault(sent)
+				<-time.After(13 * time.Second)
+				must(t, other.Latch("l").CountDown(t.Context()))
+				w.must(other.Election("e").TryCampaign(t.Context()))
+				synctest.Wait()
+				began := time.Now()
+				if c.revive {
+					sent.on("", nil)
+					sent.sink.Gap()
+				}
+				must(t, <-done)
+				if took := time.Since(began); took > c.within {
+					t.Errorf("it took %v, want at most %v", took, c.within)
+				}
 			})
 		}
 	}

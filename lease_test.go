@@ -62,23 +62,21 @@ func TestDoWhoseReleaseFindsNothing(t *testing.T) {
 			})
 		}, want: context.Canceled, lost: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				one, sent := w.client()
-				other, _ := w.client()
-				err := test.do(one, t.Context(), func(ctx context.Context) error {
-					sent.on("free", loseNext(test.lost))
-					lease, _ := holdfast.LeaseFrom(ctx)
-					if test.lost < 3 && name != "Election" {
-						must(t, other.ForceBreak(t.Context(), "n", lease.Tokens()["n"]))
-					}
-					return nil
-				})
-				if !errors.Is(err, test.want) || errors.Is(err, holdfast.ErrLost) {
-					t.Errorf("got %v, want %v", err, test.want)
+		runInWorld(t, name, func(t *testing.T, w world) {
+			one, sent := w.client()
+			other, _ := w.client()
+			err := test.do(one, t.Context(), func(ctx context.Context) error {
+				sent.on("free", loseNext(test.lost))
+				lease, _ := holdfast.LeaseFrom(ctx)
+				if test.lost < 3 && name != "Election" {
+					must(t, other.ForceBreak(t.Context(), "n", lease.Tokens()["n"]))
 				}
-				sent.on("free", nil)
+				return nil
 			})
+			if !errors.Is(err, test.want) || errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			sent.on("free", nil)
 		})
 	}
 }

@@ -79,35 +79,33 @@ func TestLockerExcludes(t *testing.T) {
 		"bounded": {holdfast.WithWait(time.Millisecond)},
 		"owner":   {holdfast.WithOwner("o")}, // whose holds do not exclude each other
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				seen := &noted{}
-				client, _ := w.client()
-				other, _ := w.client()
-				lockers := []sync.Locker{client.Mutex("n", options...).Locker(t.Context(), seen.add)}
-				if name != "owner" {
-					lockers = append(lockers, other.Mutex("n", options...).Locker(t.Context(), seen.add))
-				}
-				inside := 0
-				var all sync.WaitGroup
-				for i := range 12 {
-					all.Go(func() {
-						l := lockers[i%len(lockers)]
-						l.Lock()
-						if inside++; inside != 1 {
-							t.Errorf("%d are inside", inside)
-						}
-						<-time.After(20 * time.Millisecond)
-						inside--
-						done := make(chan struct{})
-						go func() { l.Unlock(); close(done) }()
-						<-done
-					})
-				}
-				all.Wait()
-				seen.none(t)
-				w.nothingLeft()
-			})
+		runInWorld(t, name, func(t *testing.T, w world) {
+			seen := &noted{}
+			client, _ := w.client()
+			other, _ := w.client()
+			lockers := []sync.Locker{client.Mutex("n", options...).Locker(t.Context(), seen.add)}
+			if name != "owner" {
+				lockers = append(lockers, other.Mutex("n", options...).Locker(t.Context(), seen.add))
+			}
+			inside := 0
+			var all sync.WaitGroup
+			for i := range 12 {
+				all.Go(func() {
+					l := lockers[i%len(lockers)]
+					l.Lock()
+					if inside++; inside != 1 {
+						t.Errorf("%d are inside", inside)
+					}
+					<-time.After(20 * time.Millisecond)
+					inside--
+					done := make(chan struct{})
+					go func() { l.Unlock(); close(done) }()
+					<-done
+				})
+			}
+			all.Wait()
+			seen.none(t)
+			w.nothingLeft()
 		})
 	}
 }

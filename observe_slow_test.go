@@ -93,34 +93,32 @@ func TestSlowIsReported(t *testing.T) {
 		"in strict order":       {options: []holdfast.Option{holdfast.WithStrictOrder()}},
 		"by polling":            {options: []holdfast.Option{holdfast.WithPolling(100*time.Millisecond, 0)}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				r, leases := newSlowRig(w), 1
-				holder, _ := w.clientWith(&holdfast.Config{Label: "rig"})
-				if c.same {
-					holder, leases = r.client, 2
+		runInWorld(t, name, func(t *testing.T, w world) {
+			r, leases := newSlowRig(w), 1
+			holder, _ := w.clientWith(&holdfast.Config{Label: "rig"})
+			if c.same {
+				holder, leases = r.client, 2
+			}
+			go func() { must(t, lockFor(t.Context(), holder, 10*time.Second)) }()
+			synctest.Wait()
+			granted := time.Now()
+			must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
+			synctest.Wait()
+			checkReported(t, "waits", r.waits, 1, 2, 4, 8)
+			last, hold := r.waits[3], r.holds[len(r.holds)-1]
+			if last.Holder != "rig" || !last.Since.Equal(granted) || !isOfLockFor(last) || !isOfLockFor(hold) {
+				t.Errorf("a wait is told as %+v, and a hold as %+v", last, hold)
+			}
+			own := slices.DeleteFunc(r.holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
+			checkReported(t, "holds", own, 2, 4)
+			for text, want := range map[string]int{
+				"a caller waits for long": 4, "a wait was long and is over": 1,
+				"a lease was long and is over": leases,
+			} {
+				if got := r.countLines(text); got != want {
+					t.Errorf("%q was logged %d times, want %d", text, got, want)
 				}
-				go func() { must(t, lockFor(t.Context(), holder, 10*time.Second)) }()
-				synctest.Wait()
-				granted := time.Now()
-				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
-				synctest.Wait()
-				checkReported(t, "waits", r.waits, 1, 2, 4, 8)
-				last, hold := r.waits[3], r.holds[len(r.holds)-1]
-				if last.Holder != "rig" || !last.Since.Equal(granted) || !isOfLockFor(last) || !isOfLockFor(hold) {
-					t.Errorf("a wait is told as %+v, and a hold as %+v", last, hold)
-				}
-				own := slices.DeleteFunc(r.holds, func(e holdfast.Event) bool { return e.Token != hold.Token })
-				checkReported(t, "holds", own, 2, 4)
-				for text, want := range map[string]int{
-					"a caller waits for long": 4, "a wait was long and is over": 1,
-					"a lease was long and is over": leases,
-				} {
-					if got := r.countLines(text); got != want {
-						t.Errorf("%q was logged %d times, want %d", text, got, want)
-					}
-				}
-			})
+			}
 		})
 	}
 }

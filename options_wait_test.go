@@ -77,37 +77,35 @@ func TestWithWaitAtSilentServer(t *testing.T) {
 			if call.waits < waitsBounded || test.answered && !heldByOther {
 				continue
 			}
-			t.Run(name+", "+what, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w world) {
-					client, sent := w.client()
-					other, _ := w.client()
-					holdAll(w, other)
-					r := newRig(w, client)
-					r.options = []holdfast.Option{holdfast.WithWait(test.most)}
-					silent := beSilent(0, newFailure(protocol.NoAnswer, os.ErrDeadlineExceeded))
-					defer sent.on("", nil)
-					if !test.answered {
-						sent.on("", silent)
-					}
-					ended := make(chan error, 2)
-					for range cap(ended) {
-						go func() { ended <- r.calls()[name].do(t.Context()) }()
-						synctest.Wait()
-					}
+			runInWorld(t, name+", "+what, func(t *testing.T, w world) {
+				client, sent := w.client()
+				other, _ := w.client()
+				holdAll(w, other)
+				r := newRig(w, client)
+				r.options = []holdfast.Option{holdfast.WithWait(test.most)}
+				silent := beSilent(0, newFailure(protocol.NoAnswer, os.ErrDeadlineExceeded))
+				defer sent.on("", nil)
+				if !test.answered {
 					sent.on("", silent)
-					for range cap(ended) {
-						err := <-ended
-						if errors.Is(err, holdfast.ErrHeld) != test.answered ||
-							errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
-							!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-							t.Error(err)
-						}
-						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) ||
-							waited.Waited != test.most {
-							t.Errorf("got %+v", err)
-						}
+				}
+				ended := make(chan error, 2)
+				for range cap(ended) {
+					go func() { ended <- r.calls()[name].do(t.Context()) }()
+					synctest.Wait()
+				}
+				sent.on("", silent)
+				for range cap(ended) {
+					err := <-ended
+					if errors.Is(err, holdfast.ErrHeld) != test.answered ||
+						errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
+						!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
 					}
-				})
+					if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) ||
+						waited.Waited != test.most {
+						t.Errorf("got %+v", err)
+					}
+				}
 			})
 		}
 	}
@@ -129,31 +127,29 @@ func TestWithWaitBesideOtherBounds(t *testing.T) {
 		"WithWait beside Config.Wait": {options: []holdfast.Option{holdfast.WithWait(5 * time.Second)},
 			config: 2 * time.Second, ctx: time.Minute, over: waitsBounded, wait: 5 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				other, _ := w.client()
-				holdAll(w, other)
-				client, _ := w.clientWith(&holdfast.Config{Wait: c.config})
-				r := newRig(w, client)
-				r.options = c.options
-				for name, call := range r.calls() {
-					if call.waits < waitsBounded {
-						continue
-					}
-					start := time.Now()
-					ctx, cancel := context.WithTimeout(t.Context(), c.ctx)
-					err := call.do(ctx)
-					cancel()
-					want, took, over := context.DeadlineExceeded, c.ctx, call.waits >= c.over
-					if over {
-						want, took = holdfast.ErrWaitOver, c.wait
-					}
-					if !errors.Is(err, want) || !over && (errors.Is(err, holdfast.ErrWaitOver) ||
-						errors.Is(err, holdfast.ErrHeld)) || time.Since(start) != took {
-						t.Errorf("%s: %v after %v, want %v after %v", name, err, time.Since(start), want, took)
-					}
+		runInWorld(t, name, func(t *testing.T, w world) {
+			other, _ := w.client()
+			holdAll(w, other)
+			client, _ := w.clientWith(&holdfast.Config{Wait: c.config})
+			r := newRig(w, client)
+			r.options = c.options
+			for name, call := range r.calls() {
+				if call.waits < waitsBounded {
+					continue
 				}
-			})
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), c.ctx)
+				err := call.do(ctx)
+				cancel()
+				want, took, over := context.DeadlineExceeded, c.ctx, call.waits >= c.over
+				if over {
+					want, took = holdfast.ErrWaitOver, c.wait
+				}
+				if !errors.Is(err, want) || !over && (errors.Is(err, holdfast.ErrWaitOver) ||
+					errors.Is(err, holdfast.ErrHeld)) || time.Since(start) != took {
+					t.Errorf("%s: %v after %v, want %v after %v", name, err, time.Since(start), want, took)
+				}
+			}
 		})
 	}
 }

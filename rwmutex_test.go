@@ -22,9 +22,7 @@ var (
 // that are lost.
 func forEachLoss(t *testing.T, run func(t *testing.T, w world, apply bool)) {
 	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) { run(t, w, apply) })
-		})
+		runInWorld(t, name, func(t *testing.T, w world) { run(t, w, apply) })
 	}
 }
 
@@ -70,21 +68,19 @@ func TestDowngradeWithoutAnswerIsSentAgain(t *testing.T) {
 		"not sent":      {loseFirst(3, false, newFailure(protocol.Unreachable, errNoAnswer)), 4},
 		"then refused":  {refusedSecond, 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w world) {
-				client, sent := w.client()
-				other, _ := w.client()
-				sent.on("downgrade", c.between)
-				lease := w.must(client.RWMutex("n").Lock(t.Context()))
-				if err := lease.Downgrade(t.Context()); err != nil || sent.count("downgrade") != c.sent {
-					t.Fatalf("%d sent: %v", sent.count("downgrade"), err)
-				}
-				w.release(w.must(other.RWMutex("n").TryRLock(t.Context())))
-				<-time.After(time.Minute)
-				must(t, lease.Check(t.Context()))
-				w.release(lease)
-				w.nothingLeft()
-			})
+		runInWorld(t, name, func(t *testing.T, w world) {
+			client, sent := w.client()
+			other, _ := w.client()
+			sent.on("downgrade", c.between)
+			lease := w.must(client.RWMutex("n").Lock(t.Context()))
+			if err := lease.Downgrade(t.Context()); err != nil || sent.count("downgrade") != c.sent {
+				t.Fatalf("%d sent: %v", sent.count("downgrade"), err)
+			}
+			w.release(w.must(other.RWMutex("n").TryRLock(t.Context())))
+			<-time.After(time.Minute)
+			must(t, lease.Check(t.Context()))
+			w.release(lease)
+			w.nothingLeft()
 		})
 	}
 }

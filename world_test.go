@@ -36,6 +36,12 @@ func inWorld(t *testing.T, run func(t *testing.T, w world)) {
 	synctest.Test(t, func(t *testing.T) { run(t, world{t, newServer()}) })
 }
 
+// runInWorld runs a part of a test on the fake clock.
+func runInWorld(t *testing.T, part string, run func(t *testing.T, w world)) {
+	t.Helper()
+	t.Run(part, func(t *testing.T) { inWorld(t, run) })
+}
+
 // client returns the client of one more process, and its connection.
 func (w world) client() (*holdfast.Client, *connection) {
 	w.Helper()

@@ -63,37 +63,35 @@ func name(i int) string { return fmt.Sprint("n", i) }
 // one after the other when it releases what it holds.
 func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
 	for _, n := range []int{2, 3, 10} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				hosts, held, waiters := cycleOf(t, server, n)
-				sleep(10 * time.Second)
-				for i, w := range waiters {
-					if !w.isWaiting() || len(hosts[i].requests(time.Time{}, "inspect")) > 0 {
-						t.Errorf("waiter %d did something before a TTL", i)
-					}
+		runBubble(t, fmt.Sprint(n), func(t *testing.T, server *memory.Server) {
+			hosts, held, waiters := cycleOf(t, server, n)
+			sleep(10 * time.Second)
+			for i, w := range waiters {
+				if !w.isWaiting() || len(hosts[i].requests(time.Time{}, "inspect")) > 0 {
+					t.Errorf("waiter %d did something before a TTL", i)
 				}
-				sleep(50 * time.Second)
-				last := n - 1
-				found := waiters[last].deadlock()
-				if found == nil {
-					t.Fatalf("the last waiter: %v", waiters[last].err)
+			}
+			sleep(50 * time.Second)
+			last := n - 1
+			found := waiters[last].deadlock()
+			if found == nil {
+				t.Fatalf("the last waiter: %v", waiters[last].err)
+			}
+			for i, w := range waiters[:last] {
+				if !w.isWaiting() {
+					t.Errorf("waiter %d ended with %v", i, w.err)
 				}
-				for i, w := range waiters[:last] {
-					if !w.isWaiting() {
-						t.Errorf("waiter %d ended with %v", i, w.err)
-					}
+			}
+			checkCycle(t, found, n)
+			for i := range n { // the victim first, then the one that waits for it
+				at := (last - i + n) % n
+				hosts[at].release(held[at])
+				if i < last {
+					next := (at - 1 + n) % n
+					hosts[next].release(waiters[next].await())
 				}
-				checkCycle(t, found, n)
-				for i := range n { // the victim first, then the one that waits for it
-					at := (last - i + n) % n
-					hosts[at].release(held[at])
-					if i < last {
-						next := (at - 1 + n) % n
-						hosts[next].release(waiters[next].await())
-					}
-				}
-				nothingLeft(t, server)
-			})
+			}
+			nothingLeft(t, server)
 		})
 	}
 }
@@ -149,21 +147,19 @@ func inspect(t *testing.T, server *memory.Server, of string) protocol.Inspection
 // more, and nobody ends.
 func TestDeadlockLeaseReleasedBetweenTheWalks(t *testing.T) {
 	for released := range 2 {
-		t.Run(fmt.Sprint(released), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				hosts, held, waiters := cycleOf(t, server, 2)
-				for len(hosts[1].requests(time.Time{}, "inspect")) < 2 { // it has seen the cycle
-					sleep(100 * time.Millisecond)
-				}
-				hosts[released].release(held[released])
-				other := 1 - released
-				hosts[other].release(waiters[other].await())
-				hosts[other].release(held[other])
-				if w := waiters[released]; w.isWaiting() || !errors.Is(w.err, context.Canceled) { // with its lease
-					t.Errorf("ended with %v", w.err)
-				}
-				nothingLeft(t, server)
-			})
+		runBubble(t, fmt.Sprint(released), func(t *testing.T, server *memory.Server) {
+			hosts, held, waiters := cycleOf(t, server, 2)
+			for len(hosts[1].requests(time.Time{}, "inspect")) < 2 { // it has seen the cycle
+				sleep(100 * time.Millisecond)
+			}
+			hosts[released].release(held[released])
+			other := 1 - released
+			hosts[other].release(waiters[other].await())
+			hosts[other].release(held[other])
+			if w := waiters[released]; w.isWaiting() || !errors.Is(w.err, context.Canceled) { // with its lease
+				t.Errorf("ended with %v", w.err)
+			}
+			nothingLeft(t, server)
 		})
 	}
 }

@@ -95,30 +95,28 @@ func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
 			return func() { h.release(other) }
 		},
 	} {
-		t.Run(how, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				ofA, ofB := a.lockName(t.Context(), "n0", how == "read by others"), b.lockName(t.Context(), "n1",
-					writes)
-				first := a.startAcquire(context.WithoutCancel(ofA.Context()), a.checkedLock("n1", writes))
-				second := b.startAcquire(ofB.Context(), b.checkedLock("n0", writes))
-				if under := inspect(t, server, "n1").Queue[0].Under; len(under) != 1 || under[0].Name != "n0" {
-					t.Errorf("evidence before: %v", under)
-				}
-				release := end(a, ofA)
-				synctest.Wait()
-				if queue := inspect(t, server, "n1").Queue; len(queue) != 1 || len(queue[0].Under) != 0 {
-					t.Errorf("the queue after: %+v", queue)
-				}
-				sleep(5 * time.Minute)
-				if !first.isWaiting() || !second.isWaiting() {
-					t.Errorf("ended: %v, %v", first.err, second.err)
-				}
-				release()
-				b.release(second.await())
-				b.release(ofB)
-				a.release(first.await())
-			})
+		runBubble(t, how, func(t *testing.T, server *memory.Server) {
+			a, b := newHost(t, server), newHost(t, server)
+			ofA, ofB := a.lockName(t.Context(), "n0", how == "read by others"), b.lockName(t.Context(), "n1",
+				writes)
+			first := a.startAcquire(context.WithoutCancel(ofA.Context()), a.checkedLock("n1", writes))
+			second := b.startAcquire(ofB.Context(), b.checkedLock("n0", writes))
+			if under := inspect(t, server, "n1").Queue[0].Under; len(under) != 1 || under[0].Name != "n0" {
+				t.Errorf("evidence before: %v", under)
+			}
+			release := end(a, ofA)
+			synctest.Wait()
+			if queue := inspect(t, server, "n1").Queue; len(queue) != 1 || len(queue[0].Under) != 0 {
+				t.Errorf("the queue after: %+v", queue)
+			}
+			sleep(5 * time.Minute)
+			if !first.isWaiting() || !second.isWaiting() {
+				t.Errorf("ended: %v, %v", first.err, second.err)
+			}
+			release()
+			b.release(second.await())
+			b.release(ofB)
+			a.release(first.await())
 		})
 	}
 }

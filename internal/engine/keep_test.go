@@ -56,20 +56,18 @@ func TestPlaceEndsWithItsLife(t *testing.T) {
 		time.Minute:      {59 * time.Second, 61 * time.Second},
 		10 * time.Minute: {599 * time.Second, 601 * time.Second},
 	} {
-		t.Run(keep.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, c := newHosts(t, server)
-				lease := a.lock(engine.Options{})
-				place := b.keepPlace(keep)
-				sleep(test.alive)
-				b.waitInVain(place, 20*time.Second) // asking is a sign of life
-				sleep(test.alive)
-				c.waitInVain(place, time.Second)
-				sleep(test.dead)
-				a.release(lease)
-				b.checkGone(place)
-				nothingLeft(t, server)
-			})
+		runBubble(t, keep.String(), func(t *testing.T, server *memory.Server) {
+			a, b, c := newHosts(t, server)
+			lease := a.lock(engine.Options{})
+			place := b.keepPlace(keep)
+			sleep(test.alive)
+			b.waitInVain(place, 20*time.Second) // asking is a sign of life
+			sleep(test.alive)
+			c.waitInVain(place, time.Second)
+			sleep(test.dead)
+			a.release(lease)
+			b.checkGone(place)
+			nothingLeft(t, server)
 		})
 	}
 }

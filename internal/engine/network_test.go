@@ -484,12 +484,16 @@ func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
 	})
 }
 
+// runBubble runs a part of a test in a bubble.
+func runBubble(t *testing.T, part string, f func(t *testing.T, server *memory.Server)) {
+	t.Helper()
+	t.Run(part, func(t *testing.T) { bubble(t, f) })
+}
+
 // bubbles runs a test for each row of a table, in a bubble of its own.
 func bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, server *memory.Server, row T)) {
 	t.Helper()
 	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) { test(t, server, row) })
-		})
+		runBubble(t, name, func(t *testing.T, server *memory.Server) { test(t, server, row) })
 	}
 }

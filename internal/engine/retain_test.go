@@ -118,32 +118,30 @@ func TestRetainedLockIsRecalled(t *testing.T) {
 			return nil, nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				events := make(chan engine.Event, 100)
-				b := newHost(t, server)
-				a := newHost(t, server, func(c *engine.Config) {
-					c.Observe = func(e engine.Event) {
-						if e.Kind == engine.Recalled {
-							events <- e
-						}
+		runBubble(t, name, func(t *testing.T, server *memory.Server) {
+			events := make(chan engine.Event, 100)
+			b := newHost(t, server)
+			a := newHost(t, server, func(c *engine.Config) {
+				c.Observe = func(e engine.Event) {
+					if e.Kind == engine.Recalled {
+						events <- e
 					}
-				})
-				a.setWay(way{there: 2 * time.Millisecond, messages: time.Millisecond})
-				l := a.mutex(retains)
-				token := a.retain(l)
-				asked := time.Now()
-				lease, err := ask(b)
-				if err != nil || time.Since(asked) > 10*time.Millisecond {
-					t.Fatalf("got %v after %v", err, time.Since(asked))
-				}
-				if lease != nil && lease.Token() <= token {
-					t.Errorf("token %d after %d", lease.Token(), token)
-				}
-				if e := <-events; e.Took != 2*time.Millisecond || e.Err != nil || e.Token != token {
-					t.Errorf("told %+v", e)
 				}
 			})
+			a.setWay(way{there: 2 * time.Millisecond, messages: time.Millisecond})
+			l := a.mutex(retains)
+			token := a.retain(l)
+			asked := time.Now()
+			lease, err := ask(b)
+			if err != nil || time.Since(asked) > 10*time.Millisecond {
+				t.Fatalf("got %v after %v", err, time.Since(asked))
+			}
+			if lease != nil && lease.Token() <= token {
+				t.Errorf("token %d after %d", lease.Token(), token)
+			}
+			if e := <-events; e.Took != 2*time.Millisecond || e.Err != nil || e.Token != token {
+				t.Errorf("told %+v", e)
+			}
 		})
 	}
 }
@@ -153,40 +151,38 @@ func TestRetainedLockIsRecalled(t *testing.T) {
 // take, and is refused.
 func TestRetainedLockInUse(t *testing.T) {
 	for name, contended := range map[string]bool{"alone": false, "with goroutines that wait": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, c := newHosts(t, server)
-				l := a.mutex(retains)
-				a.retain(l)
-				lease := a.must(l.Acquire(t.Context()))
-				sleep(time.Second)
-				if contended {
-					own := a.startAcquire(t.Context(), l)
-					defer func() { a.release(own.await()) }()
-				}
-				other := b.startLock(t.Context(), engine.Options{})
-				var busy *engine.BusyError
-				asked := time.Now()
-				_, err := c.mutex(engine.Options{}).Try(t.Context())
-				if !errors.As(err, &busy) || !busy.Answer.Holder.Retains || time.Since(asked) != 31*time.Millisecond {
-					t.Errorf("Try: %v after %v", err, time.Since(asked))
-				}
-				asked = time.Now()
-				_, err = c.mutex(engine.Options{NoRecall: true}).Try(t.Context())
-				if err == nil || time.Since(asked) > 0 {
-					t.Errorf("Try without a recall: %v after %v", err, time.Since(asked))
-				}
-				sleep(time.Minute)
-				if err := lease.Err(); err != nil || !other.isWaiting() {
-					t.Errorf("the lease in use: %v", err)
-				}
-				released := time.Now()
-				a.release(lease)
-				b.release(other.await())
-				if took := other.at.Sub(released); took > 0 {
-					t.Errorf("the other process waited %v after the release", took)
-				}
-			})
+		runBubble(t, name, func(t *testing.T, server *memory.Server) {
+			a, b, c := newHosts(t, server)
+			l := a.mutex(retains)
+			a.retain(l)
+			lease := a.must(l.Acquire(t.Context()))
+			sleep(time.Second)
+			if contended {
+				own := a.startAcquire(t.Context(), l)
+				defer func() { a.release(own.await()) }()
+			}
+			other := b.startLock(t.Context(), engine.Options{})
+			var busy *engine.BusyError
+			asked := time.Now()
+			_, err := c.mutex(engine.Options{}).Try(t.Context())
+			if !errors.As(err, &busy) || !busy.Answer.Holder.Retains || time.Since(asked) != 31*time.Millisecond {
+				t.Errorf("Try: %v after %v", err, time.Since(asked))
+			}
+			asked = time.Now()
+			_, err = c.mutex(engine.Options{NoRecall: true}).Try(t.Context())
+			if err == nil || time.Since(asked) > 0 {
+				t.Errorf("Try without a recall: %v after %v", err, time.Since(asked))
+			}
+			sleep(time.Minute)
+			if err := lease.Err(); err != nil || !other.isWaiting() {
+				t.Errorf("the lease in use: %v", err)
+			}
+			released := time.Now()
+			a.release(lease)
+			b.release(other.await())
+			if took := other.at.Sub(released); took > 0 {
+				t.Errorf("the other process waited %v after the release", took)
+			}
 		})
 	}
 }
@@ -195,32 +191,30 @@ func TestRetainedLockInUse(t *testing.T) {
 // process learns of it.
 func TestRetainedLockOthersWait(t *testing.T) {
 	for name, queued := range map[string]bool{"behind": true, "before the answer": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b, c := newHosts(t, server)
-				l := a.mutex(retains)
-				for range 2 {
-					a.release(a.must(l.Acquire(t.Context())))
-				}
-				var first *engine.Lease
-				if queued {
-					first = b.lock(engine.Options{})
-				} else {
-					a.setWay(way{back: 10 * time.Millisecond})
-				}
-				own := a.startAcquire(t.Context(), l)
-				other := c.startLock(t.Context(), engine.Options{})
-				if queued {
-					b.release(first)
-				}
-				lease := own.await()
-				released := time.Now()
-				a.release(lease)
-				c.release(other.await())
-				if took := other.at.Sub(released); took > 0 {
-					t.Errorf("the other process waited %v after the release", took)
-				}
-			})
+		runBubble(t, name, func(t *testing.T, server *memory.Server) {
+			a, b, c := newHosts(t, server)
+			l := a.mutex(retains)
+			for range 2 {
+				a.release(a.must(l.Acquire(t.Context())))
+			}
+			var first *engine.Lease
+			if queued {
+				first = b.lock(engine.Options{})
+			} else {
+				a.setWay(way{back: 10 * time.Millisecond})
+			}
+			own := a.startAcquire(t.Context(), l)
+			other := c.startLock(t.Context(), engine.Options{})
+			if queued {
+				b.release(first)
+			}
+			lease := own.await()
+			released := time.Now()
+			a.release(lease)
+			c.release(other.await())
+			if took := other.at.Sub(released); took > 0 {
+				t.Errorf("the other process waited %v after the release", took)
+			}
 		})
 	}
 }
@@ -290,22 +284,20 @@ func TestRetainedLockWithoutTrust(t *testing.T) {
 // asks. A gap in the messages counts as a recall.
 func TestRetainedLockMissesARecall(t *testing.T) {
 	for name, gap := range map[string]bool{"lost": false, "gap": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				l := a.mutex(retains)
-				a.retain(l)
-				a.setWay(way{noMessages: true})
-				waits, asked := b.startLock(t.Context(), engine.Options{}), time.Now()
-				a.setWay(way{})
-				if gap {
-					a.Gap()
-				}
-				b.release(waits.await())
-				if took := waits.at.Sub(asked); took > retainTTL+time.Second || gap && took > 0 {
-					t.Errorf("it waited %v", took)
-				}
-			})
+		runBubble(t, name, func(t *testing.T, server *memory.Server) {
+			a, b := newHost(t, server), newHost(t, server)
+			l := a.mutex(retains)
+			a.retain(l)
+			a.setWay(way{noMessages: true})
+			waits, asked := b.startLock(t.Context(), engine.Options{}), time.Now()
+			a.setWay(way{})
+			if gap {
+				a.Gap()
+			}
+			b.release(waits.await())
+			if took := waits.at.Sub(asked); took > retainTTL+time.Second || gap && took > 0 {
+				t.Errorf("it waited %v", took)
+			}
 		})
 	}
 }

@@ -118,32 +118,30 @@ func TestWaiterGapAsksAtOnce(t *testing.T) {
 // gets in.
 func TestWaiterSilentIsPassedOver(t *testing.T) {
 	for _, n := range []int{1, 5} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, c := newHost(t, server), newHost(t, server)
-				lease := a.lock(engine.Options{})
-				ctx, cancel := context.WithCancel(t.Context())
-				var heads []*host
-				for range n {
-					heads = append(heads, newHost(t, server))
-					heads[len(heads)-1].startLock(ctx, engine.Options{})
-				}
-				next := c.startLock(t.Context(), engine.Options{})
-				sleep(time.Second)
-				for _, head := range heads {
-					head.setWay(silent)
-				}
-				a.release(lease)
-				released := time.Now()
-				held := next.await()
-				const place = 20 * time.Millisecond // later, for each place in the queue
-				most := askEvery*6/5 + time.Duration(n)*(claim+time.Duration(n)*place)
-				if took := next.at.Sub(released); took < claim || took > most {
-					t.Errorf("the next got in after %v, want %v to %v", took, claim, most)
-				}
-				cancel()
-				c.release(held)
-			})
+		runBubble(t, fmt.Sprint(n), func(t *testing.T, server *memory.Server) {
+			a, c := newHost(t, server), newHost(t, server)
+			lease := a.lock(engine.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			var heads []*host
+			for range n {
+				heads = append(heads, newHost(t, server))
+				heads[len(heads)-1].startLock(ctx, engine.Options{})
+			}
+			next := c.startLock(t.Context(), engine.Options{})
+			sleep(time.Second)
+			for _, head := range heads {
+				head.setWay(silent)
+			}
+			a.release(lease)
+			released := time.Now()
+			held := next.await()
+			const place = 20 * time.Millisecond // later, for each place in the queue
+			most := askEvery*6/5 + time.Duration(n)*(claim+time.Duration(n)*place)
+			if took := next.at.Sub(released); took < claim || took > most {
+				t.Errorf("the next got in after %v, want %v to %v", took, claim, most)
+			}
+			cancel()
+			c.release(held)
 		})
 	}
 }

@@ -60,48 +60,46 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 		"many":    {99, 4 * time.Millisecond, nil},
 		"a crowd": {3000, 9 * time.Millisecond, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := &steadyStore{}
-				b := &Batcher{store: server}
-				began := time.Now()
-				var wg sync.WaitGroup
-				for range test.calls {
-					wg.Go(func() {
-						if reply := b.Do(context.Background(), Request{},
-							time.Now().Add(time.Second)); reply.Err != nil {
-							t.Error(reply.Err)
-						}
-					})
-				}
-				wg.Wait()
-				if took := time.Since(began); took > test.took {
-					t.Errorf("took %v, want %v", took, test.took)
-				}
-				slices.Sort(server.sizes)
-				if test.sizes != nil && !slices.Equal(server.sizes, test.sizes) {
-					t.Errorf("carried %v, want %v", server.sizes, test.sizes)
-				}
-				if server.most > maxInFlight {
-					t.Errorf("%d batches at once", server.most)
-				}
-				if most := slices.Max(server.sizes); most > max(minShare, (test.calls+maxInFlight-1)/maxInFlight) {
-					t.Errorf("one carried %d of %d", most, test.calls)
-				}
-				synctest.Wait()
-				b.mu.Lock()
-				if b.inFlight != 0 || b.requests != 0 {
-					t.Errorf("left: %d batches, %d requests", b.inFlight, b.requests)
-				}
-				b.mu.Unlock()
-				b.deadlines.mu.Lock()
-				if n := len(b.deadlines.open); n > 0 {
-					t.Errorf("left: %d contexts", n)
-				}
-				b.deadlines.mu.Unlock()
-				<-time.After(time.Minute) // the timer fires for nothing
-				b.deadlines.idle(t)
-			})
+		runBubble(t, name, func(t *testing.T) {
+			server := &steadyStore{}
+			b := &Batcher{store: server}
+			began := time.Now()
+			var wg sync.WaitGroup
+			for range test.calls {
+				wg.Go(func() {
+					if reply := b.Do(context.Background(), Request{},
+						time.Now().Add(time.Second)); reply.Err != nil {
+						t.Error(reply.Err)
+					}
+				})
+			}
+			wg.Wait()
+			if took := time.Since(began); took > test.took {
+				t.Errorf("took %v, want %v", took, test.took)
+			}
+			slices.Sort(server.sizes)
+			if test.sizes != nil && !slices.Equal(server.sizes, test.sizes) {
+				t.Errorf("carried %v, want %v", server.sizes, test.sizes)
+			}
+			if server.most > maxInFlight {
+				t.Errorf("%d batches at once", server.most)
+			}
+			if most := slices.Max(server.sizes); most > max(minShare, (test.calls+maxInFlight-1)/maxInFlight) {
+				t.Errorf("one carried %d of %d", most, test.calls)
+			}
+			synctest.Wait()
+			b.mu.Lock()
+			if b.inFlight != 0 || b.requests != 0 {
+				t.Errorf("left: %d batches, %d requests", b.inFlight, b.requests)
+			}
+			b.mu.Unlock()
+			b.deadlines.mu.Lock()
+			if n := len(b.deadlines.open); n > 0 {
+				t.Errorf("left: %d contexts", n)
+			}
+			b.deadlines.mu.Unlock()
+			<-time.After(time.Minute) // the timer fires for nothing
+			b.deadlines.idle(t)
 		})
 	}
 }
@@ -209,39 +207,37 @@ func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
 		"the only one unsent":  {true},
 		"all of several alike": {true, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := &steadyStore{}
-				b := NewBatcher(server)
-				send := func() {
-					var batch []*call
-					for _, unsent := range unsent {
-						deadline := time.Now().Add(time.Minute)
-						if unsent {
-							deadline = time.Now()
-						}
-						batch = append(batch, b.newCall(Request{}, deadline))
+		runBubble(t, name, func(t *testing.T) {
+			server := &steadyStore{}
+			b := NewBatcher(server)
+			send := func() {
+				var batch []*call
+				for _, unsent := range unsent {
+					deadline := time.Now().Add(time.Minute)
+					if unsent {
+						deadline = time.Now()
 					}
-					b.mu.Lock()
-					b.startLocked(len(batch))
-					b.mu.Unlock()
-					b.sendBatches(slices.Clone(batch))
-					for i, c := range batch {
-						if reply := <-c.done; reply.Unsent != unsent[i] {
-							t.Errorf("request %d: got %+v", i, reply)
-						}
+					batch = append(batch, b.newCall(Request{}, deadline))
+				}
+				b.mu.Lock()
+				b.startLocked(len(batch))
+				b.mu.Unlock()
+				b.sendBatches(slices.Clone(batch))
+				for i, c := range batch {
+					if reply := <-c.done; reply.Unsent != unsent[i] {
+						t.Errorf("request %d: got %+v", i, reply)
 					}
 				}
-				b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
-				if send(); !sendsItself(t, b) {
-					t.Error("a healthy server counts as not responsive")
-				}
-				server.silent = true
-				b.Do(context.Background(), Request{}, time.Now().Add(time.Minute))
-				if send(); sendsItself(t, b) {
-					t.Error("a silent server counts as responsive")
-				}
-			})
+			}
+			b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
+			if send(); !sendsItself(t, b) {
+				t.Error("a healthy server counts as not responsive")
+			}
+			server.silent = true
+			b.Do(context.Background(), Request{}, time.Now().Add(time.Minute))
+			if send(); sendsItself(t, b) {
+				t.Error("a silent server counts as responsive")
+			}
 		})
 	}
 }

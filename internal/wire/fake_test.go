@@ -9,11 +9,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/store"
 )
+
+// runBubble runs a part of a test on a fake clock.
+func runBubble(t *testing.T, part string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(part, func(t *testing.T) { synctest.Test(t, f) })
+}
 
 // A fakeStore is a store whose servers do what a test says. Its cluster has nodes a:1, b:1 and so
 // on.

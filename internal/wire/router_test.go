@@ -64,15 +64,13 @@ func TestRouterClusterRedirected(t *testing.T) {
 		"refused otherwise": {map[string][]string{"a:1": {"TRYAGAIN later"}}, []string{"a:1: INCR {b}"},
 			Reply{Refused: "TRYAGAIN later", Node: "a:1"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake("a:1", "b:1")
-				f.unmet, f.answer = []string{"c:1"}, lines(test.says)
-				got := Route(f).Do(t.Context(), incr(atA))[0]
-				if got != test.want || !slices.Equal(f.requests(), test.sent) {
-					t.Errorf("got %+v, sent %q", got, f.requests())
-				}
-			})
+		runBubble(t, name, func(t *testing.T) {
+			f := newFake("a:1", "b:1")
+			f.unmet, f.answer = []string{"c:1"}, lines(test.says)
+			got := Route(f).Do(t.Context(), incr(atA))[0]
+			if got != test.want || !slices.Equal(f.requests(), test.sent) {
+				t.Errorf("got %+v, sent %q", got, f.requests())
+			}
 		})
 	}
 }
@@ -132,26 +130,24 @@ func TestRouterClusterWithoutAnswer(t *testing.T) {
 		"unsent, to a node that it names": {store.Reply{Err: lost, Unsent: true}, true,
 			Request{Node: "id-a:1", Args: []any{"PING"}}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake("a:1", "b:1")
-				f.answer = func(node string, commands []store.Command) []store.Reply {
-					if test.changes {
-						f.change(func() { f.owners = []string{"b:1"} })
-					}
-					if node == "a:1" {
-						return []store.Reply{test.reply}
-					}
-					return []store.Reply{{Value: "OK"}}
+		runBubble(t, name, func(t *testing.T) {
+			f := newFake("a:1", "b:1")
+			f.answer = func(node string, commands []store.Command) []store.Reply {
+				if test.changes {
+					f.change(func() { f.owners = []string{"b:1"} })
 				}
-				got := Route(f).Do(t.Context(), []Request{test.request})[0]
-				if n := len(f.requests()); n != test.sent {
-					t.Errorf("sent %q, got %+v", f.requests(), got)
+				if node == "a:1" {
+					return []store.Reply{test.reply}
 				}
-				if (test.sent == 2) != (got.Value == "OK") || test.sent == 1 && got.Unsent != test.reply.Unsent {
-					t.Errorf("got %+v", got)
-				}
-			})
+				return []store.Reply{{Value: "OK"}}
+			}
+			got := Route(f).Do(t.Context(), []Request{test.request})[0]
+			if n := len(f.requests()); n != test.sent {
+				t.Errorf("sent %q, got %+v", f.requests(), got)
+			}
+			if (test.sent == 2) != (got.Value == "OK") || test.sent == 1 && got.Unsent != test.reply.Unsent {
+				t.Errorf("got %+v", got)
+			}
 		})
 	}
 }

@@ -155,30 +155,28 @@ func TestQueueClockSetKeepsOrder(t *testing.T) {
 		settings[fmt.Sprintf("1e%d, to its first", power)] = times{at, year1970}
 	}
 	for name, shows := range settings {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, other := s.actor("a"), s.actor("other")
-				var lease *holdfast.Lease
-				var line []<-chan got
-				for i, at := range shows {
-					sleep(10 * time.Millisecond)
-					if s.clock.Show(time.Unix(0, 0).Add(at)); i == 0 {
-						lease = s.lock(a, "n", holdfast.WithTTL(time.Minute))
-					}
-					for range 2 {
-						line = append(line, s.startLock(s.actor(fmt.Sprint("w", len(line))), "n"))
-					}
-					if held := tryBusy(t, other.Mutex("n").TryLock); held.Waiters != len(line) || held.Holder != "a" {
-						t.Errorf("when %d wait: %+v", len(line), held)
-					}
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, other := s.actor("a"), s.actor("other")
+			var lease *holdfast.Lease
+			var line []<-chan got
+			for i, at := range shows {
+				sleep(10 * time.Millisecond)
+				if s.clock.Show(time.Unix(0, 0).Add(at)); i == 0 {
+					lease = s.lock(a, "n", holdfast.WithTTL(time.Minute))
 				}
-				sleep(7 * time.Second) // all have asked again
-				for i, waiter := range line {
-					s.release(lease)
-					lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i))
+				for range 2 {
+					line = append(line, s.startLock(s.actor(fmt.Sprint("w", len(line))), "n"))
 				}
+				if held := tryBusy(t, other.Mutex("n").TryLock); held.Waiters != len(line) || held.Holder != "a" {
+					t.Errorf("when %d wait: %+v", len(line), held)
+				}
+			}
+			sleep(7 * time.Second) // all have asked again
+			for i, waiter := range line {
 				s.release(lease)
-			})
+				lease = s.awaitNow(waiter, fmt.Sprint("waiter ", i))
+			}
+			s.release(lease)
 		})
 	}
 }

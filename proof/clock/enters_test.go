@@ -94,23 +94,21 @@ func TestWaiterEntersWhenItCan(t *testing.T) {
 		"a lease that its owner took beside another runs out": {
 			line{owned(holds(mutexes, s)), holds(mutexes, s), owned(runsOut(mutexes, 2*s))}, 2 * s},
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				began, entered := time.Now(), make(chan time.Duration, len(test.line))
-				for i, c := range test.line {
-					a := s.actor(fmt.Sprint("c", i))
-					go func() { entered <- c.take(t, a).Sub(began) }()
-					sleep(10 * time.Millisecond)
-				}
-				var last time.Duration
-				for range test.line {
-					last = max(last, <-entered)
-				}
-				if last < test.at-time.Millisecond || last > test.at+100*time.Millisecond {
-					t.Errorf("the last one entered after %v, want %v", last, test.at)
-				}
-				sleep(2 * time.Minute) // the releases
-			})
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			began, entered := time.Now(), make(chan time.Duration, len(test.line))
+			for i, c := range test.line {
+				a := s.actor(fmt.Sprint("c", i))
+				go func() { entered <- c.take(t, a).Sub(began) }()
+				sleep(10 * time.Millisecond)
+			}
+			var last time.Duration
+			for range test.line {
+				last = max(last, <-entered)
+			}
+			if last < test.at-time.Millisecond || last > test.at+100*time.Millisecond {
+				t.Errorf("the last one entered after %v, want %v", last, test.at)
+			}
+			sleep(2 * time.Minute) // the releases
 		})
 	}
 }

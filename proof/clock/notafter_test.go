@@ -23,39 +23,37 @@ func TestMutexLateAcquireDoesNothing(t *testing.T) {
 		"Lock, held":         {true, true, (*holdfast.Mutex).Lock},
 		"Lock, the first":    {false, true, (*holdfast.Mutex).Lock},
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b := s.actor("a"), s.actor("b")
-				if test.known {
-					s.release(s.lock(a, "other"))
-				}
-				if test.held {
-					s.lock(b, "n")
-				}
-				began := time.Now()
-				a.Strike(network.Rule{Match: network.Contains(s.script("ask")), Times: 10, Do: network.Delay,
-					Late: 1100 * time.Millisecond})
-				// its cleaning up does not help
-				a.Strike(network.Rule{Match: network.Contains(s.script("free")), Times: 100})
-				ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
-				defer cancel()
-				if lease, err := test.lock(a.Mutex("n"), ctx); err == nil {
-					t.Fatalf("got a lease %v", lease.Token())
-				}
-				if took := time.Since(began); took > 900*time.Millisecond {
-					t.Errorf("gave up after %v", took)
-				}
-				sleep(2 * time.Second)
-				if n := len(s.commands(a, began, "ask")); n == 0 {
-					t.Fatal("the request did not arrive, so this test shows nothing")
-				}
-				if s.rdb.Exists(t.Context(), key("n")).Val() != 0 && !test.held {
-					t.Errorf("it took effect: the key has %v left", s.remainingTTL("n"))
-				}
-				if kind := s.rdb.Type(t.Context(), key("n")).Val(); test.held && kind != "string" {
-					t.Errorf("it joined the queue: the key is a %s", kind)
-				}
-			})
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, b := s.actor("a"), s.actor("b")
+			if test.known {
+				s.release(s.lock(a, "other"))
+			}
+			if test.held {
+				s.lock(b, "n")
+			}
+			began := time.Now()
+			a.Strike(network.Rule{Match: network.Contains(s.script("ask")), Times: 10, Do: network.Delay,
+				Late: 1100 * time.Millisecond})
+			// its cleaning up does not help
+			a.Strike(network.Rule{Match: network.Contains(s.script("free")), Times: 100})
+			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+			defer cancel()
+			if lease, err := test.lock(a.Mutex("n"), ctx); err == nil {
+				t.Fatalf("got a lease %v", lease.Token())
+			}
+			if took := time.Since(began); took > 900*time.Millisecond {
+				t.Errorf("gave up after %v", took)
+			}
+			sleep(2 * time.Second)
+			if n := len(s.commands(a, began, "ask")); n == 0 {
+				t.Fatal("the request did not arrive, so this test shows nothing")
+			}
+			if s.rdb.Exists(t.Context(), key("n")).Val() != 0 && !test.held {
+				t.Errorf("it took effect: the key has %v left", s.remainingTTL("n"))
+			}
+			if kind := s.rdb.Type(t.Context(), key("n")).Val(); test.held && kind != "string" {
+				t.Errorf("it joined the queue: the key is a %s", kind)
+			}
 		})
 	}
 }

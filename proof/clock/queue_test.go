@@ -23,24 +23,22 @@ func TestQueueDeadWaiterIsSkipped(t *testing.T) {
 		"killed, after its life":         {(*actor).Kill, 20 * time.Second, 0},
 		"silent, after ten times it all": {(*actor).Pause, 200 * time.Second, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-				lease := s.lock(a, "n")
-				s.startLock(b, "n")
-				second := s.startLock(c, "n")
-				sleep(time.Second)
-				test.die(b)
-				sleep(test.after)
-				s.release(lease)
-				g := s.awaitBetween(second, time.Now(), 0, test.max)
-				sleep(20 * time.Second)
-				s.release(g.lease)
-				sleep(7 * time.Second)
-				if n := s.rdb.Exists(t.Context(), key("n")).Val(); n != 0 {
-					t.Errorf("the dead one is still there: %v", s.rdb.ZRange(t.Context(), key("n"), 0, -1).Val())
-				}
-			})
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+			lease := s.lock(a, "n")
+			s.startLock(b, "n")
+			second := s.startLock(c, "n")
+			sleep(time.Second)
+			test.die(b)
+			sleep(test.after)
+			s.release(lease)
+			g := s.awaitBetween(second, time.Now(), 0, test.max)
+			sleep(20 * time.Second)
+			s.release(g.lease)
+			sleep(7 * time.Second)
+			if n := s.rdb.Exists(t.Context(), key("n")).Val(); n != 0 {
+				t.Errorf("the dead one is still there: %v", s.rdb.ZRange(t.Context(), key("n"), 0, -1).Val())
+			}
 		})
 	}
 }
@@ -127,22 +125,20 @@ func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 		"mutex":   {mutexes, mutexes},
 		"readers": {readers, writers},
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-				lease, began := s.acquire(test.hold(a, holdfast.WithMinHold(hold))), time.Now()
-				ctx, leave := context.WithCancel(t.Context())
-				for range 2 {
-					s.start(ctx, test.wait(b))
-					sleep(100 * time.Millisecond)
-				}
-				next := s.start(t.Context(), test.wait(c))
-				sleep(time.Second)
-				s.release(lease)
-				sleep(time.Second)
-				leave()
-				s.atItsEnd(next, began, hold)
-			})
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+			lease, began := s.acquire(test.hold(a, holdfast.WithMinHold(hold))), time.Now()
+			ctx, leave := context.WithCancel(t.Context())
+			for range 2 {
+				s.start(ctx, test.wait(b))
+				sleep(100 * time.Millisecond)
+			}
+			next := s.start(t.Context(), test.wait(c))
+			sleep(time.Second)
+			s.release(lease)
+			sleep(time.Second)
+			leave()
+			s.atItsEnd(next, began, hold)
 		})
 	}
 }
@@ -161,35 +157,33 @@ func TestMinHoldNewFirstIsTold(t *testing.T) {
 		"and others hold for shorter":   {3, 1, 1, true},
 		"the first gave up":             {3, 1, 2, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b, c, d := s.actor("a"), s.actor("b"), s.actor("c"), s.actor("d")
-				permits := func(a *actor, weight int64, options ...holdfast.Option) lockFunc {
-					return func(ctx context.Context) (*holdfast.Lease, error) {
-						return a.Semaphore("n", test.permits, options...).Acquire(ctx, weight)
-					}
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, b, c, d := s.actor("a"), s.actor("b"), s.actor("c"), s.actor("d")
+			permits := func(a *actor, weight int64, options ...holdfast.Option) lockFunc {
+				return func(ctx context.Context) (*holdfast.Lease, error) {
+					return a.Semaphore("n", test.permits, options...).Acquire(ctx, weight)
 				}
-				kept := s.take(permits(a, 1, holdfast.WithMinHold(hold)))
-				began := time.Now()
-				other := s.take(permits(a, 1, holdfast.WithTTL(time.Minute)))
-				for range test.others {
-					s.take(permits(d, 1, holdfast.WithTTL(3*time.Second)))
-				}
-				ctx, leave := context.WithCancel(t.Context())
-				defer leave()
-				s.start(ctx, permits(b, test.weight))
-				sleep(10 * time.Millisecond)
-				second := s.start(t.Context(), permits(c, 1))
-				sleep(10 * time.Millisecond)
-				s.release(kept)
-				sleep(500 * time.Millisecond)
-				if test.releases {
-					s.release(other)
-				} else {
-					leave()
-				}
-				s.atItsEnd(second, began, hold)
-			})
+			}
+			kept := s.take(permits(a, 1, holdfast.WithMinHold(hold)))
+			began := time.Now()
+			other := s.take(permits(a, 1, holdfast.WithTTL(time.Minute)))
+			for range test.others {
+				s.take(permits(d, 1, holdfast.WithTTL(3*time.Second)))
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			s.start(ctx, permits(b, test.weight))
+			sleep(10 * time.Millisecond)
+			second := s.start(t.Context(), permits(c, 1))
+			sleep(10 * time.Millisecond)
+			s.release(kept)
+			sleep(500 * time.Millisecond)
+			if test.releases {
+				s.release(other)
+			} else {
+				leave()
+			}
+			s.atItsEnd(second, began, hold)
 		})
 	}
 }

@@ -76,6 +76,12 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	})
 }
 
+// runPlay runs a part of a test as a scene.
+func runPlay(t *testing.T, part string, f func(t *testing.T, s *scene)) {
+	t.Helper()
+	t.Run(part, func(t *testing.T) { play(t, f) })
+}
+
 // noteCommand notes a command and sets the server's clock. Commands of scripts come from nobody;
 // their server is locked.
 func (s *scene) noteCommand(c *server.Peer, cmd string, args ...string) bool {

@@ -19,40 +19,38 @@ func TestMutexServerStepsBackExcludes(t *testing.T) {
 		"a second back and back": {-time.Second, -2 * time.Second},
 	} {
 		for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				play(t, func(t *testing.T, s *scene) {
-					a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-					lease := s.lock(a, "n")
-					var waiter <-chan got
-					if waiting {
-						waiter = s.startLock(b, "n")
-					}
+			runPlay(t, name+"/"+kind, func(t *testing.T, s *scene) {
+				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+				lease := s.lock(a, "n")
+				var waiter <-chan got
+				if waiting {
+					waiter = s.startLock(b, "n")
+				}
+				sleep(time.Second)
+				for _, step := range steps {
+					s.clock.Ahead(step)
 					sleep(time.Second)
-					for _, step := range steps {
-						s.clock.Ahead(step)
-						sleep(time.Second)
-						if step == 0 {
-							break // the clock was an hour behind: what it gave then may be over now
-						}
-						sleep(20 * time.Second)
-						if _, err := c.Mutex("n").TryLock(t.Context()); err == nil || lease.Err() != nil {
-							t.Fatalf("TryLock: %v, the holder: %v", err, lease.Err())
-						}
+					if step == 0 {
+						break // the clock was an hour behind: what it gave then may be over now
 					}
-					if !waiting {
-						waiter = s.startLock(b, "n")
+					sleep(20 * time.Second)
+					if _, err := c.Mutex("n").TryLock(t.Context()); err == nil || lease.Err() != nil {
+						t.Fatalf("TryLock: %v, the holder: %v", err, lease.Err())
 					}
-					_ = lease.Release()
-					released := time.Now()
-					g := s.await(waiter)
-					if took := g.at.Sub(released); g.err != nil || took > slowAsk {
-						t.Fatalf("the next got in after %v, %v", took, g.err)
-					}
-					sleep(time.Minute)
-					if err := g.lease.Err(); err != nil {
-						t.Errorf("the next lost it: %v", err)
-					}
-				})
+				}
+				if !waiting {
+					waiter = s.startLock(b, "n")
+				}
+				_ = lease.Release()
+				released := time.Now()
+				g := s.await(waiter)
+				if took := g.at.Sub(released); g.err != nil || took > slowAsk {
+					t.Fatalf("the next got in after %v, %v", took, g.err)
+				}
+				sleep(time.Minute)
+				if err := g.lease.Err(); err != nil {
+					t.Errorf("the next lost it: %v", err)
+				}
 			})
 		}
 	}
@@ -71,29 +69,27 @@ func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 		"by years, while others wait":      {time.UnixMicro(7), 30 * 365 * 24 * time.Hour, true},
 		"over September 2001, others wait": {time.UnixMicro(1e15 - 5e6), 7 * time.Hour, true},
 	} {
-		t.Run(kind, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b := s.actor("a"), s.actor("b")
-				s.clock.Show(test.from)
-				lease := s.lock(a, "n")
-				waiter := make(<-chan got)
-				if test.waiting {
-					waiter = s.startLock(b, "n")
-				}
-				sleep(time.Second)
-				s.clock.Show(s.clock.Now().Add(test.by))
-				stepped := time.Now()
-				if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
-					t.Errorf("told after %v", end.Sub(stepped))
-				}
-				if !test.waiting {
-					waiter = s.startLock(b, "n")
-				}
-				if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk ||
-					g.lease.Token() <= lease.Token() {
-					t.Errorf("the next got in after %v, %v", g.at.Sub(stepped), g.err)
-				}
-			})
+		runPlay(t, kind, func(t *testing.T, s *scene) {
+			a, b := s.actor("a"), s.actor("b")
+			s.clock.Show(test.from)
+			lease := s.lock(a, "n")
+			waiter := make(<-chan got)
+			if test.waiting {
+				waiter = s.startLock(b, "n")
+			}
+			sleep(time.Second)
+			s.clock.Show(s.clock.Now().Add(test.by))
+			stepped := time.Now()
+			if end := awaitLoss(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
+				t.Errorf("told after %v", end.Sub(stepped))
+			}
+			if !test.waiting {
+				waiter = s.startLock(b, "n")
+			}
+			if g := s.await(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk ||
+				g.lease.Token() <= lease.Token() {
+				t.Errorf("the next got in after %v, %v", g.at.Sub(stepped), g.err)
+			}
 		})
 	}
 }
@@ -126,33 +122,31 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 		100 * time.Millisecond,
 		400 * time.Millisecond, time.Second, time.Hour} {
 		for name, silent := range map[string]bool{"": false, ", then silent": true} {
-			t.Run(fmt.Sprint(step, name), func(t *testing.T) {
-				play(t, func(t *testing.T, s *scene) {
-					a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-					lease := s.lock(a, "n")
-					waiter := s.startLock(b, "n")
-					sleep(3 * time.Second)
-					if silent {
-						b.Silence(network.There)
+			runPlay(t, fmt.Sprint(step, name), func(t *testing.T, s *scene) {
+				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+				lease := s.lock(a, "n")
+				waiter := s.startLock(b, "n")
+				sleep(3 * time.Second)
+				if silent {
+					b.Silence(network.There)
+				}
+				s.clock.Ahead(step)
+				released := time.Now()
+				_ = lease.Release()
+				if !silent {
+					if g := s.await(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
+						t.Errorf("got in after %v, %v", g.at.Sub(released), g.err)
 					}
-					s.clock.Ahead(step)
-					released := time.Now()
-					_ = lease.Release()
-					if !silent {
-						if g := s.await(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
-							t.Errorf("got in after %v, %v", g.at.Sub(released), g.err)
-						}
-						return
+					return
+				}
+				select {
+				case g := <-waiter:
+					if end := awaitLoss(t, g.lease, holdfast.LossExpired); end.Sub(released) > claimTime {
+						t.Errorf("trusted until %v after the hand-over", end.Sub(released))
 					}
-					select {
-					case g := <-waiter:
-						if end := awaitLoss(t, g.lease, holdfast.LossExpired); end.Sub(released) > claimTime {
-							t.Errorf("trusted until %v after the hand-over", end.Sub(released))
-						}
-					case <-time.After(time.Second):
-					}
-					s.await(s.startLock(c, "n"))
-				})
+				case <-time.After(time.Second):
+				}
+				s.await(s.startLock(c, "n"))
 			})
 		}
 	}
@@ -175,32 +169,30 @@ func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
 		"not renewed":           {holdfast.WithoutRenewal(), holdfast.LossExpired, false, 0},
 		"not renewed, attached": {holdfast.WithoutRenewal(), holdfast.LossExpired, true, attached}, // a TTL after that
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *scene) {
-				a, b, third := s.actor("a"), s.actor("b"), s.actor("c")
-				granted := time.Now()
-				lease := s.lock(a, "n", holdfast.WithTTL(ends), c.option)
-				sleep(attached)
-				s.clock.Ahead(-back)
-				if c.attaches {
-					ticket, err := lease.Detach()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if lease, err = b.Attach(t.Context(), ticket); err != nil {
-						t.Fatal(err)
-					}
+		runPlay(t, name, func(t *testing.T, s *scene) {
+			a, b, third := s.actor("a"), s.actor("b"), s.actor("c")
+			granted := time.Now()
+			lease := s.lock(a, "n", holdfast.WithTTL(ends), c.option)
+			sleep(attached)
+			s.clock.Ahead(-back)
+			if c.attaches {
+				ticket, err := lease.Detach()
+				if err != nil {
+					t.Fatal(err)
 				}
-				waiter := s.startLock(third, "n")
-				at := awaitLoss(t, lease, c.reason)
-				if took, want := at.Sub(granted), ends+c.late-margin(ends); took > want || took < want-want/50 {
-					t.Errorf("ended after %v, want %v", took, want)
+				if lease, err = b.Attach(t.Context(), ticket); err != nil {
+					t.Fatal(err)
 				}
-				// nobody releases the lease
-				if g := s.await(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk {
-					t.Errorf("the next got in after %v, %v", g.at.Sub(granted), g.err)
-				}
-			})
+			}
+			waiter := s.startLock(third, "n")
+			at := awaitLoss(t, lease, c.reason)
+			if took, want := at.Sub(granted), ends+c.late-margin(ends); took > want || took < want-want/50 {
+				t.Errorf("ended after %v, want %v", took, want)
+			}
+			// nobody releases the lease
+			if g := s.await(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk {
+				t.Errorf("the next got in after %v, %v", g.at.Sub(granted), g.err)
+			}
 		})
 	}
 }
