@@ -366,6 +366,39 @@ func TestShardsOwners(t *testing.T) {
 	})
 }
 
+// Counts are those of leases that a process has, gave back and lost. Number reads how many shards
+// there are from a member.
+func TestShardsCounts(t *testing.T) {
+	inCrew(t, 4, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 2, 2)
+		c.dismiss(b)
+		c.want(time.Second, []*hand{a}, 4)
+		want := func(h *hand, held, back, lost int) {
+			t.Helper()
+			got := h.set.Counts()
+			if got.Held != held || got.Lost != lost || got.GivenBack < back || got.Taken != held+got.GivenBack+lost {
+				t.Errorf("got %+v", got)
+			}
+		}
+		want(a, 4, 0, 0)
+		want(b, 0, 2, 0)
+		info, err := a.client.Inspect(t.Context(), "s")
+		must(t, err)
+		none, err := a.client.Inspect(t.Context(), "other")
+		if must(t, err); shard.Number(info) != 4 || shard.Number(none) != 0 {
+			t.Errorf("got %d and %d shards", shard.Number(info), shard.Number(none))
+		}
+		hold, err := a.set.Owner(t.Context(), 1)
+		must(t, err)
+		must(t, a.client.Break(t.Context(), "s/1", hold.Token))
+		c.want(time.Second, []*hand{a}, 4)
+		want(a, 4, 0, 1)
+		c.dismiss(a)
+		want(a, 0, 4, 1)
+	})
+}
+
 // The shard of a key is documented: other programs compute it too.
 func TestShardsOf(t *testing.T) {
 	set := shard.New(nil, "s", 64)

@@ -119,6 +119,7 @@ func (r *run) take(ctx context.Context, shard int, moves int64, from string,
 	r.holdings[shard] = h
 	r.functions.Add(1)
 	r.mu.Unlock()
+	r.totals.begin(h)
 	done := make(chan struct{})
 	go r.watch(bound, shard, h, done)
 	go func() {
@@ -130,6 +131,7 @@ func (r *run) take(ctx context.Context, shard int, moves int64, from string,
 		end(nil)
 		r.keepForOthers(lease, shard)
 		_ = lease.Release() // a failure is the engine's, which goes on, and the observer's
+		r.totals.end(h)
 		r.finish(shard, h, err, ended)
 	}()
 	return nil

@@ -32,6 +32,7 @@ type Set struct {
 	client *holdfast.Client
 	name   string
 	n      int
+	totals totals
 	settings
 }
 
