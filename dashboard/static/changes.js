@@ -92,11 +92,11 @@ export function changesOf(state) {
   }
   const part = of => {
     const n = all.filter(c => eventOf(c) === of).length;
-    return n ? [", ", make("button", { type: "button", class: of === "held" ? "" : strong[of], "aria-pressed": String(event === of), onclick: () => choose(of) }, make("b", {}, n.toLocaleString()), " " + events[of][0])] : [];
+    return n ? [make("button", { type: "button", class: of === "held" ? "" : strong[of], "aria-pressed": String(event === of), onclick: () => choose(of) }, make("b", {}, n.toLocaleString()), " " + events[of][0])] : [];
   };
   const kind = c => ["late", "broken"].includes(eventOf(c)) ? strong[eventOf(c)] : "", first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
-  return [make("p", { class: "lead" }, make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened),
-    ...["held", "freed", "late", "broken"].flatMap(part)),
+  const counts = [make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened), ...["held", "freed", "late", "broken"].flatMap(part)];
+  return [make("p", { class: "lead" }, ...counts.flatMap((c, i) => i + 1 < counts.length ? [make("span", {}, c, ","), " "] : [c])),
   first.length ? make("section", { class: "card first" }, make("h3", {}, "In trouble"), lines(first, false, "In trouble")) : null,
   make("section", { class: "card" }, strip(all.map(c => ({ at: Date.parse(c.at), n: 1, kind: kind(c) })), state.begun, state.now(), (a, b) => a + b, "changes")),
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
