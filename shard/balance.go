@@ -96,7 +96,7 @@ func (r *run) round(ctx context.Context) (time.Duration, error) {
 	if err := r.giveBack(ctx, sharesOf(r.n, members, nil, nil)[r.self.id].floor, ttl); err != nil {
 		return 0, err
 	}
-	wait := min(ttl/3, r.planSoon(info.At, members, ttl))
+	wait := min(ttl/3, r.planSoon(sight{info.At, ttl, members}))
 	for _, m := range members {
 		wait = min(wait, m.left+soon)
 	}
@@ -162,7 +162,14 @@ func (r *run) admit(members []member, foreign string) ([]member, error) {
 	return slices.DeleteFunc(members, func(m member) bool { return m.n != r.n }), nil
 }
 
-// replan has the process plan anew. A plan that is under way was made for other members.
+// A sight is what a round saw.
+type sight struct {
+	at      time.Time // by the clock of the server
+	ttl     time.Duration
+	members []member
+}
+
+// replan has the process plan anew. What it waits for now was planned for other members.
 func (r *run) replan() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,40 +180,53 @@ func (r *run) replan() {
 }
 
 // planSoon begins a plan if there may be shards to take. It returns when it is to be called again.
-func (r *run) planSoon(at time.Time, members []member, ttl time.Duration) time.Duration {
+func (r *run) planSoon(seen sight) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.unsettled || r.endPlan != nil {
-		return ttl
+	r.seen = seen
+	running := 0
+	for _, h := range r.holdings {
+		if h.isRunning() {
+			running++
+		}
+	}
+	if running >= sharesOf(r.n, seen.members, nil, nil)[r.self.id].ceiling {
+		r.unsettled = false
+	}
+	if !r.unsettled || r.planning {
+		return seen.ttl
 	}
 	if wait := time.Until(r.planAt); wait > 0 {
 		return wait
 	}
-	kick := r.pause >= ttl/6
-	r.unsettled, r.pause = false, max(soon, min(2*r.pause, ttl/3))
-	r.planAt = time.Now().Add(r.pause)
-	ctx, cancel := context.WithTimeout(r.work, max(ttl/3, patience))
-	r.endPlan = cancel
+	kick := r.pause >= seen.ttl/6
+	r.unsettled, r.planning, r.pause = false, true, max(soon, min(2*r.pause, seen.ttl/3))
 	r.functions.Go(func() {
 		defer r.signal()
-		defer cancel()
-		settled := r.carryOut(ctx, at, members, kick)
+		settled := r.carryOut(kick)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.endPlan = nil
-		r.unsettled = r.unsettled || !settled
+		r.unsettled, r.planning = r.unsettled || !settled, false
+		if r.pause > 0 { // else something happened meanwhile
+			r.planAt = time.Now().Add(r.pause)
+		}
 	})
-	return ttl
+	return seen.ttl
 }
 
 // carryOut makes a plan and takes its shards. It reports whether there is nothing more to take. If
 // others leave shards free for long, kick has them look.
-func (r *run) carryOut(ctx context.Context, at time.Time, members []member, kick bool) (settled bool) {
-	holds, err := r.lookAll(ctx)
+func (r *run) carryOut(kick bool) (settled bool) {
+	holds, err := r.lookAll(r.work)
 	if err != nil {
 		return false
 	}
-	s, p := r.plan(at, members, holds)
+	ctx, cancel := context.WithCancel(r.work)
+	defer cancel()
+	s, p := r.plan(holds, cancel)
+	bound := max(s.ttl/3, patience)
+	stuck := time.AfterFunc(bound, cancel)
+	defer stuck.Stop()
 	if p.idle && kick {
 		_, _ = r.client.Ask(ctx, r.name)
 	}
@@ -218,7 +238,9 @@ func (r *run) carryOut(ctx context.Context, at time.Time, members []member, kick
 		}
 		if r.take(ctx, i, moves, from, ask) != nil {
 			failed.Add(1)
+			return
 		}
+		stuck.Reset(bound)
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -239,10 +261,11 @@ func (r *run) carryOut(ctx context.Context, at time.Time, members []member, kick
 	return !p.idle && planned == p.need && failed.Load() == 0 && !r.hasBarred()
 }
 
-// plan makes the plan of this process.
-func (r *run) plan(at time.Time, members []member, holds []lockinfo.Hold) (*snapshot, plan) {
+// plan makes the plan of this process for the members that it saw last. If others come, it is ended.
+func (r *run) plan(holds []lockinfo.Hold, end context.CancelFunc) (*snapshot, plan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.endPlan = end
 	running, barred := map[int]bool{}, map[int]bool{}
 	for i, h := range r.holdings {
 		running[i], barred[i] = h.isRunning(), true
@@ -252,8 +275,8 @@ func (r *run) plan(at time.Time, members []member, holds []lockinfo.Hold) (*snap
 			delete(r.barred, i)
 		}
 	}
-	s := newSnapshot(r.self.id, at, members, holds, running, barred)
-	return s, s.planFor(r.self.id, members)
+	s := newSnapshot(r.self.id, r.seen, holds, running, barred)
+	return s, s.planFor(r.self.id)
 }
 
 // hasBarred reports whether there are shards that the process may take later.

@@ -35,9 +35,11 @@ type run struct {
 	mu        sync.Mutex
 	holdings  map[int]*holding
 	barred    map[int]time.Time // until then a shard is not taken
-	unsettled bool              // there may be shards to take
+	seen      sight
+	unsettled bool // there may be shards to take
+	planning  bool // a plan is made or carried out
 	endPlan   context.CancelFunc
-	pause     time.Duration // before the next plan
+	pause     time.Duration // before the next plan; 0: there is a reason for one at once
 	planAt    time.Time
 	panicked  error
 }
@@ -46,7 +48,8 @@ type run struct {
 type holding struct {
 	lease  *holdfast.Lease
 	end    context.CancelCauseFunc
-	wanted bool      // by another process
+	wanted bool      // by another process, since the lease began
+	waited bool      // by another process, when this one looked last
 	ended  time.Time // when its function was told to return, as the shard is to move
 }
 
@@ -222,11 +225,34 @@ func (r *run) watch(ctx context.Context, shard int, h *holding, done <-chan stru
 	}
 }
 
-// giveBack ends the function of a shard that another process wants and waits for, if this process
-// has more than so many. It ends one at a time, but for those that do not end.
+// giveBack ends the function of a shard for which another process waits, if this process has more
+// than so many. It ends one at a time, but for those that do not end.
 func (r *run) giveBack(ctx context.Context, keep int, ttl time.Duration) error {
+	waited, wanted := r.toGive(keep, ttl)
+	if len(waited) == 0 && len(wanted) > 0 { // some are wanted no more
+		if err := r.lookForWaiters(ctx, wanted); err != nil {
+			return err
+		}
+		waited, _ = r.toGive(keep, ttl)
+	}
 	r.mu.Lock()
-	running, wanted := 0, []int(nil)
+	defer r.mu.Unlock()
+	if len(waited) > 0 {
+		if h := r.holdings[waited[0]]; h != nil {
+			h.ended = time.Now()
+			h.end(ErrMoved)
+		}
+	}
+	return nil
+}
+
+// toGive returns the shards that the process may give back now, those that it took last first: for
+// which another waited when it looked, and that are wanted since its lease began. There are none if
+// it has no more than it keeps, or one is on its way.
+func (r *run) toGive(keep int, ttl time.Duration) (waited, wanted []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	running := 0
 	for shard, h := range r.holdings {
 		switch {
 		case h.isRunning():
@@ -234,32 +260,38 @@ func (r *run) giveBack(ctx context.Context, keep int, ttl time.Duration) error {
 			if h.wanted {
 				wanted = append(wanted, shard)
 			}
+			if h.waited {
+				waited = append(waited, shard)
+			}
 		case time.Since(h.ended) < ttl/3:
-			keep = maxShards
+			return nil, nil
 		}
 	}
-	slices.SortFunc(wanted, func(a, b int) int {
+	if running <= keep {
+		return nil, nil
+	}
+	newest := func(a, b int) int {
 		return cmp.Compare(r.holdings[b].lease.Token(), r.holdings[a].lease.Token())
-	})
-	r.mu.Unlock()
-	for _, shard := range wanted {
-		if running <= keep {
-			return nil
-		}
-		info, err := r.client.Inspect(ctx, r.nameOf(shard))
+	}
+	slices.SortFunc(waited, newest)
+	return waited, wanted
+}
+
+// lookForWaiters notes for which shards another process waits.
+func (r *run) lookForWaiters(ctx context.Context, shards []int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	each(shards, func(i int) {
+		info, err := r.client.Inspect(ctx, r.nameOf(i))
 		if err != nil {
-			return err
-		}
-		if info.Waiters == 0 {
-			continue
+			cancel(err)
+			return
 		}
 		r.mu.Lock()
-		if h := r.holdings[shard]; h != nil {
-			h.ended = time.Now()
-			h.end(ErrMoved)
+		defer r.mu.Unlock()
+		if h := r.holdings[i]; h != nil {
+			h.waited = info.Waiters > 0
 		}
-		r.mu.Unlock()
-		return nil
-	}
-	return nil
+	})
+	return context.Cause(ctx)
 }

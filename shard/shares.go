@@ -108,7 +108,7 @@ type plan struct {
 
 // A snapshot is who has which shard, for a plan.
 type snapshot struct {
-	at     time.Time // by the clock of the server
+	sight
 	holds  []lockinfo.Hold
 	owners []owner          // of the holds
 	of     map[string][]int // of each member, those that it gives first before the others
@@ -118,13 +118,12 @@ type snapshot struct {
 
 // newSnapshot takes the shards that the member itself runs for its own. It leaves out those that
 // the member may not take now: they are barred.
-func newSnapshot(id string, at time.Time, members []member, holds []lockinfo.Hold,
-	running, barred map[int]bool) *snapshot {
-	s := &snapshot{at, holds, make([]owner, len(holds)), map[string][]int{}, nil, make([]int, len(holds))}
+func newSnapshot(id string, seen sight, holds []lockinfo.Hold, running, barred map[int]bool) *snapshot {
+	s := &snapshot{seen, holds, make([]owner, len(holds)), map[string][]int{}, nil, make([]int, len(holds))}
 	for i, hold := range holds {
 		o, ours := parseOwner(hold.Owner)
 		s.owners[i] = o
-		isMember := slices.ContainsFunc(members, func(m member) bool { return m.id == o.id })
+		isMember := slices.ContainsFunc(seen.members, func(m member) bool { return m.id == o.id })
 		switch {
 		case running[i]:
 			s.of[id] = append(s.of[id], i)
@@ -187,26 +186,26 @@ func (s *snapshot) giveOrder() []int {
 
 // planFor makes the plan of a member. The members below their share are served in the order of
 // their age.
-func (s *snapshot) planFor(id string, members []member) (p plan) {
+func (s *snapshot) planFor(id string) (p plan) {
 	has, last := map[string]int{}, map[string]int{}
-	floors := sharesOf(len(s.holds), members, nil, nil)
-	for _, m := range members {
+	floors := sharesOf(len(s.holds), s.members, nil, nil)
+	for _, m := range s.members {
 		has[m.id] = len(s.of[m.id])
 		if over := has[m.id] - floors[m.id].floor; over > 0 {
 			last[m.id] = s.rank[s.of[m.id][over-1]]
 		}
 	}
-	shares := sharesOf(len(s.holds), members, has, last)
+	shares := sharesOf(len(s.holds), s.members, has, last)
 	var surplus []int
 	holder := map[int]string{}
-	for _, m := range members {
+	for _, m := range s.members {
 		for _, i := range s.of[m.id][:max(0, has[m.id]-shares[m.id].target)] {
 			surplus, holder[i] = append(surplus, i), m.id
 		}
 	}
 	slices.SortFunc(surplus, func(a, b int) int { return cmp.Compare(s.rank[a], s.rank[b]) })
 	free := s.free
-	for _, m := range members {
+	for _, m := range s.members {
 		need := max(0, shares[m.id].target-has[m.id])
 		first := min(need, len(free))
 		second := min(need-first, len(surplus))
