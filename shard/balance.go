@@ -96,7 +96,7 @@ func (r *run) round(ctx context.Context) (time.Duration, error) {
 	if err := r.giveBack(ctx, sharesOf(r.n, members, nil, nil)[r.self.id].floor, ttl); err != nil {
 		return 0, err
 	}
-	wait := min(ttl/3, r.planSoon(sight{info.At, ttl, members}))
+	wait := min(ttl/3, r.planSoon(view{info.At, ttl, members}))
 	for _, m := range members {
 		wait = min(wait, m.left+soon)
 	}
@@ -162,8 +162,8 @@ func (r *run) admit(members []member, foreign string) ([]member, error) {
 	return slices.DeleteFunc(members, func(m member) bool { return m.n != r.n }), nil
 }
 
-// A sight is what a round saw.
-type sight struct {
+// A view is what a round saw.
+type view struct {
 	at      time.Time // by the clock of the server
 	ttl     time.Duration
 	members []member
@@ -180,7 +180,7 @@ func (r *run) replan() {
 }
 
 // planSoon begins a plan if there may be shards to take. It returns when it is to be called again.
-func (r *run) planSoon(seen sight) time.Duration {
+func (r *run) planSoon(seen view) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = seen
@@ -261,7 +261,7 @@ func (r *run) carryOut(kick bool) (settled bool) {
 	return !p.idle && planned == p.need && failed.Load() == 0 && !r.hasBarred()
 }
 
-// plan makes the plan of this process for the members that it saw last. If others come, it is ended.
+// plan makes the plan of this process for the members that it saw last. Others that come end it.
 func (r *run) plan(holds []lockinfo.Hold, end context.CancelFunc) (*snapshot, plan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

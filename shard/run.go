@@ -35,7 +35,7 @@ type run struct {
 	mu        sync.Mutex
 	holdings  map[int]*holding
 	barred    map[int]time.Time // until then a shard is not taken
-	seen      sight
+	seen      view
 	unsettled bool // there may be shards to take
 	planning  bool // a plan is made or carried out
 	endPlan   context.CancelFunc

@@ -108,7 +108,7 @@ type plan struct {
 
 // A snapshot is who has which shard, for a plan.
 type snapshot struct {
-	sight
+	view
 	holds  []lockinfo.Hold
 	owners []owner          // of the holds
 	of     map[string][]int // of each member, those that it gives first before the others
@@ -118,7 +118,7 @@ type snapshot struct {
 
 // newSnapshot takes the shards that the member itself runs for its own. It leaves out those that
 // the member may not take now: they are barred.
-func newSnapshot(id string, seen sight, holds []lockinfo.Hold, running, barred map[int]bool) *snapshot {
+func newSnapshot(id string, seen view, holds []lockinfo.Hold, running, barred map[int]bool) *snapshot {
 	s := &snapshot{seen, holds, make([]owner, len(holds)), map[string][]int{}, nil, make([]int, len(holds))}
 	for i, hold := range holds {
 		o, ours := parseOwner(hold.Owner)
