@@ -27,12 +27,16 @@ func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sin
 	failure := func(err error) error { // as those of requests are read
 		return wire.At(p.config.Node, wire.SubscribeFailure(channel, err))
 	}
+	// A call that is to hear of others subscribes before its first request.
+	if err := p.learnTopology(ctx, "subscribe", &resource{p: p}, p.deadline(ctx)); err != nil {
+		return nil, err
+	}
 	subscription, err := p.servers.Subscribe(ctx, messageReader{suffix(process), sink})
 	if err != nil {
 		return nil, failure(err)
 	}
 	l := &listener{p: p, process: process, subscription: subscription}
-	if mark := p.marked.Load(); mark != nil && *mark == sharded {
+	if *p.marked.Load() == sharded {
 		l.slots = wire.NewSlotChannels(subscription, p.config.Timeout, failure)
 		return l, nil
 	}

@@ -198,3 +198,38 @@ func TestNodesHaveTheirOwnClocks(t *testing.T) {
 }
 
 func specOf(name string) protocol.Spec { return protocol.Spec{Name: name, Kind: protocol.Mutex} }
+
+// A client that subscribes before its first request does so where the channels of its slots are.
+func TestListenBeforeFirstRequest(t *testing.T) {
+	server := &channels{}
+	p := New(server, Config{Prefix: "p", Process: "x", Timeout: time.Second})
+	listener, err := p.Listen(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := p.Bind(specOf("n"))
+	if _, err := listener.Hear(t.Context(), about); err != nil {
+		t.Fatal(err)
+	}
+	if want := p.channelFor(&about.(*resource).keys, "x"); len(server.added) != 1 || "s"+server.added[0] != want {
+		t.Errorf("subscribed to %q, want %q", server.added, want)
+	}
+}
+
+// A channels is a cluster with sharded channels, and the subscription there.
+type channels struct {
+	halved
+	wire.Subscription
+	added []string
+}
+
+func (c *channels) Describe(context.Context) (wire.Topology, error) {
+	return wire.Topology{Cluster: true, ShardedPubSub: true}, nil
+}
+
+func (c *channels) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return c, nil }
+
+func (c *channels) Add(_ context.Context, name string) error {
+	c.added = append(c.added, name)
+	return nil
+}
