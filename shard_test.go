@@ -223,7 +223,7 @@ func TestShardsWeight(t *testing.T) {
 }
 
 // A process that comes with another number of shards is refused, with both numbers. Those that came
-// before stay.
+// before stay, also beside a reader of the name that is none of them.
 func TestShardsOtherNumber(t *testing.T) {
 	inCrew(t, 4, func(t *testing.T, c *crew) {
 		a := c.join()
@@ -235,7 +235,9 @@ func TestShardsOtherNumber(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "n is 5, allowed: 4") {
 			t.Errorf("got %v", err)
 		}
-		c.want(time.Second, []*hand{a}, 4)
+		lease := c.must(b.client.RWMutex("s").RLock(t.Context()))
+		c.want(ttl, []*hand{a}, 4)
+		c.release(lease)
 		c.dismiss(a)
 	})
 }

@@ -144,9 +144,10 @@ func (r *run) join(ctx context.Context) error {
 	return nil
 }
 
-// admit returns the members that count. Those that came before decide how many shards there are.
+// admit returns the members that count. Those that came before decide how many shards there are,
+// and other programs that came before have the name.
 func (r *run) admit(members []member, foreign string) ([]member, error) {
-	if foreign != "" {
+	if foreign != "" && !r.accepted {
 		return nil, fmt.Errorf("shard: %q is in use as an RWMutex, by %q", r.name, foreign)
 	}
 	for _, m := range members {
