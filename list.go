@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,12 +168,7 @@ func (o ListOptions) matches(info lockinfo.Info) bool {
 	if o.Label == "" && o.Process == "" && o.OlderThan == 0 {
 		return info.State() != lockinfo.StateFree || len(info.Queue) > 0
 	}
-	for _, h := range info.Holds {
-		if o.matchesHold(h, info.At) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(info.Holds, func(h lockinfo.Hold) bool { return o.matchesHold(h, info.At) })
 }
 
 // matchesHold reports whether a hold meets all conditions about a holder.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,12 +73,9 @@ func count(stats map[string]int, plain []string) int64 {
 }
 
 func isSent(name string, sent []string) bool {
-	for _, s := range sent {
-		if name == s || strings.HasSuffix(s, "|") && strings.HasPrefix(name, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sent, func(s string) bool {
+		return name == s || strings.HasSuffix(s, "|") && strings.HasPrefix(name, s)
+	})
 }
 
 // A bill is what was spent up to a moment.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -113,10 +114,8 @@ func (w *wayOut) from(flow *cfg.CFG, assign ast.Node) ast.Node {
 }
 
 func (w *wayOut) follow(block *cfg.Block, rest []ast.Node) ast.Node {
-	for _, n := range rest {
-		if w.hands(n) {
-			return nil
-		}
+	if slices.ContainsFunc(rest, w.hands) {
+		return nil
 	}
 	if end := block.Return(); end != nil {
 		return end

@@ -68,7 +68,7 @@ func tableCommands(row string) (names []string) {
 	cell, _, _ := strings.Cut(strings.ReplaceAll(row, `\|`, "/"), "|")
 	for i, part := range strings.Split(strings.ReplaceAll(cell, "`", ""), ", ") {
 		var words []string
-		for _, word := range strings.Fields(strings.TrimPrefix(part, "holdfast ")) {
+		for word := range strings.FieldsSeq(strings.TrimPrefix(part, "holdfast ")) {
 			if word == "--" || strings.ToLower(word) != word || strings.HasPrefix(word, "[") {
 				break
 			}
@@ -82,7 +82,7 @@ func tableCommands(row string) (names []string) {
 			names = append(names, strings.Join(words, " "))
 			continue
 		}
-		for _, one := range strings.Split(last, "/") {
+		for one := range strings.SplitSeq(last, "/") {
 			names = append(names, strings.Join(append(slices.Clone(words[:len(words)-1]), one), " "))
 		}
 	}

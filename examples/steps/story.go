@@ -272,7 +272,7 @@ func (t *telling) process(name string) *process {
 }
 
 func (t *telling) processes(names string) (list []*process) {
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		list = append(list, t.process(name))
 	}
 	return list

@@ -14,9 +14,7 @@ import (
 // ticket may have overtaken its free, and goes back at once. Close waits for all cleanups: a
 // caller is counted in busy, is Close itself, or found the engine open and holds the mutex since.
 func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyUntil time.Time) {
-	e.busy.Add(1)
-	go func() {
-		defer e.busy.Done()
+	e.busy.Go(func() {
 		granted := make(chan struct{}, 1)
 		e.mu.Lock()
 		e.cleanups[request.Ticket.ID] = granted
@@ -64,5 +62,5 @@ func (e *Engine) cleanup(l *Lock, request protocol.FreeRequest, until, mayApplyU
 			}
 			timer.Stop()
 		}
-	}()
+	})
 }

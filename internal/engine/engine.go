@@ -209,9 +209,7 @@ func (e *Engine) queryInBackground(h *hold) {
 	if h.change().queries++; h.queries > 1 || e.closed {
 		return
 	}
-	e.busy.Add(1)
-	go func() {
-		defer e.busy.Done()
+	e.busy.Go(func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for h.queries > 0 && !e.closed {
@@ -222,7 +220,7 @@ func (e *Engine) queryInBackground(h *hold) {
 			e.mu.Lock()
 			h.change().queries--
 		}
-	}()
+	})
 }
 
 // Gap implements protocol.Sink. All waiters ask at once, and so it is asked about the holds that

@@ -136,13 +136,11 @@ func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent,
 		until = earlier(until, sent.Add(timeout(renewal.TTL)))
 	}
 	done := make(chan struct{})
-	e.busy.Add(1)
-	go func() {
-		defer e.busy.Done()
+	e.busy.Go(func() {
 		defer close(done)
 		e.protocol.Renew(deadline{context.Background(), until}, renewals,
 			func(i int, r protocol.RenewalAnswer) { x.takeAnswer(x.fixed[i], r, sent) })
-	}()
+	})
 	select {
 	case <-done:
 	case <-ctx.Done():

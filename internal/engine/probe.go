@@ -24,11 +24,9 @@ func (e *Engine) probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	done := make(chan error, 1)
-	e.busy.Add(1)
-	go func() {
-		defer e.busy.Done()
+	e.busy.Go(func() {
 		done <- e.protocol.Probe(bounded)
-	}()
+	})
 	select {
 	case err := <-done:
 		return err

@@ -107,12 +107,10 @@ func (w *watcher) forget() {
 	if !w.known {
 		return
 	}
-	e.busy.Add(1)
-	go func() {
-		defer e.busy.Done()
+	e.busy.Go(func() {
 		ctx := deadline{context.Background(), time.Now().Add(timeout(s.ttl))}
 		if err := s.Unwatch(ctx, w.ticket); err != nil {
 			e.config.Logger.Debug("holdfast: a watcher stays until the server forgets it", "name", s.name, "error", err)
 		}
-	}()
+	})
 }

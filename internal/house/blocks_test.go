@@ -205,7 +205,7 @@ func testsExist(t *testing.T, page, module, args string) {
 				}
 			}
 		}
-		for _, pattern := range strings.Split(strings.ReplaceAll(run[1], `\|`, "|"), "|") {
+		for pattern := range strings.SplitSeq(strings.ReplaceAll(run[1], `\|`, "|"), "|") {
 			pattern, _, _ = strings.Cut(pattern, "/")
 			if name, err := regexp.Compile(pattern); err != nil || !slices.ContainsFunc(tests, name.MatchString) {
 				t.Errorf("%s: go test%s: no test %s", page, args, pattern)

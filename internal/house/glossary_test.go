@@ -23,7 +23,7 @@ func glossary(t *testing.T) map[string]bool {
 		nouns[words[len(words)-1]] = true
 	}
 	for _, row := range glossaryRow.FindAllStringSubmatch(readText(t, "docs/glossary.md"), -1) {
-		for _, noun := range strings.Split(row[1], ", ") {
+		for noun := range strings.SplitSeq(row[1], ", ") {
 			nouns[noun[strings.LastIndex(noun, "-")+1:]] = true
 		}
 	}

@@ -96,7 +96,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 // goroutines stand still in awaitClosed.
 func countFollowing() (n int) {
 	stacks := make([]byte, 1<<20)
-	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
 		if strings.Contains(head, "[select") && strings.HasPrefix(calls,
 			"github.com/holdfast-go/holdfast/internal/quorum.awaitClosed(") &&

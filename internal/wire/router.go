@@ -353,10 +353,5 @@ func suggestsStaleSlots(reply *Reply) bool {
 
 // hasPrefix reports whether a text begins with one of the prefixes.
 func hasPrefix(s string, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }

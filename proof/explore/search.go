@@ -139,7 +139,7 @@ func tell[S any](x space[S], out *Story, s S, m move) (S, error) {
 func (w *World) Tell(code string) (out Story) {
 	x := &search{World: w}
 	s := x.start()
-	for _, text := range strings.Fields(code) {
+	for text := range strings.FieldsSeq(code) {
 		var m move
 		if _, err := fmt.Sscanf(text, "%d.%d.%d.%d", &m.kind, &m.who, &m.arg, &m.fate); err != nil {
 			panic(err)

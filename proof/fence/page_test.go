@@ -129,7 +129,7 @@ func TestPageRedisCommandRuns(t *testing.T) {
 	defer rdb.Close()
 	send := func(token string) error {
 		var args []any
-		for _, word := range strings.Fields(shown[0][1]) {
+		for word := range strings.FieldsSeq(shown[0][1]) {
 			switch word {
 			case "SCRIPT":
 				word = fence.RedisScript

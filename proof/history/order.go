@@ -98,18 +98,11 @@ func (h *History) isTroubled(proc string, from, to, least int64) bool {
 		return true
 	}
 	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotName(proc)]} {
-		for _, s := range spans {
-			if s.from < to && from < s.to {
-				return true
-			}
-		}
-	}
-	for _, at := range h.cuts {
-		if from < at && at < to {
+		if slices.ContainsFunc(spans, func(s span) bool { return s.from < to && from < s.to }) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(h.cuts, func(at int64) bool { return from < at && at < to })
 }
 
 // isStalled reports whether one stood still by itself between from and to, for so long at least.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/judge"
@@ -92,12 +93,9 @@ func checkMin(holds []*Hold) []Violation {
 // isReadOn reports whether another lease on the same hold, which reads or came to read, outlived
 // this one. The release of the last writer of such a hold downgrades it.
 func isReadOn(hold *Hold, later []*Hold) bool {
-	for _, other := range later {
-		if other.Root == hold.Root && other.lastClaim().Shares && other.End > hold.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(later, func(other *Hold) bool {
+		return other.Root == hold.Root && other.lastClaim().Shares && other.End > hold.End
+	})
 }
 
 // earliestGrant returns the earliest moment at which the server may have granted a hold: not before

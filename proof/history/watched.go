@@ -61,12 +61,9 @@ func (op *Op) setsWithin(first *Op) bool {
 }
 
 func mayBeOpen(sets, downs []*Op, by int64) bool {
-	for _, set := range sets {
-		if set.Call.At < by && (set.Return == nil || set.Return.Result != Held) && mayBeOpenAfter(set, downs, by) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sets, func(set *Op) bool {
+		return set.Call.At < by && (set.Return == nil || set.Return.Result != Held) && mayBeOpenAfter(set, downs, by)
+	})
 }
 
 // mayBeOpenAfter reports whether as many as were set may have counted down by a moment.

@@ -102,7 +102,7 @@ func flockOf(cmd *exec.Cmd) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", cmd.Process.Pid))
 	for _, file := range tasks {
 		text, _ := os.ReadFile(file)
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			if comm, _ := os.ReadFile("/proc/" + word + "/comm"); string(comm) == "flock\n" {
 				pid, _ := strconv.Atoi(word)
 				return pid

@@ -301,16 +301,14 @@ func (s *lagging) Do(ctx context.Context, node string, commands []store.Command)
 		return s.Store.Do(ctx, node, commands)
 	}
 	done := make(chan []store.Reply, 1)
-	s.lag.all.Add(1)
-	go func() {
-		defer s.lag.all.Done()
+	s.lag.all.Go(func() {
 		<-time.After(request)
 		late, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		replies := s.Store.Do(late, node, commands)
 		<-time.After(answer)
 		done <- replies
-	}()
+	})
 	end, _ := ctx.Deadline()
 	select {
 	case replies := <-done:

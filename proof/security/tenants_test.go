@@ -239,7 +239,7 @@ func TestPageTenantIsKeptApart(t *testing.T) {
 	}
 	srv := redisserver.Start(t)
 	var words []any
-	for _, word := range strings.Fields(shown[0][1]) {
+	for word := range strings.FieldsSeq(shown[0][1]) {
 		if word == "COMMANDS" {
 			for _, command := range tenants(t) {
 				words = append(words, "+"+command)

@@ -165,12 +165,8 @@ func (c *Connection) Failure(err error) error {
 // lacksPermission reports whether a server knows the user, and refuses a command, a key or a
 // channel.
 func lacksPermission(err error) bool {
-	for _, sign := range []string{"NOPERM", "can't run this command", "ACL failure"} {
-		if strings.Contains(err.Error(), sign) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"NOPERM", "can't run this command", "ACL failure"},
+		func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // DefaultURL is the server that no flag and no variable names.

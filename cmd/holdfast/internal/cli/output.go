@@ -107,7 +107,7 @@ func Wrap(text string, width int) string {
 		}
 		var out strings.Builder
 		column := 0
-		for _, word := range strings.Fields(p) {
+		for word := range strings.FieldsSeq(p) {
 			n := utf8.RuneCountInString(word)
 			switch {
 			case column == 0: // the first word of a line

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -283,15 +284,8 @@ func (m *Model) breakOutcome(b broken) string {
 // filterMatches reports whether a filter chooses a name: by a part of the name or of a holder's
 // label.
 func filterMatches(info lockinfo.Info, filter string) bool {
-	if filter == "" || contains(info.Name, filter) {
-		return true
-	}
-	for _, h := range info.Holds {
-		if contains(h.Label, filter) {
-			return true
-		}
-	}
-	return false
+	return filter == "" || contains(info.Name, filter) ||
+		slices.ContainsFunc(info.Holds, func(h lockinfo.Hold) bool { return contains(h.Label, filter) })
 }
 
 func contains(text, part string) bool {
