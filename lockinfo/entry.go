@@ -1,9 +1,6 @@
 package lockinfo
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // An Entry is one thing of the history of a name, as the client wrote it that did it.
 type Entry struct {
@@ -66,13 +63,10 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *Entry) UnmarshalJSON(text []byte) error {
-	var in entryJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out := Entry(in.entryFields)
-	out.Name, out.Waited, out.Held = decodeName(in.Name, in.NameBase64), fromSeconds(in.Waited), fromSeconds(in.Held)
-	*e = out
-	return nil
+func (e *Entry) UnmarshalJSON(text []byte) error { return decode(text, e, accept(entryJSON.toEntry)) }
+
+func (e entryJSON) toEntry() Entry {
+	out := Entry(e.entryFields)
+	out.Name, out.Waited, out.Held = decodeName(e.Name, e.NameBase64), fromSeconds(e.Waited), fromSeconds(e.Held)
+	return out
 }

@@ -1,9 +1,6 @@
 package lockinfo
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // A Mode says beside whom a hold is.
 type Mode string
@@ -119,16 +116,13 @@ func (s Stack) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *Stack) UnmarshalJSON(text []byte) error {
-	var in stackJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
+func (s *Stack) UnmarshalJSON(text []byte) error { return decode(text, s, accept(stackJSON.toStack)) }
+
+func (s stackJSON) toStack() Stack {
+	out := Stack(s.stackFields)
+	out.Hold, out.Age, out.Frames = s.Hold.toHold(), fromSeconds(s.Age), nil
+	if len(s.Frames) > 0 {
+		out.Frames = s.Frames
 	}
-	out := Stack(in.stackFields)
-	out.Hold, out.Age, out.Frames = in.Hold.toHold(), fromSeconds(in.Age), nil
-	if len(in.Frames) > 0 {
-		out.Frames = in.Frames
-	}
-	*s = out
-	return nil
+	return out
 }

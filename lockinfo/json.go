@@ -110,21 +110,15 @@ func (i Info) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler. It refuses an Info without a name, and one whose state
 // is not what its other fields say. Then the Info stays as it was.
-func (i *Info) UnmarshalJSON(text []byte) error {
-	var in infoJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out := Info(in.infoFields)
+func (i *Info) UnmarshalJSON(text []byte) error { return decode(text, i, infoJSON.toInfo) }
+
+func (in infoJSON) toInfo() (out Info, err error) {
+	out = Info(in.infoFields)
 	out.Name, out.Kind = decodeName(in.Name, in.NameBase64), in.Kind
 	out.Holds, out.Masters = translateAllOrNil(in.Holds, holdJSON.toHold),
 		translateAllOrNil(in.Masters, masterJSON.toMaster)
-	for _, w := range in.Queue {
-		waiter, err := w.toWaiter()
-		if err != nil {
-			return err
-		}
-		out.Queue = append(out.Queue, waiter)
+	if out.Queue, err = checkAll(in.Queue, waiterJSON.toWaiter); err != nil {
+		return out, err
 	}
 	for _, number := range []struct{ from, to *int64 }{
 		{in.Permits, &out.Permits}, {in.Taken, &out.Taken}, {in.Count, &out.Count}} {
@@ -133,13 +127,12 @@ func (i *Info) UnmarshalJSON(text []byte) error {
 		}
 	}
 	if out.Name == "" {
-		return errors.New("lockinfo: an info has no name")
+		return out, errors.New("lockinfo: an info has no name")
 	}
 	if is := out.State(); is != in.State {
-		return fmt.Errorf("lockinfo: the state of %q is %q, and its other fields say %q", out.Name, in.State, is)
+		return out, fmt.Errorf("lockinfo: the state of %q is %q, and its other fields say %q", out.Name, in.State, is)
 	}
-	*i = out
-	return nil
+	return out, nil
 }
 
 func (h Hold) toJSON() holdJSON {
@@ -157,14 +150,7 @@ func (h holdJSON) toHold() Hold {
 func (h Hold) MarshalJSON() ([]byte, error) { return encode(h.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (h *Hold) UnmarshalJSON(text []byte) error {
-	var in holdJSON
-	err := json.Unmarshal(text, &in)
-	if err == nil {
-		*h = in.toHold()
-	}
-	return err
-}
+func (h *Hold) UnmarshalJSON(text []byte) error { return decode(text, h, accept(holdJSON.toHold)) }
 
 func (w Waiter) toJSON() waiterJSON {
 	w.Since = w.Since.UTC()
@@ -190,17 +176,7 @@ func (w waiterJSON) toWaiter() (Waiter, error) {
 func (w Waiter) MarshalJSON() ([]byte, error) { return encode(w.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *Waiter) UnmarshalJSON(text []byte) error {
-	var in waiterJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out, err := in.toWaiter()
-	if err == nil {
-		*w = out
-	}
-	return err
-}
+func (w *Waiter) UnmarshalJSON(text []byte) error { return decode(text, w, waiterJSON.toWaiter) }
 
 func (m Master) toJSON() masterJSON {
 	out := masterJSON{masterFields: masterFields(m), Age: toSeconds(m.Age), Holds: translateAll(m.Holds, Hold.toJSON)}
@@ -224,12 +200,7 @@ func (m Master) MarshalJSON() ([]byte, error) { return encode(m.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Master) UnmarshalJSON(text []byte) error {
-	var in masterJSON
-	err := json.Unmarshal(text, &in)
-	if err == nil {
-		*m = in.toMaster()
-	}
-	return err
+	return decode(text, m, accept(masterJSON.toMaster))
 }
 
 type memberJSON struct {
@@ -245,14 +216,13 @@ func (m Member) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Member) UnmarshalJSON(text []byte) error {
-	var in memberJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out := Member(in.memberFields)
-	out.Holds, out.Waits = decodeName(out.Holds, in.HoldsBase64), decodeName(out.Waits, in.WaitsBase64)
-	*m = out
-	return nil
+	return decode(text, m, accept(memberJSON.toMember))
+}
+
+func (m memberJSON) toMember() Member {
+	out := Member(m.memberFields)
+	out.Holds, out.Waits = decodeName(out.Holds, m.HoldsBase64), decodeName(out.Waits, m.WaitsBase64)
+	return out
 }
 
 type (
@@ -285,20 +255,10 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Chain) UnmarshalJSON(text []byte) error {
-	var in chainJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out := Chain{Lock: in.Lock}
-	for _, l := range in.Links {
-		link, err := l.toLink()
-		if err != nil {
-			return err
-		}
-		out.Links = append(out.Links, link)
-	}
-	*c = out
-	return nil
+	return decode(text, c, func(in chainJSON) (Chain, error) {
+		links, err := checkAll(in.Links, linkJSON.toLink)
+		return Chain{Lock: in.Lock, Links: links}, err
+	})
 }
 
 func (l Link) toJSON() linkJSON {
@@ -306,17 +266,11 @@ func (l Link) toJSON() linkJSON {
 	return linkJSON{linkFields(l), nonTextBytes(l.Name), l.Hold.toJSON(), translateAll(l.Waits, Wait.toJSON)}
 }
 
-func (l linkJSON) toLink() (Link, error) {
-	out := Link(l.linkFields)
-	out.Name, out.Hold, out.Waits = decodeName(l.Name, l.NameBase64), l.Hold.toHold(), nil
-	for _, w := range l.Waits {
-		wait, err := w.toWait()
-		if err != nil {
-			return out, err
-		}
-		out.Waits = append(out.Waits, wait)
-	}
-	return out, nil
+func (l linkJSON) toLink() (out Link, err error) {
+	out = Link(l.linkFields)
+	out.Name, out.Hold = decodeName(l.Name, l.NameBase64), l.Hold.toHold()
+	out.Waits, err = checkAll(l.Waits, waitJSON.toWait)
+	return out, err
 }
 
 func (w waitJSON) toWait() (out Wait, err error) {
@@ -330,17 +284,7 @@ func (w waitJSON) toWait() (out Wait, err error) {
 func (l Link) MarshalJSON() ([]byte, error) { return encode(l.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (l *Link) UnmarshalJSON(text []byte) error {
-	var in linkJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out, err := in.toLink()
-	if err == nil {
-		*l = out
-	}
-	return err
-}
+func (l *Link) UnmarshalJSON(text []byte) error { return decode(text, l, linkJSON.toLink) }
 
 func (w Wait) toJSON() waitJSON {
 	return waitJSON{waitFields(w), nonTextBytes(w.Name), w.Waiter.toJSON()}
@@ -350,17 +294,7 @@ func (w Wait) toJSON() waitJSON {
 func (w Wait) MarshalJSON() ([]byte, error) { return encode(w.toJSON()) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *Wait) UnmarshalJSON(text []byte) error {
-	var in waitJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	out, err := in.toWait()
-	if err == nil {
-		*w = out
-	}
-	return err
-}
+func (w *Wait) UnmarshalJSON(text []byte) error { return decode(text, w, waitJSON.toWait) }
 
 type changeJSON struct {
 	At         time.Time `json:"at"`
@@ -385,10 +319,10 @@ func (c Change) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Change) UnmarshalJSON(text []byte) error {
-	var in changeJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
+	return decode(text, c, accept(changeJSON.toChange))
+}
+
+func (in changeJSON) toChange() Change {
 	out := Change{Event: in.Event, After: Info{Name: decodeName(in.Name, in.NameBase64), At: in.At}}
 	if in.Lock != nil {
 		out.After = *in.Lock
@@ -396,8 +330,7 @@ func (c *Change) UnmarshalJSON(text []byte) error {
 	if in.Before != nil {
 		out.Before = *in.Before
 	}
-	*c = out
-	return nil
+	return out
 }
 
 // encode returns the JSON of a value in one line. Characters that HTML obeys stay as they are: an
@@ -408,6 +341,24 @@ func encode(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// decode reads a value from its form. On failure the value stays as it was.
+func decode[J, T any](text []byte, to *T, translate func(J) (T, error)) error {
+	var in J
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out, err := translate(in)
+	if err == nil {
+		*to = out
+	}
+	return err
+}
+
+// accept is a translation that never fails.
+func accept[J, T any](translate func(J) T) func(J) (T, error) {
+	return func(in J) (T, error) { return translate(in), nil }
 }
 
 // nonTextBytes returns the bytes of a name that JSON cannot have as a text, and nil for any other.
@@ -442,6 +393,18 @@ func translateAllOrNil[A, B any](all []A, translate func(A) B) []B {
 		return nil
 	}
 	return translateAll(all, translate)
+}
+
+// checkAll translates each of a list, or returns the first error. If the list is empty, it is nil.
+func checkAll[A, B any](all []A, translate func(A) (B, error)) (out []B, err error) {
+	for i := range all {
+		one, err := translate(all[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
 }
 
 func toSeconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }

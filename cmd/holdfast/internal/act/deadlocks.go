@@ -115,10 +115,7 @@ func newDeadlocks() *cobra.Command {
 		Use:   "deadlocks",
 		Short: "Show callers that wait for each other",
 		Args:  cli.NoArgs,
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			d.Out, d.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return d.Run(ctx)
-		}),
+		RunE:  cli.UntilSignal(d.Run),
 	}
 	d.Connection.AddFlags(cmd)
 	d.Output.AddFlags(cmd, cli.ListFormats...)

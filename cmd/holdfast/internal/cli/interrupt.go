@@ -13,32 +13,24 @@ import (
 // ErrInterrupted is why a command ended that a signal ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// Interruptible returns a context that the first signal ends, with ErrInterrupted as its cause. The
-// second signal has its default effect.
-func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(ExitWith((&SignalError{Signal: s}).Code(), ErrInterrupted))
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
-}
-
-// UntilSignal makes the RunE of a command whose ctx the first signal ends.
-func UntilSignal(run func(context.Context, *cobra.Command) error) func(*cobra.Command, []string) error {
+// UntilSignal makes the RunE of a command whose ctx the first signal ends, with ErrInterrupted as
+// its cause. The second signal has its default effect.
+func UntilSignal(run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := Interruptible(cmd.Context())
-		defer cancel()
-		return run(ctx, cmd)
+		ctx, cancel := context.WithCancelCause(cmd.Context())
+		defer cancel(nil)
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		go func() {
+			select {
+			case s := <-signals:
+				signal.Stop(signals)
+				cancel(ExitWith((&SignalError{Signal: s}).Code(), ErrInterrupted))
+			case <-ctx.Done():
+			}
+		}()
+		return run(ctx)
 	}
 }
 

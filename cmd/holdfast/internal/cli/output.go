@@ -32,8 +32,10 @@ type Output struct {
 	Err    io.Writer
 }
 
-// AddFlags adds the flag. Formats are those that the command has.
+// AddFlags adds the flag, and has the command show what it shows on its streams. Formats are those
+// that the command has.
 func (o *Output) AddFlags(cmd *cobra.Command, formats ...string) {
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { o.Out, o.Err = cmd.OutOrStdout(), cmd.ErrOrStderr() }
 	cmd.Flags().StringVarP(&o.Format, "output", "o", FormatTable, "`FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -216,10 +216,11 @@ func newAcquire() *cobra.Command {
 			a.Names = []string{""}
 			return cli.OneName(&a.Names[0])(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRun: func(cmd *cobra.Command, _ []string) {
+			cli.OutliveReaders()
 			a.Out, a.Err = cmd.OutOrStdout(), os.Stderr
-			return runInterruptible(a.Run)(cmd, args)
 		},
+		RunE: cli.UntilSignal(a.Run),
 	}
 	a.AddNameFlags(cmd)
 	flags := cmd.Flags()

@@ -90,7 +90,7 @@ func newLatch() *cobra.Command {
 func newLatchCommand(l *Latch, use, short, long string, args cobra.PositionalArgs,
 	run func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: args,
-		RunE: runInterruptible(run)}
+		PreRun: func(*cobra.Command, []string) { cli.OutliveReaders() }, RunE: cli.UntilSignal(run)}
 	l.AddNameFlags(cmd)
 	return cmd
 }
@@ -134,12 +134,4 @@ func newLatchWait() *cobra.Command {
 
 func namedLatch() *Latch {
 	return &Latch{TTL: cli.MostTTL, request: request{choice: choice{Names: []string{""}}}}
-}
-
-// runInterruptible runs a command until the first signal. It outlives the readers of its output.
-func runInterruptible(run func(context.Context) error) func(*cobra.Command, []string) error {
-	return cli.UntilSignal(func(ctx context.Context, _ *cobra.Command) error {
-		cli.OutliveReaders()
-		return run(ctx)
-	})
 }

@@ -95,10 +95,11 @@ func newTicketCommand(use, short, long string, act func(*Ticket, context.Context
 		Long:    long + "\n" + ticketLong,
 		Example: "  holdfast " + use + " --ticket FILE",
 		Args:    cli.NoArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRun: func(cmd *cobra.Command, _ []string) {
+			cli.OutliveReaders()
 			t.In = cmd.InOrStdin()
-			return runInterruptible(func(ctx context.Context) error { return act(t, ctx) })(cmd, args)
 		},
+		RunE: cli.UntilSignal(func(ctx context.Context) error { return act(t, ctx) }),
 	}
 	t.Connection.AddFlags(cmd)
 	cmd.Flags().StringVar(&t.File, "ticket", "", "read the ticket from `FILE`, or from standard input if it is -")

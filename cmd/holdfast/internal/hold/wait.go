@@ -116,15 +116,12 @@ func (w *Wait) judge(info lockinfo.Info) (*busyError, error) {
 
 func newWait() *cobra.Command {
 	w := &Wait{}
-	w.Names = []string{""}
+	w.Names, w.Err = []string{""}, os.Stderr
 	cmd := &cobra.Command{
 		Use:   "wait NAME",
 		Short: "Wait until nobody holds a name, and take nothing",
 		Args:  cli.OneName(&w.Names[0]),
-		RunE: cli.UntilSignal(func(ctx context.Context, _ *cobra.Command) error {
-			w.Err = os.Stderr
-			return w.Run(ctx)
-		}),
+		RunE:  cli.UntilSignal(w.Run),
 	}
 	w.AddNameFlags(cmd)
 	w.waitOptions.flags(cmd.Flags())

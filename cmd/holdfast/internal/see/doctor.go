@@ -31,10 +31,7 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what endangers a lock, and say what to change",
 		Args:  cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d.Out = cmd.OutOrStdout()
-			return d.Run(cmd.Context())
-		},
+		RunE:  cli.UntilSignal(d.Run),
 	}
 	d.Connection.AddFlags(cmd)
 	d.Output.AddFlags(cmd, doctorFormats...)
@@ -51,8 +48,6 @@ func (d *Doctor) Run(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
-	ctx, stop := cli.Interruptible(ctx)
-	defer stop()
 	report, err := doctor.Examine(ctx, doctor.Target{URL: d.Redis, TLS: d.TLS, Prefix: d.Prefix, TTL: d.TTL})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

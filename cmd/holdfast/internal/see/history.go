@@ -81,10 +81,7 @@ func newHistory() *cobra.Command {
 		Short:                 "Show who held a name, and when",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&h.Name),
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			h.Out, h.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return h.Run(ctx)
-		}),
+		RunE:                  cli.UntilSignal(h.Run),
 	}
 	h.AddNameFlags(cmd)
 	flags := cmd.Flags()

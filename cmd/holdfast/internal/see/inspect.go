@@ -142,10 +142,7 @@ func newInspect() *cobra.Command {
 		Short:                 "Show who holds a name, who waits, and what keeps others out",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&i.Name),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			i.Out, i.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return i.Run(cmd.Context())
-		},
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return i.Run(cmd.Context()) },
 	}
 	i.AddNameFlags(cmd)
 	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
@@ -194,10 +191,7 @@ func newWhy() *cobra.Command {
 		Short:                 "Show why a name is waited for, to the root",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OneName(&w.Name),
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			w.Out, w.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return w.Run(ctx)
-		}),
+		RunE:                  cli.UntilSignal(w.Run),
 	}
 	w.AddNameFlags(cmd)
 	w.Output.AddFlags(cmd, whyFormats...)

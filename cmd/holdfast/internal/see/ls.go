@@ -245,10 +245,7 @@ func newLs() *cobra.Command {
 		Short:                 "List who holds and who waits",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&l.Options.Pattern),
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			l.Out, l.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return l.Run(ctx)
-		}),
+		RunE:                  cli.UntilSignal(l.Run),
 	}
 	l.AddNameFlags(cmd)
 	flags := cmd.Flags()

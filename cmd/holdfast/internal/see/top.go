@@ -100,10 +100,8 @@ func newTop() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			t.In, t.Out = cmd.InOrStdin(), cmd.OutOrStdout()
-			return t.Run(ctx)
-		}),
+		PreRun: func(cmd *cobra.Command, _ []string) { t.In, t.Out = cmd.InOrStdin(), cmd.OutOrStdout() },
+		RunE:   cli.UntilSignal(t.Run),
 	}
 	t.Connection.AddFlags(cmd)
 	cmd.Flags().StringVar(&t.Capture, "capture", "", "write what is seen to this new `FILE`")

@@ -119,10 +119,7 @@ func newWatch() *cobra.Command {
 		Short:                 "Tell who gets a lock, gives it back or waits, as it happens",
 		DisableFlagsInUseLine: true,
 		Args:                  cli.OnePattern(&w.Pattern),
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			w.Out, w.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return w.Run(ctx)
-		}),
+		RunE:                  cli.UntilSignal(w.Run),
 	}
 	w.AddNameFlags(cmd)
 	w.Output.AddFlags(cmd, streamFormats...)

@@ -192,13 +192,11 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 func newServe(version, commit string) *cobra.Command {
 	s := &Serve{version: version, commit: commit}
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve a page that shows who holds and who waits",
-		Args:  cli.NoArgs,
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			s.Err = cmd.ErrOrStderr()
-			return s.Run(ctx)
-		}),
+		Use:    "serve",
+		Short:  "Serve a page that shows who holds and who waits",
+		Args:   cli.NoArgs,
+		PreRun: func(cmd *cobra.Command, _ []string) { s.Err = cmd.ErrOrStderr() },
+		RunE:   cli.UntilSignal(s.Run),
 	}
 	s.Connection.AddFlags(cmd)
 	flags := cmd.Flags()

@@ -97,10 +97,10 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Watch processes share a lock, and what happens when one dies",
 		Args:  cli.NoArgs,
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
+		PreRun: func(cmd *cobra.Command, _ []string) {
 			d.In, d.Out, d.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return d.Run(ctx)
-		}),
+		},
+		RunE: cli.UntilSignal(d.Run),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

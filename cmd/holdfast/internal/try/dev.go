@@ -64,13 +64,11 @@ It forgets everything when it ends (Ctrl-C). In other terminals:
 func newDev() *cobra.Command {
 	d := &Dev{}
 	cmd := &cobra.Command{
-		Use:   "dev",
-		Short: "Serve from memory, to try run without Redis",
-		Args:  cli.NoArgs,
-		RunE: cli.UntilSignal(func(ctx context.Context, cmd *cobra.Command) error {
-			d.Out = cmd.OutOrStdout()
-			return d.Run(ctx)
-		}),
+		Use:    "dev",
+		Short:  "Serve from memory, to try run without Redis",
+		Args:   cli.NoArgs,
+		PreRun: func(cmd *cobra.Command, _ []string) { d.Out = cmd.OutOrStdout() },
+		RunE:   cli.UntilSignal(d.Run),
 	}
 	cmd.Flags().StringVar(&d.Addr, "addr", "127.0.0.1:6379", "loopback address to listen on; port 0: any free one")
 	return cmd
