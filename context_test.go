@@ -60,7 +60,6 @@ func holdAll(w world, other *holdfast.Client) {
 	must(w.T, other.Latch("l").Set(w.Context(), 1))
 }
 
-// A waitKind says for what a call waits.
 type waitKind int
 
 const (

@@ -344,7 +344,6 @@ func (p problems) err(call string) error {
 	return &ArgumentError{Call: call, Problems: p}
 }
 
-// badArgument returns the error of a call with one bad argument.
 func badArgument(call, argument string, value any, allowed string) error {
 	return problems{{argument, value, allowed}}.err(call)
 }
@@ -561,13 +560,11 @@ func visitErrors(err error, f func(error)) {
 	}
 }
 
-// A compoundError is one error that matches several.
 type compoundError struct {
 	text string
 	errs []error
 }
 
-// composeErrors makes one text of several errors.
 func composeErrors(between string, errs ...error) error {
 	text := errs[0].Error()
 	for _, err := range errs[1:] {

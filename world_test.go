@@ -30,7 +30,6 @@ type world struct {
 	server *memory.Server
 }
 
-// inWorld runs a test on the fake clock.
 func inWorld(t *testing.T, run func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { run(t, world{t, newServer()}) })

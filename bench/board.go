@@ -82,7 +82,6 @@ func (b *board) leave(who int) {
 	}
 }
 
-// begin waits until the phase is no longer waiting.
 func (b *board) begin() {
 	b.ready.Add(1)
 	for b.phase.Load() == waiting {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// A row is one comparison.
 type row struct {
 	number    int
 	title     string

@@ -55,7 +55,6 @@ func isMethod(fn *types.Func, receiver, name string) bool {
 	return recv != nil && isType(recv.Type(), receiver)
 }
 
-// isType reports whether a type is one of the library, or a pointer to it.
 func isType(t types.Type, name string) bool {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()

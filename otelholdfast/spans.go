@@ -72,7 +72,6 @@ func setError(span trace.Span, err error) {
 	span.SetStatus(codes.Error, said)
 }
 
-// leaseAttributes names a lock, and its lease if there is one.
 func leaseAttributes(e holdfast.Event) []attribute.KeyValue {
 	out := []attribute.KeyValue{attribute.String("lock.name", validText(e.Name))}
 	if e.Token != 0 {

@@ -121,7 +121,6 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.took, prometheus.GaugeValue, last.took.Seconds())
 }
 
-// A listing is what one List told.
 type listing struct {
 	at      time.Time // when it ended; zero: there was none
 	took    time.Duration
@@ -195,14 +194,12 @@ func (f figures) addName(info lockinfo.Info) figures {
 	return f
 }
 
-// A worstName is a name with one of the longest waits.
 type worstName struct {
 	lockKey
 	name string // as the value of a label
 	wait time.Duration
 }
 
-// addWorst adds a name to the worst, if it is one of them.
 func (c *Collector) addWorst(worst []worstName, key lockKey, info lockinfo.Info) []worstName {
 	added := worstName{key, labelValue(info.Name), info.LongestWait()}
 	if c.options.Worst <= 0 || info.WaitingSince.IsZero() || slices.ContainsFunc(worst,

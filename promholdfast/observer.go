@@ -130,7 +130,6 @@ type seriesMap[K comparable, S any] struct {
 	made map[K]S
 }
 
-// get returns the series of a key, or makes it.
 func (m *seriesMap[K, S]) get(key K, make func(K) S) S {
 	m.mu.RLock()
 	found, ok := m.made[key]

@@ -100,7 +100,6 @@ func (r *run) signal() {
 	}
 }
 
-// options are those of a hold with this owner.
 func (r *run) options(self owner) []holdfast.Option {
 	return append(slices.Clone(r.lock), holdfast.WithOwner(self.String()), holdfast.WithWanted())
 }

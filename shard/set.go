@@ -109,7 +109,6 @@ func (s *Set) Watch(ctx context.Context) iter.Seq2[[]lockinfo.Hold, error] {
 
 func isSameOwner(a, b lockinfo.Hold) bool { return a.Owner == b.Owner && a.Token == b.Token }
 
-// nameOf is the name of the lock of a shard.
 func (s *Set) nameOf(shard int) string { return s.name + "/" + strconv.Itoa(shard) }
 
 // look asks the server for the hold of a shard.

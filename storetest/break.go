@@ -25,7 +25,6 @@ func breaking() []test {
 	}
 }
 
-// breakError asks to break the hold of a name that has a token.
 func (e *env) breakError(c *client, name string, token int64) error {
 	return e.askUntilAnswered(func() error { return c.Break(e.ctx(), name, token) })
 }

@@ -64,7 +64,6 @@ func (e *env) openFake(reply store.Reply) *client {
 	return &client{c, seen}
 }
 
-// checkFailed fails unless err is a *StoreError of this kind.
 func (e *env) checkFailed(err error, kind holdfast.StoreKind, mayHaveApplied bool) {
 	e.Helper()
 	failed := e.checkStoreError(err, kind, mayHaveApplied)

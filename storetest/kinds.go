@@ -29,7 +29,6 @@ func useBy[T any](make func(*holdfast.Client, string, ...holdfast.Option) T,
 	}
 }
 
-// permits returns the use of n of three permits.
 func permits(n int64, try bool) useFunc {
 	return func(c *client, name string, options ...holdfast.Option) lockFunc {
 		return acquire(c.Semaphore(name, 3, options...), n, try)

@@ -49,7 +49,6 @@ func leaseFrom() []test {
 	}
 }
 
-// leaseOf returns the lease of a context, which must have one.
 func (e *env) leaseOf(ctx context.Context) *holdfast.Lease {
 	e.Helper()
 	lease, ok := holdfast.LeaseFrom(ctx)

@@ -23,7 +23,6 @@ func operators() []test {
 	}
 }
 
-// inspect asks until there is an answer.
 func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 	e.Helper()
 	if err := e.askUntilAnswered(func() (err error) { info, err = c.Inspect(e.ctx(), name); return err }); err != nil {
@@ -35,7 +34,6 @@ func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 	return info
 }
 
-// checkState fails unless a name is in this state.
 func (e *env) checkState(c *client, name string, want lockinfo.State) {
 	e.Helper()
 	if info := e.inspect(c, name); info.State() != want {

@@ -32,7 +32,6 @@ func (e *env) attachPlace(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 	return e.goTake(e.ctx(), attachFunc(c, ticket)).await()
 }
 
-// checkTicketError fails unless a ticket is refused for a reason.
 func (e *env) checkTicketError(err error, reason holdfast.Reason) {
 	e.Helper()
 	var refused *holdfast.TicketError

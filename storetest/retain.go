@@ -39,7 +39,6 @@ func (e *env) retain(c *client, name string, lock lockFunc, clients int) (token 
 	return token
 }
 
-// checkLarger checks that the token of a lease is larger than an earlier one, and returns it.
 func (e *env) checkLarger(lease *holdfast.Lease, before int64) int64 {
 	e.Helper()
 	if lease.Token() <= before {

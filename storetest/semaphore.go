@@ -143,7 +143,6 @@ func (e *env) awaitInOrder(waiters []*waiter, room int) {
 	e.release(held...)
 }
 
-// checkAllTaken fails unless the name has so many permits, all of them taken.
 func (e *env) checkAllTaken(permits int64) {
 	e.Helper()
 	e.checkIs(e.lockError(acquire(e.client().Semaphore(name, permits), 1, true)), holdfast.ErrHeld)

@@ -78,7 +78,6 @@ func (e *env) stoodStill(lease *holdfast.Lease, err error, took time.Duration) b
 // hasFakeClock reports whether the case runs on a fake clock.
 func (e *env) hasFakeClock() bool { return e.backend.Around != nil }
 
-// busyError tries a mutex that another must hold.
 func (e *env) busyError(m *holdfast.Mutex) *holdfast.HeldError {
 	e.Helper()
 	return e.heldError(m.TryLock)
@@ -115,7 +114,6 @@ func (e *env) askUntilAnswered(ask func() error) (err error) {
 	return err
 }
 
-// lockUntilAnswered makes an attempt until there is an answer.
 func (e *env) lockUntilAnswered(lock lockFunc) (lease *holdfast.Lease, err error) {
 	err = e.askUntilAnswered(func() error { lease, err = lock(e.ctx()); return err })
 	return lease, err
@@ -131,7 +129,6 @@ func (e *env) lockWhenFree(lock lockFunc) (lease *holdfast.Lease, err error) {
 	return lease, err
 }
 
-// lockError returns the error of an attempt.
 func (e *env) lockError(lock lockFunc) error { return errorOf(e.lockUntilAnswered(lock)) }
 
 func errorOf(_ *holdfast.Lease, err error) error { return err }
@@ -153,12 +150,10 @@ func inContext(ctx context.Context, lock lockFunc) lockFunc {
 	return func(context.Context) (*holdfast.Lease, error) { return lock(ctx) }
 }
 
-// check asks the server whether a lease is held.
 func (e *env) check(lease *holdfast.Lease) error {
 	return e.askUntilAnswered(func() error { return lease.Check(e.ctx()) })
 }
 
-// checkHolds fails unless the server has the holds of leases.
 func (e *env) checkHolds(leases ...*holdfast.Lease) {
 	e.Helper()
 	for _, lease := range leases {
@@ -168,7 +163,6 @@ func (e *env) checkHolds(leases ...*holdfast.Lease) {
 	}
 }
 
-// checkEqual fails unless a fact is the wanted one.
 func checkEqual[T comparable](e *env, fact string, got, want T) {
 	e.Helper()
 	if got != want {
@@ -176,7 +170,6 @@ func checkEqual[T comparable](e *env, fact string, got, want T) {
 	}
 }
 
-// checkIs fails unless err matches all of the targets.
 func (e *env) checkIs(err error, targets ...error) {
 	e.Helper()
 	for _, target := range targets {
@@ -186,7 +179,6 @@ func (e *env) checkIs(err error, targets ...error) {
 	}
 }
 
-// checkIsNone fails if err matches one of the targets.
 func (e *env) checkIsNone(err error, targets ...error) {
 	e.Helper()
 	for _, target := range targets {
@@ -196,7 +188,6 @@ func (e *env) checkIsNone(err error, targets ...error) {
 	}
 }
 
-// checkStoreError fails unless err is a *StoreError of this kind.
 func (e *env) checkStoreError(err error, kind holdfast.StoreKind, mayHaveApplied bool) *holdfast.StoreError {
 	e.Helper()
 	var failed *holdfast.StoreError
@@ -208,7 +199,6 @@ func (e *env) checkStoreError(err error, kind holdfast.StoreKind, mayHaveApplied
 	return failed
 }
 
-// checkLost fails unless err is a *LostError for this reason.
 func (e *env) checkLost(err error, reason holdfast.Reason) {
 	e.Helper()
 	var lost *holdfast.LostError
@@ -228,7 +218,6 @@ func (e *env) awaitEnd(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// awaitLoss waits until a lease is lost for this reason.
 func (e *env) awaitLoss(lease *holdfast.Lease, reason holdfast.Reason) {
 	e.Helper()
 	e.checkLost(e.awaitEnd(leased.Context(lease)), reason)
@@ -250,7 +239,6 @@ func (e *env) contend(clients, goroutines, rounds int, round func(c *client, gor
 	all.Wait()
 }
 
-// A waiter is a goroutine in Lock.
 type waiter struct {
 	e     *env
 	done  chan struct{}
@@ -321,7 +309,6 @@ func (w *waiter) hasReturned() bool {
 	}
 }
 
-// awaitResult waits until Lock returns.
 func (w *waiter) awaitResult() (*holdfast.Lease, error) {
 	w.e.Helper()
 	select {

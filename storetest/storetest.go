@@ -148,13 +148,11 @@ func runBeside(t *testing.T, backend Backend, sections []section) {
 	}
 }
 
-// A section is the cases of one subject.
 type section struct {
 	name  string
 	cases []test
 }
 
-// A test is one case.
 type test struct {
 	name  string
 	run   func(*env)

@@ -138,7 +138,6 @@ func (o *events) of(kind holdfast.EventKind) []holdfast.Event {
 	return slices.DeleteFunc(slices.Clone(o.seen), func(e holdfast.Event) bool { return e.Kind != kind })
 }
 
-// await waits until there are n events of a kind.
 func (o *events) await(kind holdfast.EventKind, n int) []holdfast.Event {
 	o.t.Helper()
 	if !soon(func() bool { return len(o.of(kind)) >= n }) {

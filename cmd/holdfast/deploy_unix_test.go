@@ -164,7 +164,6 @@ func TestDeployedServeServes(t *testing.T) {
 	}
 }
 
-// pathsOfProbes returns the paths of the two probes in a manifest.
 func pathsOfProbes(t *testing.T, manifest string) (paths []string) {
 	t.Helper()
 	for line := range strings.Lines(string(deployFile(t, "kubernetes/"+manifest))) {

@@ -19,7 +19,6 @@ import (
 
 const docsRoot = "../.."
 
-// A shellBlock is a block of shell on a page.
 type shellBlock struct{ page, code string }
 
 // markdown calls f for each page of the repository that is no translation.

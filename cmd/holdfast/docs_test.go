@@ -91,7 +91,6 @@ func tableCommands(row string) (names []string) {
 
 var flagInCell = regexp.MustCompile("`(--[a-z-]+)[ `=\\[]")
 
-// ofConnection reports whether a flag is one of the connection.
 func ofConnection(name string) bool {
 	connected := &cobra.Command{}
 	new(cli.Connection).AddFlags(connected)

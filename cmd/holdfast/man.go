@@ -113,7 +113,6 @@ func (p *manPage) writeCommand(cmd *cobra.Command, date string) {
 	}
 }
 
-// writeCommands lists commands by their groups.
 func (p *manPage) writeCommands(commands []*cobra.Command) {
 	if len(commands) == 0 {
 		return

@@ -137,7 +137,6 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// compare looks whether each line of the page was printed.
 func compare(t *testing.T, page, printed string) {
 	t.Helper()
 	for line := range strings.Lines(page) {

@@ -55,7 +55,6 @@ func (c *Classes) Of(name string) string {
 	return c.addClass(class)
 }
 
-// makeClass calls Config.Class.
 func (c *Classes) makeClass(name string) (class string) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -27,7 +27,6 @@ func (h *host) extend(lease interface{ Extend(context.Context) error }) {
 	}
 }
 
-// checkTrust fails unless a lease is trusted until a moment.
 func checkTrust(t *testing.T, lease interface{ Until() time.Time }, want time.Time) {
 	t.Helper()
 	if got := lease.Until(); !got.Equal(want) {
@@ -35,7 +34,6 @@ func checkTrust(t *testing.T, lease interface{ Until() time.Time }, want time.Ti
 	}
 }
 
-// checkNoAnswer fails unless err says that no answer came.
 func checkNoAnswer(t *testing.T, err error) {
 	t.Helper()
 	var failure *protocol.Failure

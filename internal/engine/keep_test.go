@@ -25,7 +25,6 @@ func (h *host) startAttach(ctx context.Context, place engine.Detached) *waiter {
 	return h.start(func() (*engine.Lease, error) { return h.AttachWait(ctx, place) })
 }
 
-// waitInVain waits at a place for so long, in vain.
 func (h *host) waitInVain(place engine.Detached, after time.Duration) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), after)

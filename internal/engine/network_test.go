@@ -392,7 +392,6 @@ func (h *host) start(call func() (*engine.Lease, error)) *waiter {
 	return w
 }
 
-// startLock starts a goroutine that waits for the mutex.
 func (h *host) startLock(ctx context.Context, options engine.Options) *waiter {
 	return h.start(func() (*engine.Lease, error) { return h.mutex(options).Acquire(ctx) })
 }
@@ -433,7 +432,6 @@ func (w *waiter) isWaiting() bool {
 	}
 }
 
-// awaitLoss waits until a lease is lost, and returns when.
 func awaitLoss(t *testing.T, lease *engine.Lease, why engine.Why) time.Time {
 	t.Helper()
 	<-lease.Context().Done()
@@ -484,7 +482,6 @@ func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
 	})
 }
 
-// runBubble runs a part of a test in a bubble.
 func runBubble(t *testing.T, part string, f func(t *testing.T, server *memory.Server)) {
 	t.Helper()
 	t.Run(part, func(t *testing.T) { bubble(t, f) })

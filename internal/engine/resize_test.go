@@ -40,7 +40,6 @@ func (h *host) resize(permits int64) {
 	}
 }
 
-// mustWait fails if the goroutine does not wait.
 func (w *waiter) mustWait() {
 	w.t.Helper()
 	if !w.isWaiting() {

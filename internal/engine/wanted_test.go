@@ -25,7 +25,6 @@ func isWanted(lease interface{ Wanted() <-chan struct{} }) bool {
 	}
 }
 
-// tell tells the holders of the mutex.
 func (h *host) tell(found, heard int64) {
 	h.t.Helper()
 	if told, err := h.Tell(h.t.Context(), "n", protocol.Mutex, ""); err != nil ||

@@ -54,7 +54,6 @@ func silent(ctx context.Context, _ wire.Request) wire.Reply {
 	return wire.Reply{Err: ctx.Err()}
 }
 
-// start makes a recorder, and the text of its log.
 func start(f *fakeStore) (*history.Recorder, *bytes.Buffer) {
 	var log bytes.Buffer
 	return history.New([]wire.Store{f}, history.Config{Prefix: "p", Process: "host/7/x", Limit: 100,

@@ -35,7 +35,6 @@ var blockTests = []blockTest{
 	{"docs/steps.md", "text", "examples/steps/steps_test.go", "TestSteps"},
 }
 
-// A docsBlock is a block of code of a page.
 type docsBlock struct {
 	page, language, code string
 	line                 int

@@ -36,7 +36,6 @@ var logRoot = sync.OnceFunc(func() {
 
 const root = "github.com/holdfast-go/holdfast"
 
-// A sourceFile is a Go file of the repository.
 type sourceFile struct {
 	path   string // from the root of the repository, with slashes
 	dir    string // of path
@@ -130,7 +129,6 @@ func readText(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// receiver returns the name of the type that f is a method of.
 func receiver(f *ast.FuncDecl) string {
 	name := ""
 	ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {

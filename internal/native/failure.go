@@ -14,7 +14,6 @@ func (r *resource) failure(op string, reply wire.Reply, keys ...any) error {
 	return r.failureOf(&script{Script: wire.Script{Op: op}}, reply, keys...)
 }
 
-// failureOf is failure, of a script with these KEYS.
 func (r *resource) failureOf(s *script, reply wire.Reply, keys ...any) error {
 	err := s.Failure(r.spec.Name, reply, keys)
 	if err == nil {

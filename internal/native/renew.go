@@ -131,7 +131,6 @@ func renewal(all []protocol.Renewal, part []int) []any {
 	return args
 }
 
-// reportRenewals answers each renewal of a part.
 func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply,
 	done func(int, protocol.RenewalAnswer)) {
 	text, _ := reply.Value.(string)

@@ -9,7 +9,6 @@ import (
 //go:embed lua/*.lua
 var files embed.FS
 
-// A script is one operation at the server.
 type script struct {
 	wire.Script
 	trusted bool // its answer begins or prolongs trust, so as many replicas as Config says must have it

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// breaks returns a Break of a mutex by "breaker".
 func breaks(token int64) protocol.Break {
 	return protocol.Break{Kind: protocol.Mutex, Token: token, By: "breaker"}
 }

@@ -21,7 +21,6 @@ func startKnown(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, l
 	return servers, all, p, logged
 }
 
-// knowClocks makes a protocol that knows the clocks of its nodes.
 func knowClocks(t *testing.T, stores []wire.Store) (p *Protocol, logged *logger) {
 	t.Helper()
 	logged, to := newLogger()

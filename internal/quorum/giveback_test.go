@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// noMajorityOf returns what an error says of the masters.
 func noMajorityOf(t *testing.T, err error) *NoMajority {
 	t.Helper()
 	var none *NoMajority

@@ -90,7 +90,6 @@ func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	return a
 }
 
-// breaks breaks the hold at the master alone, for the Break with an id.
 func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breaks(h.token)) }
 
 // remainder returns what is left of the hold at the master.

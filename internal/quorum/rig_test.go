@@ -122,7 +122,6 @@ func (m master) Subscribe(_ context.Context, sink wire.Sink) (wire.Subscription,
 // Describe implements wire.Store.
 func (master) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
-// A subscription is to one channel.
 type subscription struct {
 	conn net.Conn
 	sink wire.Sink

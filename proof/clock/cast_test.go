@@ -22,7 +22,6 @@ const (
 // margin is that of the design.
 func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
 
-// A lockFunc waits for a lock.
 type lockFunc func(context.Context) (*holdfast.Lease, error)
 
 func mutexes(a *actor, options ...holdfast.Option) lockFunc { return a.Mutex("n", options...).Lock }
@@ -57,7 +56,6 @@ func (s *scene) release(lease *holdfast.Lease) {
 	fatal.If(s.t, lease.Release())
 }
 
-// A got is what a waiter got, and when.
 type got struct {
 	lease *holdfast.Lease
 	err   error

@@ -94,7 +94,6 @@ func (c *quorum) acquire(lock lockFunc) *holdfast.Lease {
 	return lease
 }
 
-// checkHeld fails unless another is refused.
 func (c *quorum) checkHeld(lock lockFunc) {
 	c.Helper()
 	if _, err := lock(c.Context()); !errors.Is(err, holdfast.ErrHeld) {

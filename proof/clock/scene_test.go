@@ -76,7 +76,6 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	})
 }
 
-// runPlay runs a part of a test as a scene.
 func runPlay(t *testing.T, part string, f func(t *testing.T, s *scene)) {
 	t.Helper()
 	t.Run(part, func(t *testing.T) { play(t, f) })

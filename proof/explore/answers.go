@@ -38,7 +38,6 @@ func (x *search) read(t *state, who int8) {
 	}
 }
 
-// readAsk takes the answer to an ask.
 func (x *search) readAsk(t *state, a *attempt, c *Caller, r *Request) {
 	a.old = -1
 	switch r.answer {

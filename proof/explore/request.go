@@ -206,7 +206,6 @@ func (w *World) operate(c protocol.Protocol, r *Request, deadline time.Time) ans
 	return done
 }
 
-// tokenOf returns the token of a hold, if it is there.
 func tokenOf(c protocol.Protocol, name string, id protocol.ID) (int64, bool) {
 	in, _ := c.Inspect(context.Background(), name, protocol.Page{Holds: most})
 	for _, h := range in.Holds {

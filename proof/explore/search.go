@@ -122,7 +122,6 @@ func story[S any](x space[S], nodes []node, broken error) (out Story) {
 	return out
 }
 
-// tell makes a move, and adds it to a story.
 func tell[S any](x space[S], out *Story, s S, m move) (S, error) {
 	line := x.describe(s, m)
 	t, r, err := x.apply(s, m)
@@ -175,7 +174,6 @@ var moveTexts = [...]string{"a tick passes", "begins an attempt", "asks", "asks 
 var fateTexts = [...]string{"", ", and the answer is lost", ", and the request is slow", ", and the answer is slow",
 	", and the request is lost", ", and the request is late"}
 
-// describe is a move in words.
 func (x *search) describe(s *state, m move) string { return describe(s.now, m) }
 
 func describe(now int64, m move) string {

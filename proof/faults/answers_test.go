@@ -102,10 +102,8 @@ func (v *victimOf) check(err error) {
 	}
 }
 
-// failf ends the operation with a mistake.
 func (v *victimOf) failf(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
 
-// got returns a lease that there must be.
 func (v *victimOf) got(lease *holdfast.Lease, err error) *holdfast.Lease {
 	v.check(err)
 	return lease

@@ -46,7 +46,6 @@ const (
 
 var errFlight = errors.New("compute failed")
 
-// A flightLine is what a process says.
 type flightLine struct {
 	What       string // begin, end or done
 	Token      int64
@@ -96,7 +95,6 @@ func runFlights(plan childPlan) error {
 	return client.Close()
 }
 
-// A flightRound is one name, at one process.
 type flightRound struct {
 	mode, name string
 	data       *redis.Client

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// newClients returns four clients of one server.
 func newClients(t *testing.T, srv *redisserver.Server, ttl time.Duration) []*holdfast.Client {
 	d := harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{srv.Addr()}}}
 	return d.Clients(t, holdfast.Config{TTL: ttl})

@@ -300,7 +300,6 @@ func resizeLost(v *victimOf) {
 // short is how long the latches of these tests stay.
 var short = holdfast.WithTTL(10 * time.Second)
 
-// checkCount fails unless that is what others see of a latch.
 func (v *victimOf) checkCount(want int) {
 	n := 0
 	v.check(askUntilAnswered(v.ctx,

@@ -150,7 +150,6 @@ func isDenied(err error) bool {
 	return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return denied(n.Err) })
 }
 
-// openAsSmallUser opens a client of the user small.
 func openAsSmallUser(t *testing.T, b *harness.Deployment, trust bool) *holdfast.Client {
 	t.Helper()
 	var stores []store.Store

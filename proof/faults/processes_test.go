@@ -104,7 +104,6 @@ func runChild() error {
 	return c.Close()
 }
 
-// startChild starts a process with a plan. Its caller ends it.
 func startChild(t *testing.T, plan childPlan) *harness.Process {
 	t.Helper()
 	text, err := json.Marshal(plan)

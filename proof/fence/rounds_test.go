@@ -88,7 +88,6 @@ func (h *holder) raise(ctx context.Context, tx *sql.Tx, step func()) error {
 	return fence.SQL(ctx, tx, h.db.Dialect, lock(h.round), h.token)
 }
 
-// lock returns the name of a round's lock.
 func lock(round int) string { return "round:" + strconv.Itoa(round) }
 
 func (h *holder) update(ctx context.Context, tx *sql.Tx, writer, id int64) error {
@@ -107,7 +106,6 @@ func (h *holder) update(ctx context.Context, tx *sql.Tx, writer, id int64) error
 	return &fence.LateError{Token: h.token}
 }
 
-// readThings reads a round's things.
 func readThings(ctx context.Context, db interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }, round int) (state, error) {

@@ -105,7 +105,6 @@ func (hold *Hold) records() []Record {
 	return records
 }
 
-// records returns the call and the return, if there is one.
 func (op *Op) records() []Record {
 	if op.Return == nil {
 		return []Record{op.Call}

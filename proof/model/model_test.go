@@ -54,7 +54,6 @@ type try struct {
 	listening []protocol.Listener // of a kept place: on both sides, while a process waits with the ticket
 }
 
-// A pair is one name on both sides.
 type pair struct {
 	sides  [2]*side
 	marker *marker

@@ -204,7 +204,6 @@ func (f *fleet) end(m *member, kill bool) {
 	}
 }
 
-// await waits until a condition holds.
 func (f *fleet) await(what string, holds func() bool) {
 	f.Helper()
 	eventually.Must(f, patience, what, holds)

@@ -97,7 +97,6 @@ func TestFlockWithoutExecIsSeen(t *testing.T) {
 	f.end(victim, true)
 }
 
-// flockOf returns the flock that a process has started, or 0.
 func flockOf(cmd *exec.Cmd) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", cmd.Process.Pid))
 	for _, file := range tasks {

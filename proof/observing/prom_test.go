@@ -20,7 +20,6 @@ import (
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
-// gather returns what a scrape of a collector gets.
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -48,7 +48,6 @@ const (
 	truthNames   = 4
 )
 
-// A truth is what all callers know.
 type truth struct {
 	*rig
 
@@ -72,7 +71,6 @@ func (u *truth) step(caller, name int, busy bool, lease *holdfast.Lease) {
 	u.now[caller][name] = claim{u.now[caller][name].turn + 1, busy, lease}
 }
 
-// of is what all callers know of a name.
 func (u *truth) of(name int) (claims [truthCallers]claim) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

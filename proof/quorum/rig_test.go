@@ -95,7 +95,6 @@ func (r *rig) whole(w *worker) {
 	r.until("masters count", func() bool { return r.count(w) == len(r.Masters) })
 }
 
-// quorumOf returns what a client says of the masters.
 func (r *rig) quorumOf(w *worker) []lockinfo.Master {
 	r.Helper()
 	masters, err := w.Quorum(r.Context())
@@ -210,7 +209,6 @@ func (w *worker) mustLock(name string, options ...holdfast.Option) *history.Leas
 	return l
 }
 
-// try tries a lock once.
 func (w *worker) try(name string) (*history.Lease, error) {
 	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name).TryLock)
 }

@@ -51,7 +51,6 @@ func (w *world) runOp(op *Op) {
 	}
 }
 
-// options returns those of an operation.
 func (op *Op) options() []holdfast.Option {
 	options := []holdfast.Option{holdfast.WithTTL(op.TTL)}
 	for _, o := range []struct {
@@ -83,7 +82,6 @@ func takeLease(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) 
 	return history.WayOf(c.Client, asked, op.options()...)(ctx)
 }
 
-// keepLease keeps a lease for a while, or until it ends.
 func (w *world) keepLease(h *holding, long time.Duration) {
 	select {
 	case <-time.After(max(long, 1)):

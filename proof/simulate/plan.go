@@ -318,7 +318,6 @@ func drawMoment(d dice) time.Time {
 	return time.Date(2026+d.IntN(30), 1, 1, 0, 0, 0, 0, time.UTC).Add(within)
 }
 
-// drawClocks draws what the servers' clocks show.
 func (p *Plan) drawClocks(d dice) {
 	for i := range p.Servers {
 		p.Servers[i].Shows = drawMoment(d)

@@ -24,7 +24,6 @@ type Result struct {
 	history    []event
 }
 
-// A world is one run.
 type world struct {
 	*ledger
 	plan    Plan
@@ -114,7 +113,6 @@ func (w *world) start(i int) error {
 	return nil
 }
 
-// connectAll makes wires to all servers.
 func (w *world) connectAll(latency time.Duration) (wires []*wire) {
 	for i, host := range w.hosts {
 		wires = append(wires, newWire(latency+w.plan.Servers[i].Latency, host, w.plan.Mode == Quorum))

@@ -41,7 +41,6 @@ func newHost(s Server, renewed func(id string)) (*host, error) {
 	return h, nil
 }
 
-// serve takes a connection.
 func (h *host) serve(conn net.Conn) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

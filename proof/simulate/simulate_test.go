@@ -162,7 +162,6 @@ func failureLines(lines []string) (bad []string) {
 	return bad
 }
 
-// checkResult fails for each violation.
 func checkResult(t *testing.T, r Result) {
 	t.Helper()
 	for _, v := range r.Violations {

@@ -123,7 +123,6 @@ func (w *world) restart(server int) (up func()) {
 	return func() { h.withClock(func() { h.down-- }) }
 }
 
-// flushScripts makes a server forget all scripts.
 func (w *world) flushScripts(server int) {
 	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil &&
 		!strings.Contains(err.Error(), "refused") {

@@ -21,7 +21,6 @@ type peer struct {
 	last    int
 }
 
-// startAgent starts the agent of a version, which ends with the test.
 func (v version) startAgent(t *testing.T, servers ...*redisserver.Server) *peer {
 	t.Helper()
 	args := []string{"versions"}
@@ -79,7 +78,6 @@ func (p *peer) await(c <-chan Answer) Answer {
 	}
 }
 
-// mustDo wants no error.
 func (p *peer) mustDo(r Request) Answer {
 	p.Helper()
 	a := p.await(p.send(r))
@@ -89,7 +87,6 @@ func (p *peer) mustDo(r Request) Answer {
 	return a
 }
 
-// mustFail wants an error of a class.
 func (p *peer) mustFail(class string, r Request) Answer {
 	p.Helper()
 	a := p.await(p.send(r))

@@ -41,7 +41,6 @@ func checkRefusals(t *testing.T, holder, guest *peer, masters []*redisserver.Ser
 	guest.mustDo(Request{Do: "release", Lease: "now"})
 }
 
-// detachTicket returns the ticket of a mutex that this peer locked, and detached.
 func (p *peer) detachTicket(name string) string {
 	p.Helper()
 	p.mustDo(Request{Do: "lock", Kind: "mutex", Name: name, Lease: "detached"})

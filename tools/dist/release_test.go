@@ -82,7 +82,6 @@ func made(t *testing.T, dir string, within ...string) {
 	t.Logf("%s", output(t, cmd))
 }
 
-// run returns the standard output of a command that succeeds.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	return string(output(t, exec.Command(name, args...)))
@@ -171,7 +170,6 @@ func (f *files) archives(t *testing.T) {
 	}
 }
 
-// runs: the program prints version and commit.
 func (f *files) runs(t *testing.T, program string, args ...string) {
 	t.Helper()
 	if got := run(t, program, append(args, "version")...); got != f.line {

@@ -54,7 +54,6 @@ func (n *name) inUse(now int64) bool {
 	return holds || len(n.queue) > 0 || n.latch != nil && n.latch.until > now
 }
 
-// inspect is what is told of a hold.
 func (e *entry) inspect() protocol.Hold {
 	states := map[state]protocol.HoldState{held: protocol.HoldTaken, minHeld: protocol.HoldMinHold,
 		broken: protocol.HoldBroken}

@@ -270,7 +270,6 @@ func (n *name) give(id protocol.ID) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.ticket.ID == id && h.state != minHeld })
 }
 
-// answer says that an entry holds.
 func (e *entry) answer(now int64) protocol.Answer {
 	return protocol.Answer{Status: protocol.Held, Token: e.token, Block: e.ticket.Block, Server: now}
 }

@@ -32,7 +32,6 @@ type keptTicket struct {
 	id     protocol.ID
 }
 
-// A name is what is known of one name.
 type name struct {
 	kind    protocol.Kind
 	permits int64 // of a semaphore
@@ -141,7 +140,6 @@ func (s *Server) draw(now, block int64) int64 {
 	return token
 }
 
-// hold makes a ticket a holder.
 func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 	if len(n.holds) == 0 {
 		n.lapse = 0

@@ -65,7 +65,6 @@ func Within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// A topology is servers, and the client of them.
 type topology struct {
 	client  Client
 	masters func() []*redisserver.Server

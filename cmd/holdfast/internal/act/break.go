@@ -44,7 +44,6 @@ func (b *Break) Validate() error {
 	return c.Err()
 }
 
-// needsAnswer reports whether a question must be answered.
 func (b *Break) needsAnswer() bool { return b.Token == 0 || b.Force && b.Yes == "" }
 
 // Run breaks the hold with the token, after a question if one must be asked. Without an answer
@@ -112,7 +111,6 @@ func (b *Break) remainderText(ctx context.Context, client *holdfast.Client, toke
 	return "its holder has stopped, and others get in"
 }
 
-// quoteForShell returns a word of a shell.
 func quoteForShell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

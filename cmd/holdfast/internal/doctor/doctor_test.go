@@ -54,7 +54,6 @@ func examineServer(t *testing.T, url string) Report {
 
 func urlOf(srv *redisserver.Server) string { return "redis://" + srv.Addr() }
 
-// findingsOf returns the findings of a check that are of a level and contain all words.
 func findingsOf(report Report, level Level, check string, words ...string) (found []Finding) {
 	for _, f := range report.Findings {
 		text := f.Found + " " + f.Change
@@ -66,7 +65,6 @@ func findingsOf(report Report, level Level, check string, words ...string) (foun
 	return found
 }
 
-// want checks that there is such a finding.
 func want(t *testing.T, report Report, level Level, check string, words ...string) {
 	t.Helper()
 	if len(findingsOf(report, level, check, words...)) == 0 {
@@ -74,7 +72,6 @@ func want(t *testing.T, report Report, level Level, check string, words ...strin
 	}
 }
 
-// wantNone checks that no finding of a check is of a level.
 func wantNone(t *testing.T, report Report, level Level, check string) {
 	t.Helper()
 	if found := findingsOf(report, level, check); len(found) > 0 {

@@ -82,7 +82,6 @@ var inScript = map[string]string{
 
 const restOfTrial = " redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'"
 
-// commandWords makes a command of a form.
 func (p *serverCheck) commandWords(form string) []any {
 	var words []any
 	for word := range strings.SplitSeq(form, "|") {

@@ -62,7 +62,6 @@ func (p *serverCheck) appendOnly(ctx context.Context, check string) {
 	}
 }
 
-// diskTrouble tells of writes to the disk that failed.
 func (p *serverCheck) diskTrouble(check string) {
 	for _, field := range []string{"aof_last_write_status", "rdb_last_bgsave_status"} {
 		if status := p.info[field]; status != "" && status != "ok" {

@@ -130,7 +130,6 @@ func (p *serverCheck) askInfo(ctx context.Context, sections ...string) (infoText
 	return info, nil
 }
 
-// read adds the lines of a text.
 func (i infoText) read(text string) {
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {

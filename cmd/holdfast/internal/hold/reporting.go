@@ -84,7 +84,6 @@ func (c *choice) newRecord(event string) record {
 	return r
 }
 
-// grantRecord tells of a lease, after a wait that began at a moment.
 func (c *choice) grantRecord(lease *holdfast.Lease, began time.Time) record {
 	r, waited := c.newRecord(eventGranted), time.Since(began)
 	r.Token, r.Waited = lease.Token(), secondsOf(waited)

@@ -142,7 +142,6 @@ func (r *Run) Validate() error {
 	return c.Err()
 }
 
-// wantedNames are the signals that --on-wanted may name.
 func wantedNames() []string { return slices.Sorted(maps.Keys(wantedSignals)) }
 
 // lookUp finds a program as a shell does, before the wait for the lock.

@@ -123,7 +123,6 @@ func printUnsorted(names iter.Seq2[lockinfo.Info, error], out list) error {
 	return nil
 }
 
-// printSorted prints the first names of an order.
 func (l *Ls) printSorted(names iter.Seq2[lockinfo.Info, error], out list) error {
 	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, mostSorted)
 	if err != nil {

@@ -50,7 +50,6 @@ func startServe(t *testing.T, s *Serve) (url, figures string, stop func()) {
 	return url, figures, stop
 }
 
-// readURL returns the URL at the end of a line.
 func readURL(t *testing.T, lines *bufio.Reader) string {
 	t.Helper()
 	line, err := lines.ReadString('\n')

@@ -269,7 +269,6 @@ func (m *Model) setDetail(info lockinfo.Info) {
 	}
 }
 
-// breakOutcome says what became of breaking a hold.
 func (m *Model) breakOutcome(b broken) string {
 	hold := fmt.Sprintf("token %d of %s", b.hold.Token, show.Text(b.name))
 	switch {
