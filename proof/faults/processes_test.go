@@ -28,6 +28,9 @@ type childPlan struct {
 
 	Flights bool   // it has that many callers of one name: TestFlight
 	Data    string // the address of the server with their values
+
+	History string // it has so many shards, and writes to this directory: TestShards
+	Proc    string // its name there
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -48,6 +51,9 @@ func runChild() error {
 	}
 	if plan.Flights {
 		return runFlights(plan)
+	}
+	if plan.History != "" {
+		return runShards(plan)
 	}
 	c, closeAll, err := plan.Way.Open(&holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}, nil, nil)
 	if err != nil {
