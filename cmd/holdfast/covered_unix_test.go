@@ -127,6 +127,7 @@ var arguments = map[string]string{
 	"holdfast release":    "--ticket ticket",
 	"holdfast renew":      "--ticket ticket",
 	"holdfast run":        "job -- true",
+	"holdfast shards":     "job --of 4 -- true",
 	"holdfast wait":       "job",
 	"holdfast why":        "job",
 }

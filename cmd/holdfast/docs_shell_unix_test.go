@@ -141,6 +141,7 @@ var notRun = map[string]string{
 	"go run ./cmd/holdfast demo   # eight processes, one lock, a kill -9":                                         "TestDemo runs it, and this is make test",
 	"go run ./bench                 # all rows but 6 and 7":                                                       "minutes: TestTable of bench runs each row for a moment",
 	"holdfast once token --fresh 50m -- ./get-token":                                                              "it takes what is fetched: TestLongScripts/once",
+	"holdfast shards orders --of 64 -- ./consume   # on each host":                                                "it takes what is consumed: TestLongScripts/shards",
 	"make proof PART=fence":    "minutes, with three databases: make proof runs it",
 	"make proof PART=release":  "minutes, with packages of all systems: make proof runs it",
 	"make proof PART=versions": "minutes of real seconds: make proof runs it",

@@ -3,6 +3,7 @@
 //	holdfast run NAME -- CMD ARGS...   runs a command under a lock
 //	holdfast elect NAME -- CMD ARGS... keeps a command running on one host of many
 //	holdfast once NAME -- CMD ARGS...  runs a command on one host, and gives its result to all
+//	holdfast shards NAME -- CMD ...    runs a command for each shard, spread over all hosts
 //	holdfast acquire NAME              takes a lock and prints its ticket
 //	holdfast renew, release, check     take that ticket
 //	holdfast wait NAME                 waits until nobody holds a name

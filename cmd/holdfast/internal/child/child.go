@@ -41,6 +41,7 @@ type Spec struct {
 	Args  []string // the first is the name of the program
 	Env   []string
 	Files []*os.File // standard input, output and error
+	Apart bool       // whether it never gets a terminal, and its stops are not told
 }
 
 // A Child is a started command. Its methods are safe for concurrent use.

@@ -17,7 +17,9 @@ func (c *Child) live(spec Spec, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	attributes := attributes()
-	c.jobs.open()
+	if !spec.Apart {
+		c.jobs.open()
+	}
 	if c.jobs.givesAtStart(spec.Files) {
 		attributes.Foreground, attributes.Ctty = true, c.jobs.fd
 	}
@@ -44,6 +46,7 @@ func (c *Child) live(spec Spec, started chan<- error) {
 			c.jobs.close(c.process.Pid)
 			c.end(1)
 			return
+		case status.Stopped() && spec.Apart:
 		case status.Stopped():
 			select {
 			case c.stopped <- status.StopSignal():

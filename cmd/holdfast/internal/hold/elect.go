@@ -3,7 +3,6 @@ package hold
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -70,7 +69,7 @@ func (e *Elect) lead(ctx context.Context, path string, notices *notices) error {
 		case end.isFinal():
 			return cli.Exit(end.code)
 		case end.lost != nil:
-			e.tellLost(notices, end)
+			e.tellLost(notices, end, "campaigning again")
 			continue
 		}
 		wait := pause.next(end.held)
@@ -121,17 +120,6 @@ func (e *Elect) campaign(
 	return signals.interrupt(ctx, func(ctx context.Context) (*holdfast.Lease, error) {
 		return e.lease(ctx, client, h, !first, notices, e.statusLine())
 	})
-}
-
-func (e *Elect) tellLost(notices *notices, end outcome) {
-	text := fmt.Sprintf("%v; the command ended with %d; campaigning again", end.lost, end.code)
-	if !notices.json {
-		notices.printf("%s", text)
-		return
-	}
-	lost := e.newRecord(eventLost)
-	lost.Held, lost.Code, lost.Text = secondsOf(end.held), &end.code, cli.Trim(text)
-	notices.tell(lost)
 }
 
 // pauses are the times between the end of a command and the next campaign.

@@ -25,6 +25,7 @@ type guard struct {
 	notices  *notices
 	name     string // as texts name it
 	onLost   string
+	leave    <-chan struct{} // closed when the command is to end although the lock is held; nil: never
 	wanted   <-chan struct{} // closed when others want the lock; nil: the command is not told
 	onWanted os.Signal       // what the command gets then
 	early    time.Duration   // trust left when the command gets TERM
@@ -36,6 +37,8 @@ type guard struct {
 	endReason  error     // why the command is to end; nil: it is not
 	termSent   bool      // for endReason
 	lostReason error     // why the lock is lost, or too near to that; nil: it is not
+	killBy     time.Time // when a command that is to leave is killed; zero: it is not to leave, or was killed
+	leaves     bool      // the command is to leave
 	due        time.Time // when step was to be called
 	asked      bool      // a signal that asks programs to end was passed on
 	postponed  bool      // a step came late, and the next one decides about TERM
@@ -61,6 +64,11 @@ func (g *guard) superviseChild() error {
 			return g.afterEnd()
 		case <-over:
 			over = nil // step sees it
+		case <-g.leave:
+			g.leave, g.leaves, g.killBy = nil, true, time.Now().Add(g.early)
+			if g.early > 0 && child.Groups {
+				g.child.Term()
+			}
 		case <-g.wanted:
 			g.wanted = nil
 			g.notices.printf("another wants %s: %v to the command", g.name, g.onWanted)
@@ -85,9 +93,26 @@ func (g *guard) superviseChild() error {
 // step does what is due, and returns the time to the next step.
 func (g *guard) step() time.Duration {
 	now := time.Now()
-	next := g.check(now)
+	next := min(g.check(now), g.checkLeave(now))
 	g.due = now.Add(next)
 	return next
+}
+
+// checkLeave kills a command that was to leave and did not.
+func (g *guard) checkLeave(now time.Time) time.Duration {
+	left := g.killBy.Sub(now)
+	switch {
+	case g.killBy.IsZero():
+		return time.Hour
+	case left > 0:
+		return left
+	}
+	g.killBy = time.Time{}
+	g.child.Kill()
+	if g.early > 0 && child.Groups {
+		g.notices.printf("the command of %s did not end within %v: KILL to it", g.name, roundTime(g.early))
+	}
+	return time.Hour
 }
 
 // check is step at a moment.
@@ -162,6 +187,9 @@ func isBroken(err error) bool {
 
 // mayRun reports whether processes that the command started may go on after its end.
 func (g *guard) mayRun(now time.Time) bool {
+	if g.leaves && !now.Before(g.killBy) {
+		return false
+	}
 	if g.readLease() == nil {
 		return timeLeft(g.trustEnd, now) > g.killReserve()
 	}
@@ -210,7 +238,7 @@ func (g *guard) afterEnd() error {
 	if g.lostReason == nil {
 		g.lostReason = g.lease.Err()
 	}
-	if g.onLost == onLostKill && (g.termSent || g.lostReason != nil) {
+	if g.onLost == onLostKill && (g.termSent || g.leaves || g.lostReason != nil) {
 		for g.child.Left() && g.mayRun(time.Now()) {
 			time.Sleep(2 * time.Millisecond)
 		}

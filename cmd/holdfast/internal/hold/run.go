@@ -108,23 +108,19 @@ func (e outcome) err() error {
 // supervise runs the command, waits for its end, and releases the lock. The error says that the
 // command could not be started.
 func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (outcome, error) {
-	began := time.Now()
-	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease),
-		Files: []*os.File{r.In, r.Out, r.Err}})
-	if err != nil {
-		_ = lease.Release()
-		return outcome{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)
-	}
-	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
-		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
+	g := &guard{signals: signals, notices: notices}
 	if r.OnWanted != "" {
 		g.onWanted, g.wanted = wantedSignals[r.OnWanted], lease.Wanted()
 	}
 	if r.MaxHold > 0 {
-		g.maxEnd = began.Add(r.MaxHold)
+		g.maxEnd = time.Now().Add(r.MaxHold)
 	}
-	lost := g.superviseChild()
-	end := outcome{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
+	end, err := r.runGuarded(lease, child.Spec{Path: path, Args: r.Command, Env: r.environ(lease),
+		Files: []*os.File{r.In, r.Out, r.Err}}, g)
+	if err != nil {
+		_ = lease.Release()
+		return outcome{}, err
+	}
 	if r.beforeRelease != nil {
 		r.beforeRelease(end)
 	}
@@ -132,17 +128,47 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 	switch {
 	case errors.Is(err, holdfast.ErrNotHeld): // it is released already
 		err = nil
-	case lost == nil && errors.Is(err, holdfast.ErrLost):
-		lost, end.lost = err, err
+	case end.lost == nil && errors.Is(err, holdfast.ErrLost):
+		end.lost = err
 	}
-	released := r.newRecord(eventReleased)
-	released.Token, released.Held, released.Code = lease.Token(), secondsOf(end.held), &end.code
-	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), roundTime(end.held), end.code)
-	notices.tell(released)
-	if lost == nil && err != nil {
+	notices.tell(r.releaseRecord(lease, end))
+	if end.lost == nil && err != nil {
 		notices.printf("giving %s back: %v; it is free in %v at the latest", r.title(), err, r.ttl())
 	}
 	return end, nil
+}
+
+// runGuarded starts a command, and waits for its end. The guard has what is special to it.
+func (r *Run) runGuarded(lease *holdfast.Lease, spec child.Spec, g *guard) (outcome, error) {
+	began := time.Now()
+	c, err := child.Start(spec)
+	if err != nil {
+		return outcome{}, cli.Exitf(cli.ExitNotRunnable, "cannot run %s: %w", r.Command[0], err)
+	}
+	g.child, g.lease, g.name, g.onLost = c, lease, r.title(), r.OnLost
+	g.ttl, g.early = r.ttl(), min(r.Grace, r.ttl()/3)
+	lost := g.superviseChild()
+	return outcome{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}, nil
+}
+
+// releaseRecord tells that a lease was given back when its command had ended.
+func (r *Run) releaseRecord(lease *holdfast.Lease, end outcome) record {
+	released := r.newRecord(eventReleased)
+	released.Token, released.Held, released.Code = lease.Token(), secondsOf(end.held), &end.code
+	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), roundTime(end.held), end.code)
+	return released
+}
+
+// tellLost tells that a command ended for the sake of a lock that was lost, and what is next.
+func (r *Run) tellLost(notices *notices, end outcome, next string) {
+	text := fmt.Sprintf("%v; the command ended with %d; %s", end.lost, end.code, next)
+	if !notices.json {
+		notices.printf("%s", text)
+		return
+	}
+	lost := r.newRecord(eventLost)
+	lost.Held, lost.Code, lost.Text = secondsOf(end.held), &end.code, cli.Trim(text)
+	notices.tell(lost)
 }
 
 // ttl is the time that the lock outlives this process.
@@ -168,7 +194,7 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
 		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS",
-			"HOLDFAST_UNDER":
+			"HOLDFAST_UNDER", "HOLDFAST_SHARD", "HOLDFAST_SHARDS":
 		default:
 			env = append(env, v)
 		}

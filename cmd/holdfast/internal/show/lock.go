@@ -160,6 +160,22 @@ func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	return row
 }
 
+// ShardColumns are the columns of a list of shards.
+var ShardColumns = []Column{
+	{Title: "SHARD", Right: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true},
+	{Title: "TOKEN", Right: true}, {Title: "SINCE", Spare: true},
+}
+
+// ShardRow is a row of a list of shards. A shard that nobody holds has no token.
+func ShardRow(shard int, h lockinfo.Hold) []Cell {
+	number := Cell{Text: strconv.Itoa(shard)}
+	if h.Token == 0 {
+		return []Cell{number, {"free", Warning}, {}, {}, {}, {}}
+	}
+	row := HoldRow(h, lockinfo.Info{})
+	return []Cell{number, row[8], row[0], row[1], row[3], row[4]}
+}
+
 func holdState(h lockinfo.Hold) Cell {
 	text := Lines(string(h.State))
 	switch {
