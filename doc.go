@@ -72,6 +72,7 @@
 // [Config] and [Option] say what can be set. [Lease.Detach] and [Mutex.Ticket] are for work in
 // several processes. [Client.Inspect], [Client.List] and [Client.Break] are for operators.
 // [Client.Ready] and [Election.Check] are for probes, and [Config.Observer] for metrics and traces.
-// Package flight has one process make a value that many wait for.
+// Package flight has one process make a value that many wait for. Package shard spreads shards of
+// work over all processes.
 // The folder docs/ treats topologies, quorums, fencing, operations and moving from other libraries.
 package holdfast

@@ -7,6 +7,8 @@
 //   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
 //   - price, accessToken, page, dailyReport and thumbnails in flight_test.go: one process makes a
 //     value, and the others wait for it;
+//   - work, consumeOrders, serveTenants and everyPeriod in shards_test.go: work that is divided by
+//     key is spread over all processes;
 //   - Example_leader: a leader schedules;
 //   - leader: a leader as a program, with the probes of Kubernetes;
 //   - Example_middleware: net/http serves one request a customer at a time;

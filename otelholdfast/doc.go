@@ -36,6 +36,15 @@
 //
 // A group has the figures of each of its names.
 //
+// ObserveShards adds the figures of each shard.Set, with its name as lock.set. So many shards have
+// no owner: lock.shards without the sum of lock.shards.held over all processes.
+//
+//	lock.shards             up-down  shards of the set, in all processes
+//	lock.shards.held        up-down  shards that this process has
+//	lock.shards.taken       counter  leases of shards that this process got
+//	lock.shards.given_back  counter  those that it gave back
+//	lock.shards.lost        counter  those that it lost
+//
 // # Spans
 //
 // A call that had to wait gets the span "lock.wait", a child of the caller's span. It lasts from

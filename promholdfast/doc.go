@@ -50,4 +50,20 @@
 // one more request for each name. CollectorOptions bound how often and how long. When a listing
 // fails, only the last two figures are told, as old figures would be taken for new ones. Waiters
 // stand in the server's queue once for each process. A quorum has no queue.
+//
+// # Shards
+//
+// A ShardCollector has the figures of each shard.Set, in each process that calls Run:
+//
+//	prometheus.MustRegister(promholdfast.NewShardCollector(set))
+//
+//	holdfast_shards                    gauge    shards of the set, in all processes
+//	holdfast_shards_held               gauge    shards that this process has
+//	holdfast_shards_taken_total        counter  leases of shards that this process got
+//	holdfast_shards_given_back_total   counter  those that it gave back
+//	holdfast_shards_lost_total         counter  those that it lost
+//
+// The label set is the name of the set. It sends nothing. So many shards have no owner:
+//
+//	max by (set) (holdfast_shards) - sum by (set) (holdfast_shards_held)
 package promholdfast

@@ -21,6 +21,7 @@ var translations = []struct{ page, translated string }{
 	{"docs/flight.md", "docs/flight.zh-CN.md"},
 	{"docs/moving.md", "docs/moving.zh-CN.md"},
 	{"docs/operations.md", "docs/operations.zh-CN.md"},
+	{"docs/shards.md", "docs/shards.zh-CN.md"},
 	{"docs/steps.md", "docs/steps.zh-CN.md"},
 }
 

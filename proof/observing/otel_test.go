@@ -29,6 +29,7 @@ type rig struct {
 	t        testing.TB
 	observer *otelholdfast.Observer
 	reader   *metric.ManualReader
+	meters   *metric.MeterProvider
 	spans    *tracetest.InMemoryExporter
 	tracers  *trace.TracerProvider
 }
@@ -38,8 +39,8 @@ func newRig(t testing.TB) *rig {
 	r := &rig{t: t, reader: metric.NewManualReader(), spans: tracetest.NewInMemoryExporter()}
 	r.tracers = trace.NewTracerProvider(trace.WithSyncer(r.spans))
 	var err error
-	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
-	r.observer, err = otelholdfast.New(&otelholdfast.Options{Meters: meters, Tracers: r.tracers})
+	r.meters = metric.NewMeterProvider(metric.WithReader(r.reader))
+	r.observer, err = otelholdfast.New(&otelholdfast.Options{Meters: r.meters, Tracers: r.tracers})
 	fatal.If(t, err)
 	return r
 }

@@ -12,12 +12,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/testing/fatal"
+	"github.com/holdfast-go/holdfast/otelholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/shard"
 )
 
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
@@ -147,4 +150,52 @@ func TestBoundariesAreThoseOfOpenTelemetry(t *testing.T) {
 	if len(ours) == 0 || !slices.Equal(ours, theirs) {
 		t.Errorf("the boundaries are %v, and %v with OpenTelemetry", ours, theirs)
 	}
+}
+
+// The figures of a set of shards are those of its Counts, in both forms.
+func TestShardFigures(t *testing.T) {
+	set := shard.New(holdfasttest.New(t), "orders\xff", 4)
+	registry, r := prometheus.NewPedanticRegistry(), newRig(t)
+	fatal.If(t, observeShards(registry, r.meters.Meter("test"), set))
+	figures := func(held, taken, givenBack float64) {
+		t.Helper()
+		all := scrape(t, registry)
+		for name, want := range map[string]float64{
+			"holdfast_shards": 4, "holdfast_shards_held": held, "holdfast_shards_taken_total": taken,
+			"holdfast_shards_given_back_total": givenBack, "holdfast_shards_lost_total": 0,
+		} {
+			if got := sum(all[name], ""); got != want || len(all[name].GetMetric()) != 1 {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+	}
+	figures(0, 0, 0)
+	began := make(chan int)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- set.Run(ctx, func(ctx context.Context, i int) error {
+			began <- i
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	for range 4 {
+		<-began
+	}
+	figures(4, 4, 0)
+	if got := r.figures()["lock.shards.held orders\uFFFD"]; got != 4 {
+		t.Errorf("lock.shards.held is %d", got)
+	}
+	cancel()
+	<-ended
+	figures(0, 4, 4)
+}
+
+// The code of the page for shards.
+func observeShards(registry prometheus.Registerer, meter metric.Meter, set *shard.Set) error {
+	registry.MustRegister(promholdfast.NewShardCollector(set))
+	registration, err := otelholdfast.ObserveShards(meter, set)
+	_ = registration
+	return err
 }
