@@ -62,10 +62,6 @@ func (s *Sentinel) Addrs() []string { return addresses(s.sentinels) }
 // Sentinels returns the sentinels themselves.
 func (s *Sentinel) Sentinels() []*Server { return s.sentinels }
 
-// Servers returns the master and the replicas, whichever is which at present. The first was the
-// first master.
-func (s *Sentinel) Servers() []*Server { return s.servers }
-
 // Master returns the server that most of the sentinels call the master, if it answers as one. It
 // returns nil during an election.
 func (s *Sentinel) Master() *Server {
