@@ -200,10 +200,13 @@ function chosen() {
 
 function arrange() {
   const key = keys[state.sort], sign = state.down ? -1 : 1;
-  const keyed = chosen().map(row => ({ row, key: key(row) }));
+  const keyed = chosen().map(row => ({ row, key: key(row), stem: row.name.replace(/\d+$/, "") }));
+  // Names that differ only in a number at their end, such as those of shards, are in its order.
+  const byName = (a, b) => compare(a.stem, b.stem) || a.row.name.length - b.row.name.length || compare(a.row.name, b.row.name);
   keyed.sort((a, b) => {
-    if (a.key === undefined || b.key === undefined) return (a.key === undefined) - (b.key === undefined) || compare(a.row.name, b.row.name);
-    return sign * compare(a.key, b.key) || compare(a.row.name, b.row.name);
+    if (state.sort === "name") return sign * byName(a, b);
+    if (a.key === undefined || b.key === undefined) return (a.key === undefined) - (b.key === undefined) || byName(a, b);
+    return sign * compare(a.key, b.key) || byName(a, b);
   });
   order = keyed.map(k => k.row);
   const more = state.status?.more ? ", and about " + state.status.more.toLocaleString() + " that are not shown" : "";

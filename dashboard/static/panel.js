@@ -186,7 +186,7 @@ export function panel(box, dialog, state, say) {
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
       const of = { ...h, waiters: l.waiters };
       const what = make("span", { class: trouble(of) === 2 || h.state === "broken" ? tagOf(of) : "", title: why }, word, h.fixed ? ", fixed" : "", h.by ? " by " : "", h.by ? shown(h.by) : "");
-      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h), make("br"), processLink(h)),
+      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner.replace(/^shard \d+ \d+ (\S{1,6})\S* \d+ \S+$/, "member $1")) : "", wants(h), make("br"), processLink(h)),
         what, ...one ? [] : [held, bar(remaining, h.ttl_seconds, age(remaining), h.late)], String(h.token)];
       if (state.canBreak && !one) cells.push(breakable(h) ? breakButton(l, h) : "");
       return cells;

@@ -191,9 +191,9 @@ func (t *tableList) end(err error) error {
 			slices.SortStableFunc(rows, func(a, b []show.Cell) int {
 				x, y := a[0].Text, b[0].Text
 				if t.ls.Options.Contended {
-					return cmp.Or(t.since[x].Compare(t.since[y]), strings.Compare(x, y))
+					return cmp.Or(t.since[x].Compare(t.since[y]), snapshot.CompareNames(x, y))
 				}
-				return strings.Compare(x, y)
+				return snapshot.CompareNames(x, y)
 			})
 		})
 	}

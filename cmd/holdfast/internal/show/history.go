@@ -38,7 +38,7 @@ func EntryRow(e lockinfo.Entry) []Cell {
 		row[6].Text = Age(e.Held)
 	}
 	if e.Owner != "" {
-		row[8].Text = Text(e.Owner)
+		row[8].Text = ownerText(e.Owner)
 	}
 	return row
 }

@@ -146,7 +146,7 @@ func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 		{Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
 	}
 	if h.Owner != "" {
-		row[9] = Cell{Text(h.Owner), Faint}
+		row[9] = Cell{ownerText(h.Owner), Faint}
 	}
 	if !h.Since.IsZero() {
 		row[4].Text = h.Since.Local().Format("01-02 15:04:05")
@@ -158,6 +158,15 @@ func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 		row[7].Text = ageText(h.Renewed, info.At) + " ago"
 	}
 	return row
+}
+
+// ownerText shows an owner. That of a process which takes part in shards is long, and the beginning
+// of its name is enough to tell it from others.
+func ownerText(owner string) string {
+	if words := strings.Fields(owner); len(words) == 6 && words[0] == "shard" {
+		return Text(fmt.Sprintf("member %.6s", words[3]))
+	}
+	return Text(owner)
 }
 
 // ShardColumns are the columns of a list of shards.
@@ -217,7 +226,7 @@ func WaiterRow(w lockinfo.Waiter, info lockinfo.Info) []Cell {
 		{Text: ageText(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
 	}
 	if w.Owner != "" {
-		row[8] = Cell{Text(w.Owner), Faint}
+		row[8] = Cell{ownerText(w.Owner), Faint}
 	}
 	if w.Place == 0 {
 		row[0] = Cell{"-", Faint}

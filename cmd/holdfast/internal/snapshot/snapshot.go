@@ -45,8 +45,18 @@ func (o Order) Compare(a, b lockinfo.Info) int {
 	case ByAge:
 		order = byAge(a, b)
 	}
-	return cmp.Or(order, strings.Compare(a.Name, b.Name))
+	return cmp.Or(order, CompareNames(a.Name, b.Name))
 }
+
+// CompareNames tells which of two names comes first: names that differ only in a number at their
+// end, such as those of shards, by that number, and all others by their bytes.
+func CompareNames(a, b string) int {
+	x, y := strings.TrimRight(a, digits), strings.TrimRight(b, digits)
+	m, n := strings.TrimLeft(a[len(x):], "0"), strings.TrimLeft(b[len(y):], "0")
+	return cmp.Or(strings.Compare(x, y), cmp.Compare(len(m), len(n)), strings.Compare(m, n), strings.Compare(a, b))
+}
+
+const digits = "0123456789"
 
 // byAge compares by the time of the grant: ages at the moments of two requests say less. Names that
 // nobody holds come last, and before them those of which no grant is known.

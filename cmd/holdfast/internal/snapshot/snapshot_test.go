@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -253,6 +254,19 @@ func TestOpenRefusesInWords(t *testing.T) {
 		"snapshot 3 of the capture cannot be read"} {
 		if got := fmt.Sprint(c.At(i).Err); want == "" && got != "<nil>" || !strings.Contains(got, want) {
 			t.Errorf("snapshot %d: %v", i+1, got)
+		}
+	}
+}
+
+// Shards stand in the order of their numbers, and the order has no cycle: every pair is tried.
+func TestCompareNames(t *testing.T) {
+	names := []string{"", "2", "10", "a", "a/", "a/0", "a/00", "a/02", "a/2", "a/10", "a/99999999999999999999",
+		"a/1x", "a/1x2", "b/1"}
+	for i, a := range names {
+		for j, b := range names {
+			if got, want := CompareNames(a, b), cmp.Compare(i, j); got != want {
+				t.Errorf("%q and %q: %d, want %d", a, b, got, want)
+			}
 		}
 	}
 }
