@@ -1,4 +1,4 @@
-import { address, age, bar, clock, counting, link, long, majority, make, many, nameLink, shown, stateOf, tagOf, trouble, who } from "./view.js";
+import { address, age, bar, clock, counting, lateFor, link, long, majority, make, many, nameLink, shown, stateOf, tagOf, trouble, who } from "./view.js";
 import { causesOf } from "./causes.js";
 import { panel } from "./panel.js";
 import { strip } from "./strip.js";
@@ -265,7 +265,7 @@ function showCauses() {
   all.slice(0, most).forEach((c, i) => {
     const card = cards[i] ?? make("a", {}), h = oldest(c.row), stuck = state.causes.stuck.has(c.cycle), bad = stuck || trouble(c.row) === 2, known = state.causes.known.has(c.cycle);
     let word = "";
-    if (c.row.late) word = "late for " + age((serverNow() - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2);
+    if (c.row.late) word = h.renewed ? "late for " + age(lateFor(h, serverNow())) : "late";
     else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
     card.href = "#lock=" + address(c.row);
     card.className = "cause" + (bad ? " bad" : isSlow(c.row) ? " slow" : "");
@@ -371,7 +371,9 @@ function tick() {
     const cell = tr.querySelector(".left"), seconds = left(row);
     if (!cell.firstChild) cell.append(bar(seconds, h.ttl_seconds, "", row.late));
     cell.querySelector("i").style.width = 100 * Math.min(1, Math.max(0, seconds / h.ttl_seconds)) + "%";
-    cell.querySelector("span span").textContent = row.late && h.renewed ? "not renewed for " + age((serverNow() - Date.parse(h.renewed)) / 1000) : age(seconds);
+    const late = row.late && h.renewed;
+    cell.querySelector("span span").textContent = late ? "late for " + age(lateFor(h, serverNow())) : age(seconds);
+    if (late) cell.title = "last renewed " + age((serverNow() - Date.parse(h.renewed)) / 1000) + " ago, ends in " + age(seconds);
   }
   if (state.status && state.live) {
     by("live").textContent = "live, " + clock(new Date(serverNow()), { timeZoneName: "short" });

@@ -1,4 +1,4 @@
-import { address, age, long, make, many, nameLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
+import { address, age, clock, heldBy, long, make, many, nameLink, processLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
 
 const width = 204, height = 76, across = 244, apart = 92, edge = 4;
 
@@ -154,7 +154,8 @@ export function noteOf(lock, why, now, behind, late) {
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
   if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
-  return note(late ? "bad" : slow ? "warn" : "", behind ? "Root cause. " : "", late, short, behind && !late && !short ? "Its holder is not known to wait for anything." : "",
+  const h = lock.holds[0], since = h?.since ? ", held since " + clock(new Date(h.since)) + " (" + age((now - Date.parse(h.since)) / 1000) + "). " : ". ";
+  return note(late ? "bad" : slow ? "warn" : "", behind ? h ? "Root cause: " : "Root cause. " : "", ...behind && h ? [...heldBy(h, lock.holders), since] : [], late, short, behind && !late && !short ? "Its holder is not known to wait for anything." : "",
     !late && behind?.names.length > 1 ? " It blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "." : "");
 }
 
@@ -170,7 +171,7 @@ function lack(lock) {
 }
 
 // chainOf shows the way from a name to its root cause, or what waits behind a root cause.
-export function chainOf(why, now, processLink, behind) {
+export function chainOf(why, now, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
   const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why it is waited for")];
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },

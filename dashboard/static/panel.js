@@ -1,4 +1,4 @@
-import { address, age, bar, clock, exact, figures, link, make, many, nameLink, processLink, shown, stateOf, table, tagOf, trouble, verdict, wants, who } from "./view.js";
+import { address, age, bar, clock, exact, figures, heldBy, lateFor, link, make, many, nameLink, processLink, shown, stateOf, table, tagOf, trouble, verdict, wants, who } from "./view.js";
 import { changeFilters, changesOf, changesOfName, isBreak } from "./changes.js";
 import { awayFirst, counts, serversOf, tally, why } from "./servers.js";
 import { graphOf } from "./causes.js";
@@ -100,6 +100,7 @@ export function panel(box, dialog, state, say) {
       if (kind === "servers") show("Servers", ...serversOf(state));
       if (kind === "deadlocks") show("Deadlocks", ...deadlocks());
       if (kind === "lock") {
+        if (lock) show(lock.name, ...detail(lock)); // with the numbers of the poll that the list shows
         const found = await ask("lock?name=" + key);
         if (found) { lock = { ...found.lock, typed: found.typed, why: found.why }; show(lock.name, ...detail(lock)); }
       }
@@ -123,13 +124,14 @@ export function panel(box, dialog, state, say) {
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
+    if (l.holds.length) facts.push(", held by ", ...heldBy(l.holds[0], l.holders));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
       numbers(l, cause), note, ...atOnce ? told : [],
       l.state === "broken" ? brokenNote(l) : why && !late ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : "") }, why) : null,
-      ...chainOf(l.why, state.now(), processLink, cause),
+      ...chainOf(l.why, state.now(), cause),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...atOnce ? [] : [acts, ...told], ...freeing(l), make("h3", {}, l.masters?.length ? "Waiters" : "Waiters (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
+      ...atOnce ? [] : [acts, ...told], ...freeing(l), make("h3", {}, "Waiters"), ...queue(l), ...masters(l.masters), ...history(l.name, l),
     ];
   }
 
@@ -137,13 +139,13 @@ export function panel(box, dialog, state, say) {
   function numbers(l, cause) {
     const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0];
     if (!h) return null;
-    return figures([h.since ? ["Held for", age(since(h.since))] : null, h.late && h.renewed ? ["Not renewed for", age(since(h.renewed)), "ends in " + age(h.remaining_seconds - since(l.at)), "bad"] : ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
-      l.masters?.length ? null : ["Waiters", l.waiters.toLocaleString(), cause?.names.length > 1 ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
+    return figures([h.since ? ["Held for", age(since(h.since)), "since " + clock(new Date(h.since))] : null, h.late && h.renewed ? ["Late for", age(lateFor(h, state.now())), "last renewed " + age(since(h.renewed)) + " ago", "bad"] : ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
+      l.masters?.length ? null : ["Waiters", (cause?.row ?? l).waiters.toLocaleString(), cause?.names.length > 1 ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
       l.waiting_since ? ["Longest wait", age(since(l.waiting_since))] : null]);
   }
 
-  // lateness says for how long a late hold was not renewed, why that may be, and when it ends.
-  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late: "), h.renewed ? "not renewed for " + exact((state.now() - Date.parse(h.renewed)) / 1000) + ". The limit is half its TTL, " + exact(h.ttl_seconds / 2) + ". " : "not renewed within half its TTL. ",
+  // lateness says since when a hold is late, why that may be, and when it ends.
+  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late" + (h.renewed ? " for " + age(lateFor(h, state.now())) : "")), h.renewed ? ", last renewed " + age((state.now() - Date.parse(h.renewed)) / 1000) + " ago. The limit is half its TTL, " + exact(h.ttl_seconds / 2) + ". " : ": not renewed within half its TTL. ",
     "Its process may be stopped or cut off, or its max hold is nearly over. It ends by itself in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + ".");
 
   // brokenNote says who broke a hold, whom that blocks, and what comes next.

@@ -74,6 +74,9 @@ export function bar(part, whole, text, late) {
   return make("span", { class: late ? "bar late" : "bar" }, fill, make("span", {}, text));
 }
 
+// lateFor is for how many seconds a hold has been late: it is renewed within half its TTL.
+export const lateFor = (h, now) => (now - Date.parse(h.renewed)) / 1000 - h.ttl_seconds / 2;
+
 // link leads to a place of this page.
 export function link(hash, text, label) {
   return make("a", { href: hash, "aria-label": label }, typeof text === "string" ? shown(text) : text);
@@ -97,6 +100,9 @@ export function processLink(of, before = "") {
 }
 
 export const who = of => of.label ? shown(of.label) : of.host ? shown(of.host + "/" + of.pid) : make("span", { class: "faint" }, "?");
+
+// heldBy names the holder, its process, and how many others there are.
+export const heldBy = (h, holders) => [make("b", {}, who(h)), ...h.label && h.host ? [", ", processLink(h)] : [], holders > 1 ? " and " + many(holders - 1, "other") : ""];
 
 // majority is how many masters of a quorum a lock needs; 0: there is no quorum.
 export const majority = masters => masters?.length ? Math.floor(masters.length / 2) + 1 : 0;
