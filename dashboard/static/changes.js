@@ -1,22 +1,24 @@
 import { strip } from "./strip.js";
-import { age, clock, make, many, nameLink, processLink, shown, table } from "./view.js";
+import { age, clock, link, make, many, nameLink, processLink, shown, table } from "./view.js";
 
 const mostShown = 100, mostFirst = 4; // the first are those in trouble
 
 const label = hold => hold?.label ? shown(hold.label) : hold?.host ? shown(hold.host + "/" + hold.pid) : "somebody";
 const lasted = (hold, at) => hold?.since ? " for " + age((Date.parse(at) - Date.parse(hold.since)) / 1000) : "";
 const was = c => c.before?.holds[0];
+const wasLate = c => ["ended", "freed"].includes(c.event) && was(c)?.late;
+const wasHeld = c => was(c) ? ["was held by ", label(was(c)), lasted(was(c), c.at), wasLate(c) ? ": the late hold is over" : c.before.state === "broken" ? ": the broken hold is over" : ""] : ["holder unknown"];
 
 // What each event is called, and what is said of it.
 const events = {
   held: ["taken", c => ["by ", label(c.lock.holds[0]), make("span", { class: "of" }, ", token " + c.lock.holds[0].token)]],
-  ended: ["ended", c => was(c) ? ["was held by ", label(was(c)), lasted(was(c), c.at)] : []],
-  freed: ["freed", c => was(c) ? ["was held by ", label(was(c)), lasted(was(c), c.at)] : []],
+  ended: ["ended", c => wasHeld(c)],
+  freed: ["freed", c => wasHeld(c)],
   waiting: ["waiters", c => ["now " + (c.lock.waiters ? many(c.lock.waiters, "waiter") : "no waiters")]],
   holders: ["holders", c => ["now " + many(c.lock.holders, "holder")]],
   late: ["became late", c => [label(c.lock.holds.find(h => h.late)), " did not renew in time"]],
   broken: ["broken", c => ["the hold of ", label(c.lock.holds[0]), ...c.lock.holds[0]?.by ? [", by ", shown(c.lock.holds[0].by)] : []]],
-  renewed: ["renewed", c => ["by ", label(c.lock.holds[0])]],
+  renewed: ["renewed", c => ["by ", label(c.lock.holds[0]), ", no longer late"]],
   counted: ["counted", c => [c.lock.count + " to count down"]],
   foreign: ["foreign", () => ["the key is none of ours"]],
 };
@@ -78,7 +80,7 @@ export function changeFilters(onchange) {
 }
 
 // Trouble is what became late, and the end of that, what was broken, and what is none of ours.
-const isTrouble = c => ["late", "renewed", "foreign"].includes(c.event) || [c.lock, c.before].some(l => l?.state === "broken");
+const isTrouble = c => ["late", "renewed", "foreign"].includes(c.event) || wasLate(c) || [c.lock, c.before].some(l => l?.state === "broken");
 
 const isChosen = c => (!event || eventOf(c) === event) && (!troubled || isTrouble(c)) &&
   (!text || [c.name, ...[...c.lock?.holds ?? [], ...c.before?.holds ?? []].map(h => h.label)].some(t => t?.toLowerCase().includes(text)));
@@ -88,7 +90,7 @@ export function changesOf(state) {
   const all = state.changes, list = all.filter(isChosen), opened = clock(state.opened);
   if (!all.length) {
     return [make("section", { class: "card empty" }, make("h3", {}, "Nothing has changed since " + opened + "."),
-      make("p", {}, "What is taken, freed or waited for from now on comes here by itself, the newest first."), make("p", {}, bounds))];
+      make("p", {}, "What is taken, freed or waited for from now on comes here by itself."), make("p", {}, link("#", "See what is held now")))];
   }
   const part = of => {
     const n = all.filter(c => eventOf(c) === of).length;
@@ -97,7 +99,7 @@ export function changesOf(state) {
   const kind = c => ["late", "broken"].includes(eventOf(c)) ? strong[eventOf(c)] : "", first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
   const counts = [make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened), ...["held", "freed", "late", "broken"].flatMap(part)];
   return [make("p", { class: "lead" }, ...counts.flatMap((c, i) => i + 1 < counts.length ? [make("span", {}, c, ","), " "] : [c])),
-  first.length ? make("section", { class: "card first" }, make("h3", {}, "In trouble"), lines(first, false, "In trouble")) : null,
+  first.length ? make("section", { class: "card first" }, make("h3", {}, "Around the trouble"), lines(first, false, "Around the trouble")) : null,
   make("section", { class: "card" }, strip(all.map(c => ({ at: Date.parse(c.at), n: 1, kind: kind(c) })), state.begun, state.now(), (a, b) => a + b, "changes")),
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
 }

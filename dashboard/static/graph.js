@@ -101,22 +101,27 @@ function groupsOf(count, edges) {
 }
 
 // treeOf shows a graph of waits where a picture has no room: below each name those whose holders wait for it.
-export function treeOf(graph, now, of) {
+// Of a cycle that is drawn ahead, below each name is the one that its holder waits for.
+export function treeOf(graph, now, of, ahead) {
   const items = [], seen = new Set(), roots = graph.names.map((_, i) => i).filter(i => !graph.edges.some(e => e.from === i));
   const add = (i, depth, by) => {
     const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
-    const cause = depth ? undefined : of?.get(n.id);
+    const cause = depth || ahead ? undefined : of?.get(n.id);
     const about = again ? ", as above" : cause?.row === n && cause.names.length > 1 ? ", blocks " + cause.waiters + " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000) : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " + age(wait) : "");
-    items.push([depth, make("li", { class: (depth ? "" : "root") + (sick ? " sick" : by?.cycle || !depth && wait >= long ? " slow" : "") }, make("div", {}, nameLink(n), " ",
-      trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0]) : "",
-      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps ? " (guessed)" : "", about)))]);
+    items.push([depth, make("li", { class: (depth || ahead ? "" : "root") + (sick ? " sick" : by?.cycle || !depth && wait >= long ? " slow" : "") }, make("div", {}, nameLink(n), " ",
+      trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0]) : "", " ", cause?.row === n && !by ? make("span", { class: "tag" }, "root cause") : "",
+      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps && !ahead ? " (guessed)" : "", about)))]);
     if (again) return;
     seen.add(i);
-    graph.edges.filter(e => e.to === i).sort((a, b) => a.from - b.from).forEach(e => add(e.from, depth + 1, e));
+    const next = ahead ? graph.edges.find(e => e.from === i) : undefined;
+    if (!ahead) graph.edges.filter(e => e.to === i).sort((a, b) => a.from - b.from).forEach(e => add(e.from, depth + 1, e));
+    else if (!seen.has(next.to)) add(next.to, depth + 1, graph.edges.find(e => e.from === next.to));
   };
   for (const i of roots) add(i, 0);
   graph.names.forEach((_, i) => { if (!seen.has(i)) add(i, 0, graph.edges.find(e => e.cycle && e.from === i)); });
-  return nest("Who waits for whom", items);
+  const out = nest("Who waits for whom", items);
+  if (ahead) out.classList.add("closed");
+  return out;
 }
 
 // nest makes a list of lists of items, each of which has its depth.
@@ -155,7 +160,7 @@ export function noteOf(lock, why, now, behind, late) {
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
   if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
   const h = lock.holds[0], since = h?.since ? ", held since " + clock(new Date(h.since)) + " (" + age((now - Date.parse(h.since)) / 1000) + "). " : ". ";
-  return note(late ? "bad" : slow ? "warn" : "", behind ? h ? "Root cause: " : "Root cause. " : "", ...behind && h ? [...heldBy(h, lock.holders), since] : [], late, short, behind && !late && !short ? "Its holder is not known to wait for anything." : "",
+  return note(late ? "bad" : slow ? "warn" : "", behind ? h ? "Root cause: " : "Root cause. " : "", ...behind && h ? [...heldBy(h, lock.holders), since] : [], late, short, behind && !late && !short ? "The holder is not known to wait for anything." : "",
     !late && behind?.names.length > 1 ? " It blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "." : "");
 }
 

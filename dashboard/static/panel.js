@@ -124,7 +124,7 @@ export function panel(box, dialog, state, say) {
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
-    if (l.holds.length) facts.push(", held by ", ...heldBy(l.holds[0], l.holders));
+    if (l.holders === 1 && l.holds.length) facts.push(", held by ", ...heldBy(l.holds[0], l.holders));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
       numbers(l, cause), note, ...atOnce ? told : [],
@@ -240,19 +240,20 @@ export function panel(box, dialog, state, say) {
 
   function waits(found) {
     if (state.status?.masters) return [verdict("", "A quorum has no queue.", "Its waiters ask again and again, and no server lists them.")];
-    const narrow = box.clientWidth < 700, words = "Waits are reported by callers (WithDeadlockCheck), or guessed from the same process.";
+    const narrow = box.clientWidth < 700;
     if (!found.names.length) {
       return [make("section", { class: "card empty" }, make("h3", {}, found.contended ? "No holder is known to wait for anything itself." : "Nobody waits."),
-        make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom, and for which root cause."), make("p", {}, words))];
+        make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom."), make("p", {}, link("#", "See what is held now")))];
     }
-    const intro = make("p", { class: "faint" }, narrow ? "Below each name are those whose holders wait for it." : "An arrow leads from a name to the one that its holder waits for." + (found.names.some((_, i) => !found.edges.some(e => e.from === i)) ? " The root causes are on the left." : ""));
+    const round = found.edges.length === found.names.length && found.edges.every(e => e.cycle) && new Set(state.causes.circle.values()).size === 1; // one cycle and no more
+    const intro = make("p", { class: "faint" }, narrow && round ? "Each holder waits for the name below it, and the last one for the first." : narrow ? "Below each name are those whose holders wait for it." : "An arrow leads from a name to the one that its holder waits for." + (found.names.some((_, i) => !found.edges.some(e => e.from === i)) ? " The root causes are on the left." : ""));
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
     const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
     return [intro, !cycle ? null : make("p", { class: "note " + (perhaps ? kind : "bad") }, make("strong", {}, perhaps ? "A possible deadlock: " : "A deadlock: "),
-      perhaps ? "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted a minute or more." : "It is amber, and red after a minute.") : "callers wait for each other, and none of them goes on by itself.", make("br"), make("a", { class: "go", href: "#deadlocks" }, "See which hold to break")),
+      perhaps ? "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted " + age(Math.max(...[...state.causes.stuck].map(lasted))) + "." : "It is amber, and red after a minute.") : "callers wait for each other, and none of them goes on by itself.", make("br"), make("a", { class: "go", href: "#deadlocks" }, "See which hold to break")),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of) : legend(found.edges), narrow ? null : pictureOf(found, state.now(), state.causes.of),
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of, round) : legend(found.edges), narrow ? null : pictureOf(found, state.now(), state.causes.of, round),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
       narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
   }

@@ -18,7 +18,7 @@ export function serversOf(state) {
       ["Last poll", state.polls.at(-1) + " ms", "slowest of " + state.polls.length + ": " + Math.max(...state.polls) + " ms"],
     ]),
     rows.length ? make("div", { class: "pair" }, processes(state), make("div", {}, kinds(rows, state), hosts(state))) :
-      make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some. ", link("#", "How to hold a name"))),
+      make("section", { class: "card empty" }, make("h3", {}, "No name is held or waited for."), make("p", {}, "Kinds, hosts and processes are counted here once there are some."), make("p", {}, link("#", "How to hold a name"))),
   ];
 }
 
