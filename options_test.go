@@ -98,9 +98,7 @@ func TestOptions(t *testing.T) {
 					cell != "yes" && cell != "-" {
 					t.Errorf("%s on %s is %q in the table, and: %v", fields[0], head, cell, err)
 				}
-				if err := client.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, client.Close())
 			}
 		}
 	}

@@ -98,9 +98,7 @@ func TestNewQuorumArguments(t *testing.T) {
 			case c.wrong == "" && err != nil:
 				t.Fatal(err)
 			case c.wrong == "":
-				if err := client.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, client.Close())
 				if _, err := client.Quorum(t.Context()); !errors.Is(err, holdfast.ErrClosed) {
 					t.Errorf("after Close: %v", err)
 				}

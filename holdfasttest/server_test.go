@@ -54,9 +54,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		lock(t, other.Mutex("order:42")) // another server
-		if err := lease.Release(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, lease.Release())
 	})
 }
 
@@ -72,9 +70,7 @@ func TestLose(t *testing.T) {
 			<-ctx.Done()
 			lost(t, context.Cause(ctx), holdfast.LossGone)
 			for _, lease := range []*holdfast.Lease{untouched, elsewhere, lock(t, other.Mutex(name))} {
-				if err := lease.Check(t.Context()); err != nil {
-					t.Error(err)
-				}
+				fatal.If(t, lease.Check(t.Context()))
 			}
 		})
 	}
@@ -110,9 +106,7 @@ func TestLoseEveryKind(t *testing.T) {
 				lost(t, lease.Release(), holdfast.LossGone)
 				next, err := take(t.Context(), other)
 				fatal.If(t, err)
-				if err := next.Release(); err != nil {
-					t.Error(err)
-				}
+				fatal.If(t, next.Release())
 			})
 		})
 	}
@@ -209,9 +203,7 @@ func TestDisconnect(t *testing.T) {
 		server.Disconnect()
 		next := lock(t, client.Mutex("other"))
 		for _, lease := range []*holdfast.Lease{lease, next} {
-			if err := lease.Release(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, lease.Release())
 		}
 	})
 }

@@ -214,9 +214,7 @@ func TestOperationsBreak(t *testing.T) {
 				}
 				_ = r.lease.Release()
 			}
-			if err := <-entered; err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, <-entered)
 		})
 	}
 }

@@ -50,9 +50,7 @@ func TestAttachTrustsFromItsSending(t *testing.T) {
 		}
 		b.setWay(way{})
 		sleep(time.Hour)
-		if err := lease.Err(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, lease.Err())
 		b.setWay(silent)
 		silentSince := time.Now()
 		if at := awaitLoss(t, lease, engine.Expired); at.Sub(silentSince) > ttl {

@@ -91,9 +91,7 @@ func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
 		a.release(lease)
 		lease = kept.await()
 		sleep(time.Minute)
-		if err := lease.Err(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, lease.Err())
 		b.release(lease)
 		nothingLeft(t, server)
 	})

@@ -160,9 +160,7 @@ func refuseHistory(t *testing.T, b *harness.Deployment) {
 	l.Run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
 	n := troubles()
 	for _, c := range clients {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, c.Close())
 	}
 	l.Report(fmt.Sprintf("the history disturbed %d times in %d flushes", n, flushes.Load()))
 	if l.IsUndisturbed("no lock depends on the history"); l.Holds < 300 {
@@ -180,9 +178,7 @@ func refuseHistory(t *testing.T, b *harness.Deployment) {
 		}
 		return false
 	})
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, c.Close())
 	b.Each(func(srv *redisserver.Server) { _, _ = srv.Do("DEL", key) })
 	b.IsClean(t)
 }

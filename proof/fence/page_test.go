@@ -94,9 +94,7 @@ func TestPageBill(t *testing.T) {
 	db.exec(t, orders)
 	db.exec(t, "INSERT INTO orders VALUES (42, false)")
 	late, present := leases(t)
-	if err := bill(t.Context(), db.DB, present, 42); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, bill(t.Context(), db.DB, present, 42))
 	if err := bill(t.Context(), db.DB, late, 42); !errors.Is(err, fence.ErrLate) {
 		t.Errorf("the late holder: %v", err)
 	}
@@ -106,9 +104,7 @@ func TestPageSave(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	defer rdb.Close()
 	late, present := leases(t)
-	if err := save(t.Context(), rdb, present, "billed"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, save(t.Context(), rdb, present, "billed"))
 	if err := save(t.Context(), rdb, late, "new"); !errors.Is(err, fence.ErrLate) {
 		t.Errorf("the late holder: %v", err)
 	}
@@ -140,9 +136,7 @@ func TestPageRedisCommandRuns(t *testing.T) {
 		}
 		return fence.RedisError(rdb.Do(t.Context(), args...).Err(), "order:42", 1)
 	}
-	if err := send("1795486865300377"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, send("1795486865300377"))
 	if err := send("1795486865300376"); !errors.Is(err, fence.ErrLate) {
 		t.Errorf("the late holder: %v", err)
 	}

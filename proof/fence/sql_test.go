@@ -142,9 +142,7 @@ func TestSQLWithoutTable(t *testing.T) {
 		}
 		db.exec(t, db.Schema())
 		db.exec(t, db.Schema()) // does no harm
-		if err := db.raise(t, "order:42", 17); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, db.raise(t, "order:42", 17))
 	})
 }
 
@@ -166,12 +164,8 @@ func TestSQLContextEndsTheWait(t *testing.T) {
 		if err == nil || errors.Is(err, fence.ErrLate) {
 			t.Errorf("got %v", err)
 		}
-		if err := older.Commit(); err != nil {
-			t.Error(err)
-		}
-		if err := db.raise(t, "order:42", 18); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, older.Commit())
+		fatal.If(t, db.raise(t, "order:42", 18))
 	})
 }
 

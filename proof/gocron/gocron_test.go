@@ -43,9 +43,7 @@ func start(t *testing.T, ahead time.Duration, job func(ctx context.Context),
 	}
 	scheduler.Start()
 	return func() {
-		if err := scheduler.Shutdown(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, scheduler.Shutdown())
 	}
 }
 
@@ -142,9 +140,7 @@ func TestLockerBeforeAndAfterRun(t *testing.T) {
 		if _, err := there.Lock(t.Context(), "report"); !errors.Is(err, holdfast.ErrHeld) {
 			t.Errorf("the other host is answered %v", err)
 		}
-		if err := lock.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, lock.Unlock(t.Context()))
 		ctx, cancel := here.Bind(t.Context(), "report")
 		defer cancel()
 		if !errors.Is(context.Cause(ctx), holdfast.ErrNotHeld) {
@@ -153,9 +149,7 @@ func TestLockerBeforeAndAfterRun(t *testing.T) {
 		if lock, err = there.Lock(t.Context(), "report"); err != nil {
 			t.Fatal(err)
 		}
-		if err := lock.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, lock.Unlock(t.Context()))
 	})
 }
 
@@ -177,9 +171,7 @@ func TestLateUnlockLeavesNextRun(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Errorf("the next run has no lock: %v", context.Cause(ctx))
 		}
-		if err := next.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, next.Unlock(t.Context()))
 	})
 }
 

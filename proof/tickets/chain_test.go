@@ -77,9 +77,7 @@ func TestChains(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := kills.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, kills.Close())
 	r.judge()
 	left := harness.Deployment{Prefix: "holdfast", Masters: []*redisserver.Server{srv}}
 	left.IsClean(t) // the last holds end, and no key is left but the clocks of tokens

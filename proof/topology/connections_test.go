@@ -184,9 +184,7 @@ func TestSilentPool(t *testing.T) {
 			if harness.Measured() {
 				most = 5 * time.Second
 			}
-			if err := harness.Given(s.client.Mutex("free").Lock(harness.Within(t, most))); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, harness.Given(s.client.Mutex("free").Lock(harness.Within(t, most))))
 			t.Logf("took %v", time.Since(began))
 		},
 		"queue": func(t *testing.T, s *service, p *fault.Proxy) {

@@ -26,9 +26,7 @@ func (f *files) image(t *testing.T) {
 	run(t, "tar", "-xf", f.path("image.tar"), "-C", dir)
 	index, err := layout.ImageIndexFromPath(dir)
 	fatal.If(t, err)
-	if err := validate.Index(index); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, validate.Index(index))
 	manifest, err := index.IndexManifest()
 	if err != nil || len(manifest.Manifests) != 1 {
 		t.Fatalf("index.json has %d manifests: %v", len(manifest.Manifests), err)

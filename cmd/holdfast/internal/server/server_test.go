@@ -103,9 +103,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("name %q", s.Name)
 	}
 	for range 2 {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, s.Stop())
 	}
 	if runID(t, s) == id { // another process may have the port by now
 		t.Error("still there")
