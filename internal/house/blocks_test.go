@@ -25,7 +25,7 @@ var blockTests = []blockTest{
 	{"SECURITY.md", "redis", "proof/security/tenants_test.go", "TestPageTenantIsKeptApart"},
 	{"docs/command.md", "cron", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsCronLinesRun"},
 	{"docs/command.md", "ini", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsUnitRuns"},
-	{"docs/command.md", "text", "cmd/holdfast/internal/show/chain_test.go", "TestChainIsThatOfThePage"},
+	{"docs/command.md", "text", "cmd/holdfast/internal/show/show_test.go", "TestChainIsThatOfThePage"},
 	{"docs/fencing.md", "redis", "proof/fence/page_test.go", "TestPageRedisCommandRuns"},
 	{"docs/fencing.md", "sql", "fence/page_test.go", "TestPageShowsTheStatements"},
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
