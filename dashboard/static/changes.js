@@ -7,7 +7,11 @@ const label = hold => hold?.label ? shown(hold.label) : hold?.host ? shown(hold.
 const lasted = (hold, at) => hold?.since ? " for " + age((Date.parse(at) - Date.parse(hold.since)) / 1000) : "";
 const was = c => c.before?.holds[0];
 const wasLate = c => ["ended", "freed"].includes(c.event) && was(c)?.late;
-const wasHeld = c => was(c) ? ["was held by ", label(was(c)), lasted(was(c), c.at), wasLate(c) ? ": the late hold is over" : c.before.state === "broken" ? ": the broken hold is over" : ""] : ["holder unknown"];
+const wasHeld = c => {
+  if (!was(c)) return ["holder unknown"];
+  const word = c.before.state === "broken" ? "broken" : wasLate(c) ? "late" : "";
+  return word ? ["the " + word + " hold of ", label(was(c)), " ended"] : ["was held by ", label(was(c)), lasted(was(c), c.at)];
+};
 
 // What each event is called, and what is said of it.
 const events = {

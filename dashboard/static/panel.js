@@ -124,7 +124,7 @@ export function panel(box, dialog, state, say) {
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
-    if (l.holders === 1 && l.holds.length) facts.push(", held by ", ...heldBy(l.holds[0], l.holders));
+    if (l.holders === 1 && l.holds.length) facts.push(["held", "handed over"].includes(l.holds[0].state) ? ", held by " : ", last held by ", ...heldBy(l.holds[0], l.holders));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
       numbers(l, cause), note, ...atOnce ? told : [],

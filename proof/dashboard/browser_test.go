@@ -495,7 +495,7 @@ func TestTenViewersCostAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.shows("order:19")
+	b.shows("order:9")
 	ten := commands() - idle
 	t.Logf("commands in 10 s beside %d without a page: %d of one page, %d of ten", idle, one, ten)
 	if ten > one*5/4 {
