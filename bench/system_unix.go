@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -24,4 +25,13 @@ func openBoard(path string) (*board, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	return (*board)(unsafe.Pointer(unsafe.SliceData(mem))), nil
+}
+
+// cpuTime returns how long this process has run on the CPUs.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
