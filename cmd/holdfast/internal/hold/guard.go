@@ -65,8 +65,9 @@ func (g *guard) superviseChild() error {
 		case <-over:
 			over = nil // step sees it
 		case <-g.leave:
-			g.leave, g.leaves, g.killBy = nil, true, time.Now().Add(g.early)
+			g.leave, g.leaves, g.killBy = nil, true, time.Now()
 			if g.early > 0 && child.Groups {
+				g.killBy = g.killBy.Add(g.early)
 				g.child.Term()
 			}
 		case <-g.wanted:
