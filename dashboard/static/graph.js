@@ -158,7 +158,7 @@ export function noteOf(lock, why, now, behind, late) {
       roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late, make("br"), open("#lock=" + address(roots[0]), "Open ", shown(roots[0].name)));
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
-  if (!behind && !late && !short) return lock.waiters ? make("p", { class: "faint" }, "Its holder is not known to wait for anything.") : null;
+  if (!behind && !late && !short) return lock.waiters && lock.holds.length ? make("p", { class: "faint" }, "The holder is not known to wait for anything.") : null;
   const h = lock.holds[0], since = h?.since ? ", held since " + clock(new Date(h.since)) + " (" + age((now - Date.parse(h.since)) / 1000) + "). " : ". ";
   return note(late ? "bad" : slow ? "warn" : "", behind ? h ? "Root cause: " : "Root cause. " : "", ...behind && h ? [...heldBy(h, lock.holders), since] : [], late, short, behind && !late && !short ? "The holder is not known to wait for anything." : "",
     !late && behind?.names.length > 1 ? " It blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "." : "");
