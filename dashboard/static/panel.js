@@ -226,7 +226,7 @@ export function panel(box, dialog, state, say) {
   function queue(l) {
     if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
-    const titles = ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"];
+    const titles = ["Place", "Waiter", "Waited", "Alive", "Also holds"];
     if (state.canBreak) titles.push("Evict");
     const out = [table("Waiters", titles, l.queue.map(w => [
       w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
