@@ -6,34 +6,13 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/testing/instant"
 )
-
-// An instant store answers at once. So the benchmark measures the work of this module around a
-// request.
-type instant struct{ store.Store }
-
-func (instant) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
-	replies := make([]store.Reply, len(commands))
-	for i, command := range commands {
-		switch {
-		case len(command) == 1:
-			replies[i].Value = []any{"1795231125", "887127"}
-		case len(command) == 11: // free
-			replies[i].Value = int64(1)
-		default:
-			replies[i].Value = "H17952311258871271|1795231125887127"
-		}
-	}
-	return replies
-}
-
-func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
 
 // BenchmarkOverhead is a pair of Lock and Release without a server. Retained, the name stays with
 // the client.
 func BenchmarkOverhead(b *testing.B) {
-	client, err := holdfast.New(instant{}, &holdfast.Config{TTL: 15 * time.Second})
+	client, err := holdfast.New(instant.Store{}, &holdfast.Config{TTL: 15 * time.Second})
 	must(b, err)
 	defer client.Close()
 	mutex := client.Mutex("order:42")

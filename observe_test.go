@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/instant"
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/telemetry"
@@ -223,7 +224,7 @@ func TestBlockedLogLosesNoLease(t *testing.T) {
 // Nothing is allocated for an observer that does nothing, and nothing for one that counts requests.
 func TestObserverAllocatesNothing(t *testing.T) {
 	measure := func(observer holdfast.Observer) float64 {
-		client, err := holdfast.New(instant{}, &holdfast.Config{Observer: observer})
+		client, err := holdfast.New(instant.Store{}, &holdfast.Config{Observer: observer})
 		must(t, err)
 		defer client.Close()
 		mutex, ctx := client.Mutex("order:42"), context.Background()
@@ -262,7 +263,7 @@ func (r *requests) ObserveRequest(request telemetry.Request) {
 // A moody store answers at once, and each first try of a script as an old server would that has no
 // scripts yet.
 type moody struct {
-	instant
+	instant.Store
 	sent int
 	fail error
 }
@@ -271,7 +272,7 @@ func (*moody) Renew(string) {}
 
 func (m *moody) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	m.sent += len(commands)
-	replies := m.instant.Do(ctx, node, commands)
+	replies := m.Store.Do(ctx, node, commands)
 	for i, command := range commands {
 		switch {
 		case m.fail != nil:

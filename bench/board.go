@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -40,6 +41,20 @@ const (
 	running
 	over
 )
+
+// openBoard maps the board that the file at path is, making the file if there is none. The mapping
+// lasts as long as the process.
+func openBoard(path string) (*board, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := f.Truncate(int64(boardSize)); err != nil {
+		return nil, err
+	}
+	return mapBoard(f)
+}
 
 // ask notes that who is about to lock.
 func (b *board) ask(who int) { b.workers[who].asked.Store(b.entered.Load() + 1) }

@@ -7,17 +7,8 @@ import (
 	"unsafe"
 )
 
-// openBoard maps the board that the file at path is, making the file if there is none. The mapping
-// lasts as long as the process.
-func openBoard(path string) (*board, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := f.Truncate(int64(boardSize)); err != nil {
-		return nil, err
-	}
+// mapBoard maps a board for as long as the process lasts.
+func mapBoard(f *os.File) (*board, error) {
 	m, err := syscall.CreateFileMapping(syscall.Handle(f.Fd()), nil, syscall.PAGE_READWRITE, 0, uint32(boardSize), nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateFileMapping", err)

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"internal/testing/eventually":  {},
 	"internal/testing/fatal":       {},
 	"internal/testing/fault":       {},
+	"internal/testing/instant":     {"store"},
 	"internal/testing/leak":        {},
 	"internal/testing/leased":      {"."},
 	"internal/testing/network":     {},

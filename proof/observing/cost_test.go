@@ -2,50 +2,24 @@ package observing_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fatal"
+	"github.com/holdfast-go/holdfast/internal/testing/instant"
 	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
-	"github.com/holdfast-go/holdfast/store"
 )
-
-// An instant store is a server in memory that answers each request of a pair at once: nobody else
-// wants the lock.
-type instant struct{ store.Store }
-
-func (instant) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
-	replies := make([]store.Reply, len(commands))
-	for i, command := range commands {
-		switch {
-		case len(command) == 1: // TIME
-			replies[i].Value = []any{"1795231125", "887127"}
-		case len(command) == 11: // a release
-			replies[i].Value = int64(1)
-		default:
-			replies[i].Value = "H17952311258871271|1795231125887127"
-		}
-	}
-	return replies
-}
-
-func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
-
-func (instant) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
-	return nil, errors.New("NOPERM it has no channels")
-}
 
 // A locker makes uncontended pairs of Lock and Release.
 type locker struct{ mutex *holdfast.Mutex }
 
 func newLocker(tb testing.TB, config holdfast.Config) locker {
 	tb.Helper()
-	client, err := holdfast.New(instant{}, &config)
+	client, err := holdfast.New(instant.Store{}, &config)
 	fatal.If(tb, err)
 	tb.Cleanup(func() { _ = client.Close() })
 	return locker{client.Mutex("order:42")}
@@ -88,7 +62,7 @@ func TestManyNamesMakeFewSeries(t *testing.T) {
 		names = 10_000
 	}
 	series := func(observer holdfast.Observer, names int, class func(string) string) {
-		client, err := holdfast.New(instant{}, &holdfast.Config{Observer: observer, Class: class})
+		client, err := holdfast.New(instant.Store{}, &holdfast.Config{Observer: observer, Class: class})
 		fatal.If(t, err)
 		defer client.Close()
 		for i := range names {
