@@ -85,7 +85,10 @@ func (c *crew) work(ctx context.Context, h *hand, i int) error {
 		c.free(i, h)
 		return context.Cause(ctx)
 	}
-	<-time.After(h.slow)
+	c.mu.Lock()
+	slow := h.slow
+	c.mu.Unlock()
+	<-time.After(slow)
 	c.free(i, h)
 	return context.Cause(ctx)
 }
@@ -299,7 +302,9 @@ func TestShardsFunctionGoesOn(t *testing.T) {
 	inCrew(t, 4, func(t *testing.T, c *crew) {
 		var log strings.Builder
 		a := c.join(shard.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		c.mu.Lock()
 		a.slow = time.Minute
+		c.mu.Unlock()
 		c.want(time.Second, []*hand{a}, 4)
 		b := c.join()
 		c.want(30*time.Second, []*hand{a, b}, 0, 4)
@@ -327,6 +332,58 @@ func TestShardsBroken(t *testing.T) {
 		if slices.ContainsFunc(c.starts, func(n int) bool { return n < 2 }) {
 			t.Errorf("the shards started %d times", c.starts)
 		}
+	})
+}
+
+// A shard that another caller waits for is given back by a process that has more than its share
+// rounded down, and taken again if nobody waits for it any more.
+func TestShardsWantedByOthers(t *testing.T) {
+	inCrew(t, 5, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 2, 3)
+		c.mu.Lock()
+		a.slow, b.slow = 2*ttl/3, 2*ttl/3
+		clear(c.starts)
+		c.mu.Unlock()
+		other, _ := c.client()
+		ctx, cancel := context.WithTimeout(c.Context(), ttl/2) // after which all have looked
+		defer cancel()
+		for i := range 5 {
+			go func() { _, _ = other.Mutex(fmt.Sprint("s/", i)).Lock(ctx) }()
+		}
+		c.want(2*ttl, []*hand{a, b}, 2, 3)
+		starts := 0
+		for _, n := range c.starts {
+			starts += n
+		}
+		if starts != 1 {
+			t.Errorf("the shards started %d times", c.starts)
+		}
+		c.dismiss(a, b)
+	})
+}
+
+// A process that is told to look renews its membership, and is a member all the time.
+func TestShardsMemberAllTheTime(t *testing.T) {
+	inCrew(t, 2, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 1, 1)
+		freed := make(chan int, 1)
+		a.on("free", func(ctx context.Context, _ int64, send func() error) error {
+			err := send()
+			info, failed := b.client.Inspect(ctx, "s")
+			must(t, failed)
+			freed <- info.Holders
+			return err
+		})
+		_, err := b.client.Ask(c.Context(), "s")
+		must(t, err)
+		if n := <-freed; n < 2 {
+			t.Errorf("%d members are left", n)
+		}
+		a.on("free", nil)
+		c.want(time.Second, []*hand{a, b}, 1, 1)
+		c.dismiss(a, b)
 	})
 }
 

@@ -139,9 +139,21 @@ func (r *run) join(ctx context.Context) error {
 	r.lease = lease
 	r.number++
 	if told || lost {
-		r.replan()
+		r.lookAnew()
 	}
 	return nil
+}
+
+// lookAnew has the process look for shards to take, and who waits for its own: a lease does not
+// tell of those who waited for the one before it already, nor twice. A plan that is under way goes
+// on: others see that it waits.
+func (r *run) lookAnew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsettle()
+	for _, h := range r.holdings {
+		h.wanted = true
+	}
 }
 
 // admit returns the members that count. Those that came before decide how many shards there are,
@@ -248,8 +260,8 @@ func (r *run) carryOut(kick bool) (settled bool) {
 		each(p.free, func(i int) { take(i, s.owners[i].id, s.moves(i)+int64(min(1, len(s.owners[i].id)))) })
 	})
 	planned := len(p.free)
-	if len(p.pulls) > 0 { // a lease tells only once that it is wanted, and that may have been in vain
-		late := time.AfterFunc(reminder, func() { _, _ = r.client.Ask(ctx, r.name) })
+	if len(p.pulls) > 0 {
+		late := time.AfterFunc(reminder, func() { r.remind(ctx, p, cancel) })
 		defer late.Stop()
 	}
 	for _, shards := range p.pulls {
@@ -260,6 +272,25 @@ func (r *run) carryOut(kick bool) (settled bool) {
 	}
 	all.Wait()
 	return !p.idle && planned == p.need && failed.Load() == 0 && !r.hasBarred()
+}
+
+// remind tells the holders of shards that are wanted once more, as a lease tells that only once.
+// It ends a plan if another one would be made now: others were faster, and what it waits for may
+// stay where it is.
+func (r *run) remind(ctx context.Context, p plan, end context.CancelFunc) {
+	_, _ = r.client.Ask(ctx, r.name)
+	holds, err := r.lookAll(ctx)
+	if err != nil {
+		return
+	}
+	_, now := r.plan(holds, end)
+	stale := now.need == 0 || len(now.free) > 0
+	for from, shards := range now.pulls {
+		stale = stale || slices.ContainsFunc(shards, func(i int) bool { return !slices.Contains(p.pulls[from], i) })
+	}
+	if stale {
+		end()
+	}
 }
 
 // plan makes the plan of this process for the members that it saw last. Others that come end it.

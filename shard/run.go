@@ -180,8 +180,7 @@ func (r *run) finish(shard int, h *holding, err error, ended bool) {
 	r.mu.Lock()
 	delete(r.holdings, shard)
 	switch {
-	case !h.ended.IsZero(): // the process gave it back
-	case expected:
+	case expected, !h.ended.IsZero(): // who waited for it may have given up
 		r.unsettle()
 	case err == nil:
 		r.barred[shard] = time.Now().Add(resigned)
@@ -228,16 +227,21 @@ func (r *run) watch(ctx context.Context, shard int, h *holding, done <-chan stru
 // than so many. It ends one at a time, but for those that do not end.
 func (r *run) giveBack(ctx context.Context, keep int, ttl time.Duration) error {
 	waited, wanted := r.toGive(keep, ttl)
-	if len(waited) == 0 && len(wanted) > 0 { // some are wanted no more
-		if err := r.lookForWaiters(ctx, wanted); err != nil {
-			return err
-		}
-		waited, _ = r.toGive(keep, ttl)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if len(waited) > 0 {
-		if h := r.holdings[waited[0]]; h != nil {
+		wanted = waited[:1]
+	}
+	if err := r.lookForWaiters(ctx, wanted); err != nil { // some may have given up
+		return err
+	}
+	now, _ := r.toGive(keep, ttl)
+	switch {
+	case len(now) == 0:
+	case len(waited) > 0 && now[0] != waited[0]:
+		r.signal() // for the next
+	default:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if h := r.holdings[now[0]]; h != nil {
 			h.ended = time.Now()
 			h.end(ErrMoved)
 		}
