@@ -81,7 +81,7 @@ func (c *crew) work(ctx context.Context, h *hand, i int) error {
 	c.last[i] = h
 	c.mu.Unlock()
 	<-ctx.Done()
-	if lease.Err() != nil { // it is lost: others may start
+	if errors.Is(lease.Err(), holdfast.ErrLost) { // others may start
 		c.free(i, h)
 		return context.Cause(ctx)
 	}
@@ -264,6 +264,8 @@ func TestShardsFunctionReturns(t *testing.T) {
 				return nil
 			case i == 0 && time.Since(at) >= time.Second && time.Since(at) < 2*time.Second:
 				return failed
+			case i == 0:
+				return fmt.Errorf("it runs again after %v", time.Since(at))
 			}
 			<-ctx.Done()
 			return context.Cause(ctx)
