@@ -68,6 +68,10 @@ func (c *crew) join(options ...shard.Option) *hand {
 // work is the function of a shard. It fails the test if another process works at the shard under a
 // lease that is trusted.
 func (c *crew) work(ctx context.Context, h *hand, i int) error {
+	if i >= len(c.owner) {
+		c.Errorf("shard %d of %d runs", i, len(c.owner))
+		return errors.New("no such shard")
+	}
 	lease, ok := holdfast.LeaseFrom(ctx)
 	c.mu.Lock()
 	if other := c.owner[i]; other != nil || !ok || lease.Token() <= c.tokens[i] {
