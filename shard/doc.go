@@ -63,8 +63,8 @@
 //	the function         the shard is released, and no plan of this process names it for a second
 //	returns nil
 //	the function fails   Run ends with its error, after all other functions have returned. An error
-//	                     that matches context.Canceled or holdfast.ErrLost, after its context has
-//	                     ended, is none
+//	                     that matches context.Canceled, ErrMoved or holdfast.ErrLost, after its
+//	                     context has ended, is none
 //	the function panics  Run ends as after an error, and then panics with the value and its stack
 //	the function goes    the shard stays where it is, and nobody else starts. WithLogger tells it
 //	on after its
