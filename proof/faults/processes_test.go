@@ -31,6 +31,8 @@ type childPlan struct {
 
 	History string // it has so many shards, and writes to this directory: TestShards
 	Proc    string // its name there
+
+	Replicas int // that confirm
 }
 
 const stoppedTTL = 500 * time.Millisecond

@@ -36,7 +36,8 @@ const (
 // runShards is a process that takes part in the shards until it is told to end. It writes a history
 // of its leases.
 func runShards(plan childPlan) error {
-	client, closeAll, err := plan.Way.Open(&holdfast.Config{TTL: shardTTL}, nil, nil)
+	client, closeAll, err := plan.Way.Open(&holdfast.Config{TTL: shardTTL,
+		Replicas: holdfast.Replicas{Count: plan.Replicas}}, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -113,9 +114,9 @@ type act struct {
 	stall  time.Duration // the longest time for which the machine stood still, until the next act
 }
 
-func newCrew(t *testing.T, way harness.Route) *crew {
+func newCrew(t *testing.T, way harness.Route, replicas int) *crew {
 	t.Helper()
-	c := &crew{T: t, plan: childPlan{Way: way, History: t.TempDir(), Names: shards}}
+	c := &crew{T: t, plan: childPlan{Way: way, History: t.TempDir(), Names: shards, Replicas: replicas}}
 	var err error
 	c.rec, err = history.Create(c.plan.History, "judge")
 	fatal.If(t, err)
@@ -358,7 +359,7 @@ func TestShards(t *testing.T) {
 	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "everysec", "--dir", memoryDir(t))
 	d := &harness.Deployment{Route: harness.Route{Topology: harness.Single, Addrs: []string{srv.Addr()}},
 		Masters: []*redisserver.Server{srv}, Prefix: "holdfast"}
-	c := newCrew(t, d.Route)
+	c := newCrew(t, d.Route, 0)
 	began := history.Now()
 	for i := range c.hands {
 		c.do("one leaves", shardTTL, func() { c.leave(i) })
@@ -391,11 +392,12 @@ func TestShards(t *testing.T) {
 	d.IsClean(t)
 }
 
-// TestShardsFailover kills the master that has the members.
+// TestShardsFailover kills the master that has the members. A replica confirms each lease: without
+// that, an election may forget leases, and two processes may have a shard.
 func TestShardsFailover(t *testing.T) {
 	harness.Long(t)
 	failOver := func(t *testing.T, way harness.Route, kill func()) {
-		c := newCrew(t, way)
+		c := newCrew(t, way, 1)
 		c.do("kill -9", settled, func() { c.kill(0) })
 		c.do("it comes back", settled, func() { c.bringBack(0) })
 		c.outage("fail-over", kill)
@@ -413,6 +415,7 @@ func TestShardsFailover(t *testing.T) {
 	t.Run(harness.Cluster, func(t *testing.T) {
 		rig := redisserver.StartCluster(t)
 		slot := rig.Slot(harness.KeyOf("s"))
+		rig.Follow(slot) // of the two, one confirms when the other is the master
 		failOver(t, harness.ClusterRoute(rig), func() {
 			old := rig.AwaitMaster(slot)
 			old.Kill()
