@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkOverhead is a pair of Lock and Release without a server. Retained, the name stays with
-// the client.
+// the client; of readers, there are eight goroutines for each CPU.
 func BenchmarkOverhead(b *testing.B) {
 	client, err := holdfast.New(instant.Store{}, &holdfast.Config{TTL: 15 * time.Second})
 	must(b, err)
@@ -39,6 +39,17 @@ func BenchmarkOverhead(b *testing.B) {
 			must(b, err)
 			must(b, lease.Release())
 		}
+	})
+	shared := retaining.RWMutex("price:42", holdfast.WithRetain(time.Minute))
+	b.Run("readers", func(b *testing.B) {
+		b.SetParallelism(8)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				lease, err := shared.RLock(context.Background())
+				must(b, err)
+				must(b, lease.Release())
+			}
+		})
 	})
 	b.Run("handle", func(b *testing.B) {
 		b.ReportAllocs()
