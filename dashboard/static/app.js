@@ -8,7 +8,7 @@ const by = id => document.getElementById(id);
 const rows = new Map(); // by id
 const state = {
   rows, status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
-  samples: [], // how many waited at a poll, and whether something was late
+  samples: [], // how many waited at a poll, and how many of them behind what is in trouble
   polls: [], // what the last ones took, in ms
   spans: new Map(), begun: 0, // who held which name, and since when by the server's time
   causes: causesOf(rows, 0),
@@ -98,15 +98,14 @@ function applyUpdate(update) {
   changed = false;
 }
 
-// takeSample keeps how many wait, and whether a hold is late or a cycle stays, for the strip beside the headline.
+// takeSample keeps how many wait, and how many of them behind what is in trouble, for the strip beside the headline.
 function takeSample() {
-  let n = 0, kind = state.causes.stuck.size ? "bad" : "";
-  for (const r of rows.values()) {
-    n += r.waiters ?? 0;
-    if (r.late || r.state === "unknown") kind = "bad";
-  }
-  if (state.samples.push({ at: state.base, n, kind }) > mostSamples) state.samples.shift();
+  const sum = list => list.reduce((n, r) => n + (r.waiters ?? 0), 0), behind = new Set(state.causes.causes.filter(isTrouble).flatMap(c => c.names));
+  if (state.samples.push({ at: state.base, n: sum([...rows.values()]), bad: sum([...behind]) }) > mostSamples) state.samples.shift();
 }
+
+// isTrouble tells a root cause that is late, broken or unknown, and a cycle that stays, from a wait that is only long.
+const isTrouble = c => state.causes.stuck.has(c.cycle) || trouble(c.row) === 2;
 
 // tooFew says that a quorum has no majority. What each master says is on the page of servers.
 function tooFew(status) {
@@ -176,9 +175,10 @@ const isBad = r => trouble(r) === 2 || state.causes.stuck.has(state.causes.circl
 // Amber is a long wait, at its root cause alone: what is behind it waits for no reason of its own.
 const isSlow = r => longest(r) >= long && (causeOf(r)?.row ?? r) === r;
 
-// What is in trouble comes first: cycles, what is late or unknown, what is broken; and then who is waited for longest.
+// What is in trouble comes first: cycles, what is late or unknown, what is broken and blocks somebody; then who is
+// waited for longest. What is broken and blocks nobody can wait.
 const byTrouble = r => {
-  const rank = state.causes.stuck.has(state.causes.circle.get(r)) ? 0 : r.late || r.state === "unknown" ? 1 : r.state === "broken" ? 2 : r.waiters ? 3 : 4;
+  const rank = state.causes.stuck.has(state.causes.circle.get(r)) ? 0 : r.late || r.state === "unknown" ? 1 : trouble(r) === 2 ? 2 : r.waiters ? 3 : r.state === "broken" ? 4 : 5;
   return 1e15 * rank + (r.waiting ?? 9e14);
 };
 
@@ -252,7 +252,10 @@ function sum() {
 // showPulse draws how many waited since the page was opened.
 function showPulse() {
   by("pulse").hidden = !rows.size || !!state.status?.masters;
-  if (!by("pulse").hidden) by("pulse").replaceChildren(strip(state.samples, state.begun, serverNow(), Math.max, "waiters"));
+  const now = state.samples.at(-1);
+  if (by("pulse").hidden || !now) return;
+  by("pulse").replaceChildren(make("p", {}, make("b", {}, now.n.toLocaleString()), now.n === 1 ? " waiter" : " waiters", ...now.bad ? [make("span", { class: "bad" }, ", ", make("b", {}, now.bad.toLocaleString()), " behind trouble")] : []),
+    strip(state.samples, state.begun, serverNow(), Math.max));
 }
 
 // showCauses names the roots of what waits, as many as there is room for.
@@ -263,7 +266,7 @@ function showCauses() {
   by("every").hidden = all.length <= most || by("root").checked;
   const cards = by("causes").querySelectorAll("a");
   all.slice(0, most).forEach((c, i) => {
-    const card = cards[i] ?? make("a", {}), h = oldest(c.row), stuck = state.causes.stuck.has(c.cycle), bad = stuck || trouble(c.row) === 2, known = state.causes.known.has(c.cycle);
+    const card = cards[i] ?? make("a", {}), h = oldest(c.row), bad = isTrouble(c), known = state.causes.known.has(c.cycle);
     let word = "";
     if (c.row.late) word = h.renewed ? "late for " + age(lateFor(h, serverNow())) : "late";
     else if (trouble(c.row) === 2) word = stateOf(c.row)[0];
@@ -273,7 +276,7 @@ function showCauses() {
     card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Deadlock of " : "Possible deadlock of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
       make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
-      make("span", { class: "blocks" }, "blocks ", make("b", {}, many(c.waiters, "waiter")), (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for " + age((serverNow() - c.since) / 1000)));
+      make("span", { class: "blocks" }, "blocks ", make("b", {}, c.waiters.toLocaleString()), (c.waiters === 1 ? " waiter" : " waiters") + (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for ", make("span", { class: "for" }, age((serverNow() - c.since) / 1000))));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
   });
@@ -296,13 +299,15 @@ function showChain(tr) {
 }
 
 const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
-// On a phone the list scrolls with all that is above it, and a row has two lines.
+// On a phone the list scrolls with all that is above it. There, and beside the panel, a row has two lines.
 const phone = matchMedia("(max-width: 760px)");
-const height = () => phone.matches ? 60 : 44;
+const isNarrow = () => phone.matches || !by("panel").hidden;
+const height = () => isNarrow() ? 60 : 44;
 const scroller = () => phone.matches ? by("list") : scroll;
 const above = () => phone.matches ? scroll.offsetTop - by("list").offsetTop : 0;
 
 function draw() {
+  by("list").classList.toggle("narrow", isNarrow());
   const size = height(), top = scroller().scrollTop - above(), first = Math.max(0, Math.min(order.length, Math.floor(top / size)) - 5);
   const last = Math.max(first, Math.min(order.length, Math.ceil((top + scroller().clientHeight) / size) + 5));
   const wanted = order.slice(first, last), ids = new Set(wanted.map(r => r.id));
@@ -426,11 +431,14 @@ function toTop() { scroller().scrollTop = Math.min(scroller().scrollTop, above()
 
 let saying, keeping;
 by("fold").addEventListener("click", () => unfold(by("fold").ariaExpanded !== "true"));
+// isFolded says that a filter is in use which the fold would hide.
+const isFolded = () => filters.some(id => id !== "search" && (by(id).type === "checkbox" ? by(id).checked : by(id).value));
 function unfold(is) {
   by("fold").ariaExpanded = String(is);
   by("filters").classList.toggle("unfolded", is);
 }
 by("filters").addEventListener("input", () => {
+  if (isFolded()) unfold(true);
   toTop();
   arrange();
   clearTimeout(keeping);
@@ -479,7 +487,7 @@ function showSort() {
   }
 }
 takeFromURL();
-unfold(["kind", "host", "older"].some(id => by(id).value));
+unfold(isFolded());
 showSort();
 
 // Arrows, Home and End move from row to row, also to those that are no elements yet.

@@ -73,7 +73,7 @@ let text = "", event = "", troubled = false, choose;
 
 // changeFilters are the fields that say which changes are shown.
 export function changeFilters(onchange) {
-  const name = make("input", { type: "search", placeholder: "Search a name or a holder", autocomplete: "off", value: text });
+  const name = make("input", { type: "search", placeholder: "Name or holder", autocomplete: "off", value: text });
   const kind = make("select", {}, make("option", { value: "" }, "Every change"), ...Object.entries(events).map(([value, [word]]) => make("option", { value, selected: value === event }, word)));
   const bad = make("input", { type: "checkbox", checked: troubled });
   const take = () => { [text, event, troubled] = [name.value.trim().toLowerCase(), kind.value, bad.checked]; onchange(); };
@@ -100,11 +100,11 @@ export function changesOf(state) {
     const n = all.filter(c => eventOf(c) === of).length;
     return n ? [make("button", { type: "button", class: of === "held" ? "" : strong[of], "aria-pressed": String(event === of), onclick: () => choose(of) }, make("b", {}, n.toLocaleString()), " " + events[of][0])] : [];
   };
-  const kind = c => ["late", "broken"].includes(eventOf(c)) ? strong[eventOf(c)] : "", first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
+  const first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
   const counts = [make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened), ...["held", "freed", "late", "broken"].flatMap(part)];
-  return [make("p", { class: "lead" }, ...counts.flatMap((c, i) => i + 1 < counts.length ? [make("span", {}, c, ","), " "] : [c])),
+  return [make("div", { class: "top" }, make("p", { class: "lead" }, ...counts.flatMap((c, i) => i + 1 < counts.length ? [make("span", {}, c, ","), " "] : [c])),
+    strip(all.map(c => ({ at: Date.parse(c.at), n: 1, bad: +(eventOf(c) === "late"), warn: +(eventOf(c) === "broken") })), state.begun, state.now(), (a, b) => a + b)),
   first.length ? make("section", { class: "card first" }, make("h3", {}, "Around the trouble"), lines(first, false, "Around the trouble")) : null,
-  make("section", { class: "card" }, strip(all.map(c => ({ at: Date.parse(c.at), n: 1, kind: kind(c) })), state.begun, state.now(), (a, b) => a + b, "changes")),
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
 }
 

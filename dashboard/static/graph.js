@@ -1,21 +1,25 @@
-import { address, age, clock, heldBy, long, make, many, nameLink, processLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
+import { address, age, long, make, many, nameLink, processLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
 
-const width = 204, height = 76, across = 244, apart = 92, edge = 4;
+const width = 204, height = 76, apart = 88, edge = 12;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
 // A root cause tells whom it blocks: of is the cause of each row, by id.
-// A cycle is drawn from its first name on to the right, if it is drawn ahead.
-export function pictureOf(graph, now, of, ahead) {
-  const places = placesOf(graph), last = Math.max(...places.map(p => p.layer)), x = p => edge + (ahead ? last - p.layer : p.layer) * across, y = p => edge + p.row * apart;
+// A cycle is drawn from its first name on to the right, if it is drawn ahead. What is not wide is drawn over the room.
+export function pictureOf(graph, now, of, ahead, room = 0) {
+  const places = placesOf(graph), last = Math.max(...places.map(p => p.layer)), across = Math.max(242, Math.min(280, (room - width - 2 * edge) / last)), x = p => edge + (ahead ? last - p.layer : p.layer) * across, y = p => edge + p.row * apart;
   const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 50 : 0; // room below for its way
-  const right = Math.max(...places.map(x)) + width + edge, down = Math.max(...places.map(y)) + height + edge + back;
+  const right = Math.max(room, Math.max(...places.map(x)) + width + edge), down = Math.max(...places.map(y)) + height + edge + back;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
   const heads = ["plain", "cycle", "stuck"].map(kind => svg("marker", { id: "head-" + kind, class: kind, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     svg("path", { d: "M0 .5 8 4 0 7.5z" })));
   out.append(svg("defs", {}, ...heads));
+  for (const g of ahead ? [] : new Set(places.map(p => p.group))) { // what belongs together stands on one ground
+    const inside = places.filter(p => p.group === g).map(y), top = Math.min(...inside) - edge;
+    out.append(svg("rect", { class: "ground", y: top, width: right, height: Math.max(...inside) + height + edge - top, rx: 12 }));
+  }
   for (const e of graph.edges) {
     const a = { x: x(places[e.from]), y: y(places[e.from]) }, b = { x: x(places[e.to]), y: y(places[e.to]) };
-    out.append(svg("path", { class: "edge " + kindOf(e) + (e.perhaps ? " perhaps" : ""), d: way(a, b, ahead ? -1 : 1), "marker-end": "url(#head-" + kindOf(e) + ")" },
+    out.append(svg("path", { class: "edge " + kindOf(e) + (e.perhaps ? " perhaps" : ""), d: way(a, b, ahead ? -1 : 1, across), "marker-end": "url(#head-" + kindOf(e) + ")" },
       svg("title", {}, shown(e.label || "somebody").textContent + " holds " + shown(graph.names[e.from].name).textContent + " and " + (e.perhaps ? "perhaps " : "") + "waits for " + shown(graph.names[e.to].name).textContent)));
   }
   graph.names.forEach((n, i) => {
@@ -28,7 +32,7 @@ export function pictureOf(graph, now, of, ahead) {
 const kindOf = e => e.cycle ? e.stuck ? "stuck" : "cycle" : "plain";
 
 // way goes from a name that is held to the one that its holder waits for: to the left, or for -1 to the right.
-function way(a, b, left) {
+function way(a, b, left, across) {
   if (left * b.x < left * a.x) {
     // All that lead to one name join before it, and end as one arrow.
     const begin = a.x + (left > 0 ? 0 : width), end = b.x + (left > 0 ? width : 0);
@@ -51,11 +55,11 @@ function box(name, x, y, kind, root, now, cause) {
   const holder = hold ? hold.label || (hold.host ? hold.host + "/" + hold.pid : "?") : "nobody holds it";
   return svg("a", { href: "#lock=" + address(name), transform: "translate(" + x + " " + y + ")", class: "box" + kind + slow },
     svg("title", {}, shown(name.name).textContent + ", " + stateOf(name)[0] + ", " + shown(holder).textContent),
-    svg("rect", { width, height, rx: 10 }), root ? svg("path", { class: "mark", d: "M1.5 14v" + (height - 28) }) : undefined, text(24, "label", name.name, 23), text(43, "", holder, word ? 20 : 32),
+    svg("rect", { width, height, rx: 10 }), text(24, "label", name.name, 23), text(43, "", holder, word ? 20 : 32),
     ...word ? [svg("rect", { class: "pill", x: width - 12 - pill, y: 30, width: pill, height: 18, rx: 9 }), svg("text", { class: "word", x: width - 12 - pill / 2, y: 43 }, word)] : [],
     !name.waiters ? undefined : root && cause?.row === name && cause.names.length > 1 ?
-      svg("text", { x: 14, y: 62 }, svg("tspan", { class: "strong" }, "blocks " + cause.waiters), " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000)) :
-      svg("text", { x: 14, y: 62 }, many(name.waiters, "waiter") + " for " + age(wait)));
+      svg("text", { x: 14, y: 62 }, svg("tspan", { class: "strong" }, "blocks " + cause.waiters), " in " + many(cause.names.length, "name") + " for ", svg("tspan", { class: "for" }, age((now - cause.since) / 1000))) :
+      svg("text", { x: 14, y: 62 }, many(name.waiters, "waiter") + " for ", svg("tspan", { class: "for" }, age(wait))));
 }
 
 // legend tells what the kinds of arrows mean that are drawn.
@@ -75,7 +79,7 @@ function placesOf({ names, edges }) {
     return layers[i] = deeper.length ? 1 + Math.max(...deeper) : 0;
   };
   names.forEach((_, i) => layerOf(i, new Set()));
-  const out = names.map((_, i) => ({ layer: layers[i], row: 0 })), group = groupsOf(names.length, edges);
+  const group = groupsOf(names.length, edges), out = names.map((_, i) => ({ layer: layers[i], row: 0, group: group[i] }));
   let base = 0;
   for (const g of new Set(group)) { // the groups stand one below the other
     const free = [], inside = names.map((_, i) => i).filter(i => group[i] === g).sort((a, b) => layers[a] - layers[b]);
@@ -85,7 +89,7 @@ function placesOf({ names, edges }) {
       free[layers[i]] = out[i].row + 1;
     }
     for (const i of inside) out[i].row += base;
-    base = 1.3 + Math.max(...inside.map(i => out[i].row));
+    base = 1.28 + Math.max(...inside.map(i => out[i].row));
   }
   return out;
 }
@@ -107,10 +111,11 @@ export function treeOf(graph, now, of, ahead) {
   const add = (i, depth, by) => {
     const n = graph.names[i], again = seen.has(i), h = n.holds[0], sick = trouble(n) === 2 || by?.cycle && by.stuck, wait = (now - n.waiting) / 1000;
     const cause = depth || ahead ? undefined : of?.get(n.id);
-    const about = again ? ", as above" : cause?.row === n && cause.names.length > 1 ? ", blocks " + cause.waiters + " in " + many(cause.names.length, "name") + " for " + age((now - cause.since) / 1000) : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " + age(wait) : "");
+    const about = again ? ", as above" : cause?.row === n && cause.names.length > 1 ? ", blocks " + cause.waiters + " in " + many(cause.names.length, "name") + " for " : ", " + many(n.waiters, "waiter") + (n.waiting ? " for " : "");
+    const ages = again ? "" : cause?.row === n && cause.names.length > 1 ? age((now - cause.since) / 1000) : n.waiting ? age(wait) : "";
     items.push([depth, make("li", { class: (depth || ahead ? "" : "root") + (sick ? " sick" : by?.cycle || !depth && wait >= long ? " slow" : "") }, make("div", {}, nameLink(n), " ",
-      trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0]) : "", " ", cause?.row === n && !by ? make("span", { class: "tag" }, "root cause") : "",
-      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps && !ahead ? " (guessed)" : "", about)))]);
+      trouble(n) === 2 && !by?.cycle ? make("span", { class: tagOf(n) }, stateOf(n)[0] + (cause?.row === n ? ", root cause" : "")) : cause?.row === n && !by ? make("span", { class: "tag" }, "root cause") : "",
+      make("span", { class: "line" }, h ? who(h) : "nobody holds it", by?.perhaps && !ahead ? " (guessed)" : "", about, make("span", { class: "for" }, ages))))]);
     if (again) return;
     seen.add(i);
     const next = ahead ? graph.edges.find(e => e.from === i) : undefined;
@@ -159,9 +164,7 @@ export function noteOf(lock, why, now, behind, late) {
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
   if (!behind && !late && !short) return lock.waiters && lock.holds.length ? make("p", { class: "faint" }, "The holder is not known to wait for anything.") : null;
-  const h = lock.holds[0], since = h?.since ? ", held since " + clock(new Date(h.since)) + " (" + age((now - Date.parse(h.since)) / 1000) + "). " : ". ";
-  return note(late ? "bad" : slow ? "warn" : "", behind ? h ? "Root cause: " : "Root cause. " : "", ...behind && h ? [...heldBy(h, lock.holders), since] : [], late, short, behind && !late && !short ? "The holder is not known to wait for anything." : "",
-    !late && behind?.names.length > 1 ? " It blocks " + many(behind.waiters, "waiter") + " in " + many(behind.names.length, "name") + "." : "");
+  return note(late ? "bad" : slow ? "warn" : "", behind ? "Root cause. " : "", late, short, behind && !late && !short ? lock.holds.length ? "The holder is not known to wait for anything." : "Nobody holds it." : "");
 }
 
 // lack says what the first waiter lacks, if that is not the whole name.
@@ -182,7 +185,7 @@ export function chainOf(why, now, behind) {
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
       ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
-      ...l.hold.late ? [" ", make("span", { class: "tag bad" }, "late")] : [], ...l.waits.length ? [] : [" ", make("span", { class: "tag" }, "root cause")],
+      ...l.hold.late || !l.waits.length ? [" ", make("span", { class: l.hold.late ? "tag bad" : "tag" }, [l.hold.late ? "late" : "", l.waits.length ? "" : "root cause"].filter(w => w).join(", "))] : [],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for" : "and waits for"), " ", nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
         ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above.")] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));

@@ -82,8 +82,13 @@ export function panel(box, dialog, state, say) {
 
   // showChanges leaves the filters as they are: somebody may be typing there.
   function showChanges() {
-    if (!box.querySelector("#log")) show("Changes", changeFilters(() => put(box.querySelector("#log"), changesOf(state))), make("div", { id: "log" }));
-    put(box.querySelector("#log"), changesOf(state));
+    const fill = () => {
+      const [top, ...rest] = changesOf(state);
+      put(box.querySelector("#told"), [top]);
+      put(box.querySelector("#log"), rest);
+    };
+    if (!box.querySelector("#log")) show("Changes", make("div", { id: "told" }), changeFilters(fill), make("div", { id: "log" }));
+    fill();
   }
 
   async function ask(path) {
@@ -119,7 +124,7 @@ export function panel(box, dialog, state, say) {
     const late = l.holds.find(h => h.late), of = { ...l, late }, why = stateOf(l)[1], cause = behind(l);
     const facts = [make("span", { class: tagOf(of) }, stateOf(of)[0])], note = noteOf(l, l.why, state.now(), cause, late ? lateness(late, l) : ""), [acts, ...told] = code(l);
     const atOnce = acts && note?.matches(".note:not(:has(.go))"); // what is to be done, in the box that says why
-    if (atOnce) note.append(make("p", {}, "Next, see which line of code holds it" + (acts.querySelector(".danger") ? ", or break the hold." : state.canBreak ? ", or break a hold below." : ".")), acts);
+    if (atOnce) note.append(acts);
     if (l.kind) facts.push(" " + l.kind);
     if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken" + (l.queue[0]?.permits ? ", the next needs " + l.queue[0].permits : ""));
     if (l.count !== undefined) facts.push(", " + l.count + " to count down");
@@ -144,19 +149,18 @@ export function panel(box, dialog, state, say) {
       l.waiting_since ? ["Longest wait", age(since(l.waiting_since))] : null]);
   }
 
-  // lateness says since when a hold is late, why that may be, and when it ends.
-  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late" + (h.renewed ? " for " + age(lateFor(h, state.now())) : "")), h.renewed ? ", last renewed " + age((state.now() - Date.parse(h.renewed)) / 1000) + " ago. The limit is half its TTL, " + exact(h.ttl_seconds / 2) + ". " : ": not renewed within half its TTL. ",
-    "Its process may be stopped or cut off, or its max hold is nearly over. It ends by itself in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + ".");
+  // lateness says why a hold may be late, and when it ends. The figures say since when it is.
+  const lateness = (h, l) => make("span", {}, make("strong", {}, "Late"), ": not renewed within half its TTL, " + exact(h.ttl_seconds / 2) + ". Its process may be stopped or cut off, or its max hold is nearly over. It ends by itself in " + exact(h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000) + ".");
 
   // brokenNote says who broke a hold, whom that blocks, and what comes next.
   function brokenNote(l) {
     const h = l.holds.find(h => h.state === "broken"), broke = [...past.entries].find(e => e.event === "broken")?.at ?? state.changes.findLast(c => c.name === l.name && isBreak(c))?.at;
-    const go = h?.host ? processLink(h, "Open ") : null;
+    const go = h?.host ? processLink(h, "Open process ") : null;
     if (go) go.className = "go";
     const ago = at => (state.now() - Date.parse(at)) / 1000, when = at => "at " + clock(new Date(at)) + ", " + exact(ago(at)) + " ago";
     return make("div", { class: "note " + (trouble(l) === 2 ? "bad" : "warn") }, make("p", {}, make("strong", {}, "Broken", h?.by ? " by " : "", h?.by ? shown(h.by) : ""), broke ? " " + when(broke) : h?.renewed ? ", last renewed " + when(h.renewed) : "", ". ",
       ...h ? ["Nobody gets the name until the code of ", who(h), " has stopped, or " + exact(h.remaining_seconds - ago(l.at)) + " are over. "] : [], l.waiters === 0 ? "Nobody waits for it now." : l.waiters ? "It blocks " + many(l.waiters, "waiter") + "." : ""),
-      ...go ? [make("p", {}, "Next, see what else that process holds and waits for."), go] : []);
+      go);
   }
 
   // behind is a root cause, with a graph of what waits behind it.
@@ -246,14 +250,14 @@ export function panel(box, dialog, state, say) {
         make("p", {}, "Once a holder waits for another name, it is drawn here who waits for whom."), make("p", {}, link("#", "See what is held now")))];
     }
     const round = found.edges.length === found.names.length && found.edges.every(e => e.cycle) && new Set(state.causes.circle.values()).size === 1; // one cycle and no more
-    const intro = make("p", { class: "faint" }, narrow && round ? "Each holder waits for the name below it, and the last one for the first." : narrow ? "Below each name are those whose holders wait for it." : "An arrow leads from a name to the one that its holder waits for." + (found.names.some((_, i) => !found.edges.some(e => e.from === i)) ? " The root causes are on the left." : ""));
+    const intro = make("p", { class: "faint intro" }, narrow && round ? "Each holder waits for the name below it, and the last one for the first." : narrow ? "Below each name are those whose holders wait for it." : "An arrow leads from a name to the one that its holder waits for." + (found.names.some((_, i) => !found.edges.some(e => e.from === i)) ? " The root causes are on the left." : ""));
     const stuck = found.edges.some(e => e.stuck), cycle = found.edges.some(e => e.cycle);
     const perhaps = found.edges.some(e => e.cycle && e.perhaps), kind = stuck ? "bad" : "warn";
     const drawn = new Set(found.names), others = state.causes.causes.filter(c => !drawn.has(c.row)).length;
-    return [intro, !cycle ? null : make("p", { class: "note " + (perhaps ? kind : "bad") }, make("strong", {}, perhaps ? "A possible deadlock: " : "A deadlock: "),
+    return [make("div", { class: "top" }, intro, narrow ? null : legend(found.edges)), !cycle ? null : make("p", { class: "note " + (perhaps ? kind : "bad") }, make("strong", {}, perhaps ? "A possible deadlock: " : "A deadlock: "),
       perhaps ? "callers of the same processes or owners wait for each other. " + (stuck ? "It has lasted " + age(Math.max(...[...state.causes.stuck].map(lasted))) + "." : "It is amber, and red after a minute.") : "callers wait for each other, and none of them goes on by itself.", make("br"), make("a", { class: "go", href: "#deadlocks" }, "See which hold to break")),
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
-      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of, round) : legend(found.edges), narrow ? null : pictureOf(found, state.now(), state.causes.of, round),
+      make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of, round) : pictureOf(found, state.now(), state.causes.of, round, box.clientWidth - 48),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
       narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
   }
@@ -262,7 +266,7 @@ export function panel(box, dialog, state, say) {
     if (!list?.length) return [];
     return [make("h3", {}, "Masters"), make("p", { class: "faint" }, tally(list)), table("Masters", ["Master", "Usable", "Held by", "Reason"], awayFirst(list).map(m => [
       shown(m.node), counts(m), m.holds.length ? make("span", {}, ...m.holds.slice(0, 5).flatMap((h, i) => [i ? ", " : "", who(h)]), m.holds.length > 5 ? ", …" : "") : m.counts ? "nobody" : "?", why(m),
-    ]))];
+    ]), "masters")];
   }
 
   function history(name, l = { name, holds: [] }) {
@@ -320,11 +324,11 @@ export function panel(box, dialog, state, say) {
   // cycleCard shows a cycle, and has what ends it.
   function cycleCard(graph, narrow) {
     const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
-    const act = e => state.canBreak ? make("button", { type: "button", class: e === youngest ? "danger full" : "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, "Break hold…") :
+    const act = e => state.canBreak ? make("button", { type: "button", class: e === youngest && !graph.edges.some(e => e.perhaps) ? "danger full" : "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, narrow ? "Break…" : "Break hold…") :
       link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
-    const steps = make("ol", { class: "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag" }, "youngest hold")] : [],
+    const steps = make("ol", { class: narrow ? "steps closed" : "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag" }, "youngest hold")] : [],
       make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));
-    return make("section", { class: "card loop" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
+    return make("section", { class: graph.edges.some(e => e.stuck) ? "card loop" : "card loop less" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
   }
 
   const members = d => make("ol", { class: "cycle" }, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",

@@ -37,7 +37,7 @@ export function majorityOf(s, note = "") {
 export const tally = list => counting(list) + " of " + list.length + " masters usable. A lock needs " + majority(list) + ".";
 
 function mastersOf(list) {
-  return table("Masters", ["Master", "Usable", "Data kept for", "Reason"], awayFirst(list).map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]));
+  return table("Masters", ["Master", "Usable", "Data kept for", "Reason"], awayFirst(list).map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)]), "masters");
 }
 
 export const awayFirst = list => [...list].sort((a, b) => !!a.counts - !!b.counts);

@@ -270,7 +270,7 @@ func TestTroubleComesFirst(t *testing.T) {
 		t.Errorf("the order with one that is late is %s", got)
 	}
 	b.goTo("lock=q")
-	b.shows("Late for ")
+	b.shows("Late for")
 	b.run(chromedp.Click("#sum span > a"))
 	b.until(`location.hash === "#lock=z"`)
 	b.right()

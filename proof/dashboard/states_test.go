@@ -70,8 +70,8 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 	}
 	b.run(chromedp.Evaluate(`location.hash = ""; [...document.querySelectorAll("tr.row button")][0].click()`, nil))
 	b.shows("1 broken, ")
-	if names := b.names(); !strings.HasPrefix(names, "broken order:42 read ") {
-		t.Errorf("what is broken does not come first, then what is waited for: %s", names)
+	if names := b.names(); !strings.HasPrefix(names, "order:42 read broken ") { // which blocks nobody
+		t.Errorf("what is waited for does not come first, then what is broken: %s", names)
 	}
 	for name, text := range map[string]string{"kept place of a semaphore": "0 of 2 permits taken",
 		"open": "0 to count down", "permits": "3 of 5 permits taken"} {
