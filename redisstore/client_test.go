@@ -209,6 +209,32 @@ func TestSentOnceByEachKind(t *testing.T) {
 	})
 }
 
+// The nodes of a cluster announce loopback addresses, and its user names another host. go-redis
+// reaches all nodes at that host, and so do locks.
+func TestClusterAnnouncesLoopback(t *testing.T) {
+	adaptertest.NeedProof(t)
+	_, port, _ := net.SplitHostPort(redisserver.StartTwoMasters(t)[0].Addr())
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"192.0.2.1:" + port},
+		Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
+			_, port, _ := net.SplitHostPort(address)
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+		},
+	})
+	defer rdb.Close()
+	client, err := holdfast.New(redisstore.New(rdb), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx := adaptertest.Within(t, adaptertest.Patience)
+	for name := range strings.FieldsSeq("a b c d e f") {
+		if lease, err := client.Mutex(name).Lock(ctx); err != nil || lease.Release() != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 type ownClient struct{ *redis.Client }
 
 func TestNewRefuses(t *testing.T) {

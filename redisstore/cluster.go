@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 
@@ -88,10 +89,24 @@ func (c *cluster) Refresh(ctx context.Context, _ string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	addAnnounced(nodes)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes = nodes
 	return nil
+}
+
+// addAnnounced adds what a node may announce if its user named it by another address. As go-redis
+// does, it takes the port of the node for 0, and its host for a loopback one.
+func addAnnounced(nodes map[string]*node) {
+	for address, n := range maps.Clone(nodes) {
+		host, port, _ := net.SplitHostPort(address)
+		for _, other := range []string{net.JoinHostPort(host, "0"), "127.0.0.1:" + port, "[::1]:" + port} {
+			if nodes[other] == nil && !net.ParseIP(host).IsLoopback() {
+				nodes[other] = n
+			}
+		}
+	}
 }
 
 func (c *cluster) Renew(address string) {

@@ -16,6 +16,9 @@ import (
 // slots is how many slots a cluster has.
 const slots = 16384
 
+// clusterCheck is the name of what is found of a cluster as a whole.
+const clusterCheck = "cluster"
+
 // cluster examines each master of a cluster, and its slots.
 func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) error {
 	where := "cluster of " + server.Redact(e.target.URL)
@@ -24,19 +27,11 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 		return err
 	}
 	e.checkCoverage(where, served)
-	var mu sync.Mutex
-	var checks []*serverCheck
-	_ = rdb.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error { // it never fails
-		p := e.newServerCheck(master.Options().Addr, master)
-		p.cluster = true
-		mu.Lock()
-		checks = append(checks, p)
-		mu.Unlock()
-		return nil
-	})
-	slices.SortFunc(checks, func(a, b *serverCheck) int { return strings.Compare(a.name, b.name) })
-	checks = slices.DeleteFunc(checks, func(p *serverCheck) bool { return !p.chooseTag(ctx, rdb, served) })
-	away := Finding{Check: "cluster", Means: "nobody can take or renew the locks in its slots",
+	checks, err := e.masterChecks(ctx, rdb)
+	if err != nil {
+		return err
+	}
+	away := Finding{Check: clusterCheck, Means: "nobody can take or renew the locks in its slots",
 		Change: "start it, or let a replica take over"}
 	present, err := examineEach(ctx, checks, away, func(p *serverCheck) {
 		p.fullCoverage(ctx)
@@ -55,6 +50,32 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 		e.findings = append(e.findings, p.findings...)
 	}
 	return nil
+}
+
+// masterChecks returns a check of each master. Its probes have a tag that lies in a slot of it. The
+// client says which master that is, as it may reach masters at other addresses than those that they
+// announce.
+func (e *examination) masterChecks(ctx context.Context, rdb *redis.ClusterClient) ([]*serverCheck, error) {
+	var mu sync.Mutex
+	var checks []*serverCheck
+	tagless := map[*redis.Client]*serverCheck{}
+	err := rdb.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		p := e.newServerCheck(master.Options().Addr, master)
+		p.cluster = true
+		checks, tagless[master] = append(checks, p), p
+		return nil
+	})
+	for n := 0; len(tagless) > 0 && n < 100*slots; n++ { // many more than the master of a single slot needs
+		tag := strconv.Itoa(n)
+		if master, err := rdb.MasterForKey(ctx, tag); err == nil && tagless[master] != nil {
+			tagless[master].tag = tag
+			delete(tagless, master)
+		}
+	}
+	slices.SortFunc(checks, func(a, b *serverCheck) int { return strings.Compare(a.name, b.name) })
+	return checks, err
 }
 
 // clusterSlots asks the cluster who serves what, in the order of slots.
@@ -87,55 +108,38 @@ func findGaps(served []redis.ClusterSlot) (gaps []string) {
 
 // checkCoverage checks that every slot has a master.
 func (e *examination) checkCoverage(where string, served []redis.ClusterSlot) {
-	const check = "cluster"
 	if gaps := findGaps(served); len(gaps) > 0 {
-		e.add(Danger, check, where, "nobody serves the slots "+strings.Join(gaps, ", "),
+		e.add(Danger, clusterCheck, where, "nobody serves the slots "+strings.Join(gaps, ", "),
 			"the locks of the names in these slots can be neither taken nor renewed; with cluster-require-full-coverage yes, none can",
 			"redis-cli --cluster fix HOST:PORT")
 		return
 	}
-	e.add(OK, check, where, "all slots are served", "", "")
-}
-
-// chooseTag chooses a tag of the probes that lies in a slot of this master. It returns false for a
-// master without slots.
-func (p *serverCheck) chooseTag(ctx context.Context, rdb *redis.ClusterClient, served []redis.ClusterSlot) bool {
-	if !slices.ContainsFunc(served, func(s redis.ClusterSlot) bool { return s.Nodes[0].Addr == p.name }) {
-		return false
-	}
-	for n := range 100 * slots { // many more than the master of a single slot needs
-		tag := strconv.Itoa(n)
-		if master, err := rdb.MasterForKey(ctx, tag); err == nil && master.Options().Addr == p.name {
-			p.tag = tag
-			return true
-		}
-	}
-	return false
+	e.add(OK, clusterCheck, where, "all slots are served", "", "")
 }
 
 // fullCoverage checks what the other masters do when one is gone.
 func (p *serverCheck) fullCoverage(ctx context.Context) {
-	const check = "cluster"
 	switch value, err := p.config(ctx, "cluster-require-full-coverage"); {
 	case err != nil:
-		p.add(Note, check, "cluster-require-full-coverage is not told: "+errorText(err),
+		p.add(Note, clusterCheck, "cluster-require-full-coverage is not told: "+errorText(err),
 			"if it is yes, all slots refuse requests while one has no master", "")
 	case value == "no":
-		p.ok(check, "cluster-require-full-coverage is no")
+		p.ok(clusterCheck, "cluster-require-full-coverage is no")
 	default:
-		p.add(Note, check, "cluster-require-full-coverage is "+value,
+		p.add(Note, clusterCheck, "cluster-require-full-coverage is "+value,
 			"all slots refuse requests while one has no master: leases at all masters are lost",
 			"cluster-require-full-coverage no")
 	}
 	if p.info["redis_version"] != "" && !p.usesShardedChannels() {
-		p.add(Note, check, "no sharded channels", "each message goes to every node", "Redis or Valkey 7.0 or newer")
+		p.add(Note, clusterCheck, "no sharded channels", "each message goes to every node",
+			"Redis or Valkey 7.0 or newer")
 	}
 }
 
 // databases tells of a cluster with several databases, which Valkey has from 9.0 on.
 func (p *serverCheck) databases(ctx context.Context) {
 	if n, err := p.config(ctx, "cluster-databases"); err == nil && n != "1" {
-		p.add(Note, "cluster", "cluster-databases is "+n, "a name in two databases is two locks; the command uses database 0",
+		p.add(Note, clusterCheck, "cluster-databases is "+n, "a name in two databases is two locks; the command uses database 0",
 			"let all clients of a name use one database")
 	}
 }
