@@ -77,9 +77,13 @@ func TestOptions(t *testing.T) {
 	text, err := os.ReadFile("options.go")
 	must(t, err)
 	declared := regexp.MustCompile(`(?m)^func (With\w+)\(.*\) Option`)
-	for _, option := range declared.FindAllStringSubmatch(string(text), -1) {
-		if options[option[1]] == nil {
-			t.Errorf("%s is not tested here", option[1])
+	for _, page := range []string{"README.md", "README.zh-CN.md"} {
+		list, err := os.ReadFile(page)
+		must(t, err)
+		for _, option := range declared.FindAllStringSubmatch(string(text), -1) {
+			if options[option[1]] == nil || !strings.Contains(string(list), "`"+option[1]+"`") {
+				t.Errorf("%s is not tested here, or not in %s", option[1], page)
+			}
 		}
 	}
 	var heads, rows []string

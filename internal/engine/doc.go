@@ -22,7 +22,7 @@
 //	margin         how much earlier trust ends than the hold: TTL/100 + 5 ms
 //	grant          the passage of a ticket from waiting to holding
 //	hand-over      a grant because another hold ended; a message tells the waiter
-//	delivery        what a pool gives a waiting goroutine, without a request: a lease, or the lead
+//	delivery       what a pool gives a waiting goroutine, without a request: a lease, or the lead
 //	retained       of a hold: it stays with the process although nobody uses it
 //	recall         the message that another asks for a hold that may be retained
 //	yield          to ask for the next goroutine of a pool and give the old hold back in one request

@@ -10,7 +10,7 @@ import (
 )
 
 // Options say how a lock is held and waited for. The caller checks them. A field in which callers
-// of one pool must agree is in poolKey, or keeps callers out of pools, in Engine.NewLock or in
+// of one pool must agree is in poolKind, or keeps callers out of pools, in Engine.newSettings or in
 // Lock.acquire.
 type Options struct {
 	TTL     time.Duration
@@ -44,7 +44,7 @@ type Tokens map[string]int64
 type Lock struct {
 	*settings
 	name  string
-	plain *Lock // of the lock of holds that may be retained: the one that its callers use; else nil
+	plain *Lock // the callers' lock, if this one is made of it for holds that may be retained; else nil
 }
 
 // Settings are how a name is held. Locks of many names share them. They never change.

@@ -180,13 +180,14 @@ func (l *Lock) enterPool(ctx context.Context, c *call) poolEntry {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := e.pools[l.key()]
+	key := l.key()
+	p := e.pools[key]
 	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
 	// passes to its waiters.
 	leads := p == nil || (p.shares() && p.leader == nil)
 	if p == nil {
-		p = &pool{key: l.key()}
-		e.pools[l.key()] = p
+		p = &pool{key: key}
+		e.pools[key] = p
 	}
 	if p.hold != nil {
 		if lease := p.join(ctx); lease != nil {

@@ -92,10 +92,13 @@ var (
 	aFile = regexp.MustCompile(`^[\w./-]*(/[\w.-]*|\.(go|lua|md|txtar|work))$`)
 	// aName is a method or a field of a type, or what a package declares.
 	aName = regexp.MustCompile(`^(\w+)\.([A-Za-z]\w*)$`)
+	// inFile is the statement that a name is in a file.
+	inFile = regexp.MustCompile("`([\\w.]+)` in\\s+`([\\w./]+\\.go)`")
 )
 
 // TestContributingNamesWhatIsThere looks for the files, and for the names with a dot, that
-// CONTRIBUTING.md has in back quotes. A file may stand without its directory.
+// CONTRIBUTING.md has in back quotes. A file may stand without its directory. Where the text says
+// that something is in a file, it must be there.
 func TestContributingNamesWhatIsThere(t *testing.T) {
 	names := declaredNames()
 	for _, match := range quoted.FindAllStringSubmatch(readText(t, "CONTRIBUTING.md"), -1) {
@@ -108,6 +111,15 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 			}
 		case aName.MatchString(text) && !names[text] && text != "time.Duration":
 			t.Errorf("nothing is called %s", text)
+		}
+	}
+	for _, match := range inFile.FindAllStringSubmatch(readText(t, "CONTRIBUTING.md"), -1) {
+		name, file := match[1][strings.LastIndex(match[1], ".")+1:], match[2]
+		has := func(f string) bool {
+			return strings.HasSuffix("/"+f, "/"+file) && strings.Contains(readText(t, f), name)
+		}
+		if !slices.ContainsFunc(allFiles(), has) {
+			t.Errorf("%s does not have %s", file, name)
 		}
 	}
 }
