@@ -437,8 +437,8 @@ function unfold(is) {
   by("fold").ariaExpanded = String(is);
   by("filters").classList.toggle("unfolded", is);
 }
-by("filters").addEventListener("input", () => {
-  if (isFolded()) unfold(true);
+by("filters").addEventListener("input", e => {
+  if (e.target.id !== "search" && isFolded()) unfold(true);
   toTop();
   arrange();
   clearTimeout(keeping);

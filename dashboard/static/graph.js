@@ -1,12 +1,12 @@
 import { address, age, long, make, many, nameLink, processLink, shown, stateOf, svg, tagOf, trouble, who } from "./view.js";
 
-const width = 204, height = 76, apart = 88, edge = 12;
+const width = 204, height = 76, apart = 88;
 
 // pictureOf draws a graph of waits. What all wait for is at the left. All that is drawn of others is text.
 // A root cause tells whom it blocks: of is the cause of each row, by id.
 // A cycle is drawn from its first name on to the right, if it is drawn ahead. What is not wide is drawn over the room.
 export function pictureOf(graph, now, of, ahead, room = 0) {
-  const places = placesOf(graph), last = Math.max(...places.map(p => p.layer)), across = Math.max(242, Math.min(280, (room - width - 2 * edge) / last)), x = p => edge + (ahead ? last - p.layer : p.layer) * across, y = p => edge + p.row * apart;
+  const edge = ahead ? 1 : 12, places = placesOf(graph), last = Math.max(...places.map(p => p.layer)), across = Math.max(242, Math.min(280, (room - width - 2 * edge) / last)), x = p => edge + (ahead ? last - p.layer : p.layer) * across, y = p => edge + p.row * apart;
   const back = graph.edges.some(e => places[e.to].layer >= places[e.from].layer) ? 50 : 0; // room below for its way
   const right = Math.max(room, Math.max(...places.map(x)) + width + edge), down = Math.max(...places.map(y)) + height + edge + back;
   const out = svg("svg", { class: "graph", viewBox: [0, 0, right, down].join(" "), width: right, height: down, role: "group", "aria-label": "Who waits for whom" });
