@@ -169,6 +169,20 @@ func TestShardsFair(t *testing.T) {
 	})
 }
 
+// Processes that leave at the same time do not keep their shards for each other.
+func TestShardsAllLeave(t *testing.T) {
+	inCrew(t, 6, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 3, 3)
+		at := time.Now()
+		a.leave()
+		c.dismiss(b, a)
+		if took := time.Since(at); took > 500*time.Millisecond {
+			t.Errorf("they are gone after %v", took)
+		}
+	})
+}
+
 // A restart of all processes, one by one, moves each shard at most twice.
 func TestShardsRollingRestart(t *testing.T) {
 	for _, size := range [][2]int{{64, 8}, {11, 3}, {5, 8}} {
@@ -239,7 +253,7 @@ func TestShardsOtherNumber(t *testing.T) {
 		b := c.join()
 		err := <-b.left
 		var bad *holdfast.ArgumentError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "n is 5, allowed: 4") {
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), `n is 5, allowed: 4, as`) || !strings.HasSuffix(err.Error(), `for "s"`) {
 			t.Errorf("got %v", err)
 		}
 		lease := c.must(b.client.RWMutex("s").RLock(t.Context()))

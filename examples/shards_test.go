@@ -30,12 +30,16 @@ func work(ctx context.Context, rdb *redis.Client) error {
 	}
 	defer client.Close()
 	set := shard.New(client, "orders", 16)
-	return set.Run(ctx, func(ctx context.Context, i int) error { // once for each shard held here
+	err = set.Run(ctx, func(ctx context.Context, i int) error { // once for each shard held here
 		log.Println("shard", i, "begins")
 		<-ctx.Done() // its work goes here, until ctx ends
 		log.Println("shard", i, "ends:", context.Cause(ctx))
 		return nil
 	})
+	if errors.Is(err, context.Canceled) { // the process was told to stop
+		return nil
+	}
+	return err
 }
 
 func consumeOrders(ctx context.Context, client *holdfast.Client, rdb *redis.Client,
@@ -192,7 +196,7 @@ func TestShardsWork(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := <-ended; err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,6 +18,7 @@ const (
 	patience = time.Second            // after a request that the server did not answer
 	soon     = 20 * time.Millisecond  // after a hold should be over
 	goodbye  = 2 * time.Second        // for the words of a process that leaves
+	glance   = 50 * time.Millisecond  // between its looks whether others are there
 	reminder = 250 * time.Millisecond // after which the holders of shards that are wanted are told once more
 	farewell = time.Second            // for others to wait for the shards of a process that leaves
 	attempts = 10                     // to see the whole list of members, while it changes
@@ -168,7 +169,7 @@ func (r *run) admit(members []member, foreign string) ([]member, error) {
 		}
 		if m.n != r.n && !r.accepted {
 			return nil, refuse("Set.Run", holdfast.ArgumentProblem{Argument: "n", Value: r.n,
-				Allowed: fmt.Sprintf("%d, as %q has it", m.n, m.label)})
+				Allowed: fmt.Sprintf("%d, as %q has it for %q", m.n, m.label, r.name)})
 		}
 	}
 	r.accepted = true
@@ -320,12 +321,29 @@ func (r *run) hasBarred() bool {
 
 // leave ends the membership and tells the others, which take the shards as the functions return.
 func (r *run) leave() {
-	if r.lease != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), goodbye)
-		defer cancel()
-		if r.lease.Release() == nil {
-			_, _ = r.client.Ask(ctx, r.name) // without it they look a third of a TTL later
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), goodbye)
+	defer cancel()
+	if r.lease != nil && r.lease.Release() == nil {
+		_, _ = r.client.Ask(ctx, r.name) // without it they look a third of a TTL later
+	}
+	var looks sync.WaitGroup
+	looks.Go(func() { r.lookForOthers(ctx) })
+	r.functions.Wait()
+	cancel()
+	looks.Wait()
+}
+
+// lookForOthers notes when no other member is left: others may leave at the same time.
+func (r *run) lookForOthers(ctx context.Context) {
+	for r.hasOthers.Load() {
+		if info, err := r.client.Inspect(ctx, r.name); err == nil {
+			members, _ := membersOf(info)
+			r.hasOthers.Store(len(members) > 0)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(glance):
 		}
 	}
-	r.functions.Wait()
 }

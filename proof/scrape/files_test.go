@@ -44,6 +44,7 @@ func metrics(t *testing.T) (names []string) {
 	described := make(chan *prometheus.Desc, 100)
 	promholdfast.NewObserver().Describe(described)
 	promholdfast.NewCollector(holdfasttest.New(t), nil).Describe(described)
+	promholdfast.NewShardCollector().Describe(described)
 	close(described)
 	for d := range described {
 		names = append(names, regexp.MustCompile(`fqName: "([^"]*)"`).FindStringSubmatch(d.String())[1])

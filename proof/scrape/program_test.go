@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/shard"
 	"github.com/holdfast-go/holdfast/telemetry"
 )
 
@@ -80,10 +81,14 @@ func TestProgram(t *testing.T) {
 	}
 	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
 		harness.Locker(t, os.Getenv(serverAddr), &config)}
-	registry.MustRegister(observer, // each scrape lists all names
+	set := shard.New(harness.Locker(t, os.Getenv(serverAddr), nil), "shards", 4) // not counted
+	registry.MustRegister(observer, promholdfast.NewShardCollector(set),         // each scrape lists all names
 		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond, Worst: 10}))
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
+	all.Go(func() {
+		_ = set.Run(work, func(ctx context.Context, _ int) error { <-ctx.Done(); return nil })
+	})
 	for i, client := range clients {
 		own := client.Mutex(fmt.Sprintf("batch:%d", i), holdfast.WithWait(10*time.Second))
 		for way := range 6 {

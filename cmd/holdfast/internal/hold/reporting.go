@@ -29,6 +29,11 @@ type logOptions struct {
 // prints.
 func (r *logOptions) flags(flags *pflag.FlagSet, verbose string) {
 	r.quietFlag(flags)
+	r.logFlags(flags, verbose)
+}
+
+// logFlags adds the flags of a command that never finds another first.
+func (r *logOptions) logFlags(flags *pflag.FlagSet, verbose string) {
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, verbose)
 	flags.StringVar(&r.Log, "log", logText,
 		"`FORMAT`: text, or json for a line of JSON on standard error for all that happens")

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
@@ -9,6 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/shard"
 )
+
+// longestLook is how long the shards are read, as Watch waits for a server that is away.
+const longestLook = 20 * time.Second
 
 // A ShardList shows which process has which shard of a name.
 type ShardList struct {
@@ -49,6 +53,9 @@ func (l *ShardList) Run(ctx context.Context) error {
 		l.Note("nobody takes part in %q; --of N shows its shards all the same", l.Name)
 		return l.print(nil)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, cli.Exitf(cli.ExitNoServer,
+		"the shards of %q were not read within %v: the server is away", l.Name, longestLook))
+	defer cancel()
 	for holds, err := range shard.New(client, l.Name, n).Watch(ctx) {
 		if err != nil {
 			return l.Failure(err)

@@ -40,7 +40,8 @@ func (s *Shards) Spread(ctx context.Context) error {
 	}
 	var c cli.Checklist
 	checkShards(&c, &s.Connection, s.Names[0])
-	c.Check(s.Of >= 1 && s.Of <= mostShards, "--of %d: it must be given, from 1 to %d", s.Of, mostShards)
+	c.Check(s.Of != 0, "--of is missing: it says how many shards there are, from 1 to %d", mostShards)
+	c.Check(s.Of >= 0 && s.Of <= mostShards, "--of %d: it must be 1 to %d", s.Of, mostShards)
 	c.Check(s.Share >= 1 && s.Share <= mostShare, "--weight %d: it must be 1 to %d", s.Share, mostShare)
 	if err := c.Err(); err != nil {
 		return err
@@ -175,6 +176,11 @@ func (r *shardRun) runCommand(ctx context.Context, i int) error {
 	defer context.AfterFunc(ctx, func() {
 		// The guard sees a loss itself, and a signal is passed on as it is.
 		cause := context.Cause(ctx)
+		if errors.Is(cause, shard.ErrMoved) {
+			moved := run.newRecord(eventNotice)
+			moved.Token, moved.Text = lease.Token(), run.title()+" moves to another host, which waits for it"
+			r.notices.tell(moved)
+		}
 		if !errors.Is(cause, holdfast.ErrLost) && !errors.As(cause, new(*cli.SignalError)) {
 			close(leave)
 		}
@@ -242,7 +248,7 @@ func newShards() *cobra.Command {
 	flags.VisitAll(func(f *pflag.Flag) { ofBoth[f.Name] = true })
 	flags.IntVar(&s.Share, "weight", 1, "this process has a share so many times as large as that of one with 1")
 	s.holdFlags(cmd)
-	s.logOptions.flags(flags, "print each shard that comes, and how long it was held")
+	s.logFlags(flags, "print each shard that comes, moves away or was given back, and how long it was held")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if s.Command != nil {
 			if flags.Changed("output") {

@@ -19,34 +19,33 @@ var LockColumns = []Column{
 
 // LockRow is a row of a list of locks. It shows its Holder.
 func LockRow(info lockinfo.Info) []Cell {
-	row := []Cell{
-		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), {}, {}, {}, {},
-		{Text: strconv.Itoa(info.Waiters)}, {},
-	}
+	var holder, token, held, left, longest Cell
+	waiters := Cell{Text: strconv.Itoa(info.Waiters)}
 	if info.Waiters > 0 {
-		row[7].Style = Warning
+		waiters.Style = Warning
 	}
 	if !info.WaitingSince.IsZero() {
-		row[8].Text = Age(info.LongestWait())
+		longest.Text = Age(info.LongestWait())
 	}
 	switch info.State() {
 	case lockinfo.StateForeign:
-		row[3] = Cell{"none of ours", Faint}
-		row[7].Text = ""
+		holder, waiters.Text = Cell{"none of ours", Faint}, ""
 	case lockinfo.StateSet, lockinfo.StateOpen:
-		row[3].Text = fmt.Sprintf("%d to count down", info.Count)
+		holder.Text = fmt.Sprintf("%d to count down", info.Count)
 	}
 	if h, ok := info.Holder(); ok {
-		row[3].Text = holderProcess(h)
+		holder.Text = holderProcess(h)
 		if info.Holders > 1 {
-			row[3].Text += fmt.Sprintf(" +%d", info.Holders-1)
+			holder.Text += fmt.Sprintf(" +%d", info.Holders-1)
 		}
-		row[4].Text = strconv.FormatInt(h.Token, 10)
-		row[5].Text = ageText(h.Since, info.At)
-		row[6].Text = Age(h.Remaining)
+		token.Text, held.Text, left.Text = tokenText(h), ageText(h.Since, info.At), Age(h.Remaining)
 	}
-	return row
+	return []Cell{
+		{Text: Text(info.Name)}, {Text: kind(info)}, stateCell(info), holder, token, held, left, waiters, longest,
+	}
 }
+
+func tokenText(h lockinfo.Hold) string { return strconv.FormatInt(h.Token, 10) }
 
 // WaitsColumn has what the holders of a name wait for themselves. It is empty at a root.
 var WaitsColumn = Column{Title: "HOLDER WAITS FOR", Flex: true, Optional: true}
@@ -132,32 +131,39 @@ func processName(host string, pid int) string {
 
 // HoldColumns are the columns of a list of holds.
 var HoldColumns = []Column{
-	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN",
-		Right: true}, {Title: "SINCE", Spare: true},
-	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"},
-	{Title: "OWNER", Flex: true, Optional: true, Spare: true},
+	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN", Right: true},
+	{Title: "SINCE", Spare: true}, {Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"},
+	{Title: "STATE"}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
 
 // HoldRow is a row of a list of holds.
 func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
-	row := []Cell{
-		{Text: holderProcess(h)}, {Text: holdProcess(h)}, {Text: mode(h.Mode,
-			h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
-		{Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
-	}
-	if h.Owner != "" {
-		row[9] = Cell{ownerText(h.Owner), Faint}
-	}
-	if !h.Since.IsZero() {
-		row[4].Text = h.Since.Local().Format("01-02 15:04:05")
-	}
+	renewed := "?"
 	switch {
 	case h.Fixed:
-		row[7].Text = "never"
+		renewed = "never"
 	case !h.Renewed.IsZero():
-		row[7].Text = ageText(h.Renewed, info.At) + " ago"
+		renewed = ageText(h.Renewed, info.At) + " ago"
 	}
-	return row
+	return []Cell{
+		{Text: holderProcess(h)}, {Text: holdProcess(h)}, {Text: mode(h.Mode, h.Permits)}, {Text: tokenText(h)},
+		sinceCell(h), {Text: ageText(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: renewed},
+		holdState(h), ownerCell(h.Owner),
+	}
+}
+
+func sinceCell(h lockinfo.Hold) Cell {
+	if h.Since.IsZero() {
+		return Cell{Text: "?"}
+	}
+	return Cell{Text: h.Since.Local().Format("01-02 15:04:05")}
+}
+
+func ownerCell(owner string) Cell {
+	if owner == "" {
+		return Cell{}
+	}
+	return Cell{ownerText(owner), Faint}
 }
 
 // ownerText shows an owner. That of a process which takes part in shards is long, and the beginning
@@ -181,8 +187,11 @@ func ShardRow(shard int, h lockinfo.Hold) []Cell {
 	if h.Token == 0 {
 		return []Cell{number, {"free", Warning}, {}, {}, {}, {}}
 	}
-	row := HoldRow(h, lockinfo.Info{})
-	return []Cell{number, row[8], row[0], row[1], row[3], row[4]}
+	holder, process := holderProcess(h), holdProcess(h)
+	if strings.HasSuffix(holder, process) {
+		process = ""
+	}
+	return []Cell{number, holdState(h), {Text: holder}, {Text: process}, {Text: tokenText(h)}, sinceCell(h)}
 }
 
 func holdState(h lockinfo.Hold) Cell {
@@ -212,37 +221,32 @@ func mode(m lockinfo.Mode, permits int64) string {
 
 // WaiterColumns are the columns of a queue.
 var WaiterColumns = []Column{
-	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID",
-		Flex: true}, {Title: "MODE"},
-	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true,
-		Optional: true}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
+	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID", Flex: true},
+	{Title: "MODE"}, {Title: "WAITED", Right: true}, {Title: "ALIVE"},
+	{Title: "HOLDS MEANWHILE", Flex: true, Optional: true}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
 
 // WaiterRow is a row of a queue.
 func WaiterRow(w lockinfo.Waiter, info lockinfo.Info) []Cell {
-	row := []Cell{
-		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: processName(w.Host,
-			w.PID)}, {Text: mode(w.Mode, w.Permits)},
-		{Text: ageText(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
-	}
-	if w.Owner != "" {
-		row[8] = Cell{ownerText(w.Owner), Faint}
-	}
+	place, alive := Cell{Text: strconv.Itoa(w.Place)}, Cell{Text: Lines(string(w.Alive))}
 	if w.Place == 0 {
-		row[0] = Cell{"-", Faint}
-	}
-	if w.Kept {
-		row[4].Text += ", kept"
+		place = Cell{"-", Faint}
 	}
 	if w.Alive == lockinfo.AliveNo {
-		row[6].Style = Warning
+		alive.Style = Warning
+	}
+	mode := mode(w.Mode, w.Permits)
+	if w.Kept {
+		mode += ", kept"
 	}
 	under := make([]string, len(w.Under))
 	for i, name := range w.Under {
 		under[i] = Text(name)
 	}
-	row[7].Text = strings.Join(under, ", ")
-	return row
+	return []Cell{
+		place, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: processName(w.Host, w.PID)}, {Text: mode},
+		{Text: ageText(w.Since, info.At)}, alive, {Text: strings.Join(under, ", ")}, ownerCell(w.Owner),
+	}
 }
 
 // MasterColumns are the columns of what the masters of a quorum say.
