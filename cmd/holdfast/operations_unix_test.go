@@ -109,6 +109,7 @@ func block(t *testing.T, text string) string {
 // of a lock that is held while another waits. The others have tests of their own.
 var operations = map[string][]string{
 	"holdfast inspect order:42": {"order:42", "held", "api@host1"},
+	"holdfast shards orders":    {`nobody takes part in "orders"`},
 	"redis-cli TYPE":            {"string\n", "\n1\n"},
 	"redis-cli GET 'holdfast": {"3mx:", operationsToken + "500:1:60000:",
 		"/" + strconv.Itoa(os.Getpid()) + "/", "api@host1"},

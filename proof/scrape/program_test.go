@@ -116,7 +116,7 @@ func TestProgram(t *testing.T) {
 func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfast.Client, own *holdfast.Mutex,
 	way int) {
 	lock := client.Mutex("order:42", holdfast.WithWait(20*time.Millisecond))
-	take, hold := lock.Lock, time.Millisecond
+	take, hold, rest := lock.Lock, time.Millisecond, time.Duration(0)
 	switch way {
 	case 0:
 		take = lock.TryLock
@@ -126,6 +126,8 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 		take, hold = lock.Lock, time.Second
 	case 2, 3:
 		take = own.Lock
+	case 4: // retained, and recalled by the other client while nobody uses it
+		take, rest = client.Mutex("price:1", holdfast.WithRetain(time.Second)).Lock, 5*time.Millisecond
 	}
 	for ctx.Err() == nil {
 		counted.call()
@@ -145,5 +147,6 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 		if err := lease.Release(); err != nil && !errors.Is(err, holdfast.ErrLost) {
 			t.Error(err)
 		}
+		<-time.After(rest)
 	}
 }
