@@ -2,17 +2,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/testing/fatal"
@@ -21,7 +17,7 @@ import (
 // A manual is docs/command.md: the table of commands, and the text about each.
 type manual struct {
 	commands map[string]bool   // of the table
-	sections map[string]string // by command; the text above the sections within a section belongs to each
+	sections map[string]string // by command; what stands above the "###" of a section is repeated in each of them
 }
 
 func readManual(t *testing.T) manual {
@@ -63,7 +59,8 @@ func commandsOf(list string) []string {
 	return strings.Split(strings.ReplaceAll(strings.TrimSpace(list), " and ", ", "), ", ")
 }
 
-// tableCommands reads the first cell of a row: `holdfast renew`, `release`, or alternatives.
+// tableCommands returns the commands that the first cell of a row names: "holdfast renew, release"
+// is two, "history ls/show" is two. Flags and arguments do not count.
 func tableCommands(row string) (names []string) {
 	cell, _, _ := strings.Cut(strings.ReplaceAll(row, `\|`, "/"), "|")
 	for i, part := range strings.Split(strings.ReplaceAll(cell, "`", ""), ", ") {
@@ -91,71 +88,108 @@ func tableCommands(row string) (names []string) {
 
 var flagInCell = regexp.MustCompile("`(--[a-z-]+)[ `=\\[]")
 
-func ofConnection(name string) bool {
+// connectionFlags are the flags with which a command finds the server. The page has them at run.
+var connectionFlags = func() *pflag.FlagSet {
 	connected := &cobra.Command{}
 	new(cli.Connection).AddFlags(connected)
-	return connected.Flags().Lookup(name) != nil
+	return connected.Flags()
+}()
+
+// documentedCommands returns the commands that have a row and a section, by name. man is hidden,
+// and has both. A command with others below it only leads to them.
+func documentedCommands() map[string]*cobra.Command {
+	commands := map[string]*cobra.Command{}
+	for _, cmd := range allCommands(newRoot()) {
+		if cmd.Runnable() && !cmd.HasSubCommands() && cmd.Name() != "help" && (!cmd.Hidden || cmd.Name() == "man") {
+			commands[strings.TrimPrefix(cmd.CommandPath(), "holdfast ")] = cmd
+		}
+	}
+	return commands
 }
 
-// Every command is in the table of docs/command.md, and every flag of it in its section. Nothing
-// else is.
-func TestManualHasEveryCommandAndFlag(t *testing.T) {
-	m, root := readManual(t), newRoot()
-	flags, all := map[string]map[string]bool{}, map[string]bool{}
-	for _, cmd := range allCommands(root) {
-		if cmd.Hidden && cmd.Name() != "man" || cmd.HasSubCommands() || cmd.Name() == "help" || !cmd.Runnable() {
-			continue
-		}
-		name := strings.TrimPrefix(cmd.CommandPath(), "holdfast ")
-		short := strings.Fields(name)
-		section, ok := m.sections[name]
-		if !ok {
-			section = m.sections[short[0]]
-		}
-		if !m.commands[name] && !slices.ContainsFunc([]string{"bash", "zsh"},
-			func(shell string) bool { return m.commands[name+" "+shell] }) {
+// topOf returns the first word of a command's name: history, of "history ls".
+func topOf(name string) string {
+	top, _, _ := strings.Cut(name, " ")
+	return top
+}
+
+func TestManualTableHasEveryCommand(t *testing.T) {
+	m := readManual(t)
+	for name := range documentedCommands() {
+		// A row has completion for one shell after the other.
+		if !m.commands[name] && !m.commands[name+" bash"] && !m.commands[name+" zsh"] {
 			t.Errorf("the table has no row for holdfast %s", name)
 		}
-		if flags[short[0]] == nil {
-			flags[short[0]] = map[string]bool{}
+	}
+}
+
+// The section of a command, or of the command above it, has every flag.
+func TestManualSectionHasEveryFlag(t *testing.T) {
+	m := readManual(t)
+	for name, cmd := range documentedCommands() {
+		section, ok := m.sections[name]
+		if !ok {
+			section = m.sections[topOf(name)]
 		}
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			flags[short[0]]["--"+flag.Name], all["--"+flag.Name] = true, true
-			if flag.Name == "help" || ofConnection(flag.Name) && name != "run" {
+			if flag.Name == "help" || connectionFlags.Lookup(flag.Name) != nil && name != "run" {
 				return
 			}
-			if !regexp.MustCompile("`--" + flag.Name + "[ `=\\[]").MatchString(section) {
+			if !hasFlag(section, "--"+flag.Name) {
 				t.Errorf("the section of holdfast %s does not have --%s", name, flag.Name)
 			}
-			if flag.Shorthand != "" && !strings.Contains(section, "`-"+flag.Shorthand+"`") &&
-				!strings.Contains(section, "`-"+flag.Shorthand+" ") {
+			if flag.Shorthand != "" && !hasFlag(section, "-"+flag.Shorthand) {
 				t.Errorf("the section of holdfast %s does not have -%s", name, flag.Shorthand)
 			}
 		})
 	}
+}
+
+func hasFlag(section, flag string) bool {
+	return slices.ContainsFunc([]string{"`", " ", "=", "["}, func(next string) bool {
+		return strings.Contains(section, "`"+flag+next)
+	})
+}
+
+// No row and no section is of another command, and no section has a flag that its command has not.
+func TestManualHasNothingElse(t *testing.T) {
+	m, root := readManual(t), newRoot()
 	for name := range m.commands {
-		if cmd, rest, err := root.Find(strings.Fields(name)); err != nil || cmd == root || len(rest) > 0 &&
-			!slices.Contains(cmd.ValidArgs, rest[0]) && cmd.Name() != "help" {
+		if !isCommand(root, name) {
 			t.Errorf("the table has holdfast %s, which is no command", name)
 		}
 	}
+	flags, all := map[string]map[string]bool{}, map[string]bool{} // by the first word of the command
+	for name, cmd := range documentedCommands() {
+		top := topOf(name)
+		if flags[top] == nil {
+			flags[top] = map[string]bool{}
+		}
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { flags[top]["--"+flag.Name], all["--"+flag.Name] = true, true })
+	}
 	for name, section := range m.sections {
-		own := flags[strings.Fields(name)[0]]
-		if own == nil {
+		allowed := flags[topOf(name)]
+		if allowed == nil {
 			t.Errorf("there is a section for holdfast %s, which is no command", name)
 			continue
 		}
 		for other, text := range m.sections {
 			if other != name && text == section { // several commands share it
-				own = all
+				allowed = all
 			}
 		}
 		for _, flag := range flagsInTables(section) {
-			if !own[flag] {
+			if !allowed[flag] {
 				t.Errorf("the section of holdfast %s has %s, which is no flag of it", name, flag)
 			}
 		}
 	}
+}
+
+// isCommand reports whether a name is that of a command, or of one with an argument that it takes.
+func isCommand(root *cobra.Command, name string) bool {
+	cmd, rest, err := root.Find(strings.Fields(name))
+	return err == nil && cmd != root && (len(rest) == 0 || slices.Contains(cmd.ValidArgs, rest[0]) || cmd.Name() == "help")
 }
 
 // flagsInTables are the flags in the first cells of rows.
@@ -168,67 +202,4 @@ func flagsInTables(section string) (flags []string) {
 		}
 	}
 	return flags
-}
-
-// The workflow that publishes makes, signs and uploads files that scripts/release makes, and a user
-// verifies the signature as scripts/sign does.
-func TestReleaseWorkflowPublishesTheFiles(t *testing.T) {
-	read := func(name string) string {
-		text, err := os.ReadFile("../../" + name)
-		fatal.If(t, err)
-		return string(text)
-	}
-	text := read(".github/workflows/release.yml")
-	var workflow struct {
-		Permissions any
-		Jobs        map[string]struct {
-			Permissions map[string]string
-			Steps       []struct{ Run, Uses string }
-		}
-	}
-	fatal.If(t, yaml.Unmarshal([]byte(text), &workflow))
-	publish := workflow.Jobs["publish"]
-	if publish.Permissions["attestations"] != "write" || publish.Permissions["id-token"] != "write" {
-		t.Errorf("the job may not sign: %v", publish.Permissions)
-	}
-	for name, made := range map[string]string{"dist/checksums.txt": ">checksums.txt",
-		"dist/holdfast_${TAG#v}_image.tar": "dist/holdfast_${version#v}_image.tar"} {
-		if !strings.Contains(text, name) || !strings.Contains(read("scripts/release"), made) {
-			t.Errorf("the workflow must upload %s, and scripts/release make it", name)
-		}
-	}
-	// In any order of its lines: the page has them for a user.
-	for _, flag := range regexp.MustCompile(`--(?:bundle|certificate-\S+) \S+`).FindAllString(
-		regexp.MustCompile("(?s)```sh\nTAG=.*?```").FindString(read("docs/releasing.md")), -1) {
-		if !strings.Contains(read("scripts/sign"), flag) {
-			t.Errorf("scripts/sign does not verify with %s", flag)
-		}
-	}
-}
-
-// The tags are in an order in which each module comes after those that it requires.
-func TestReleaseOrdersTheModules(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("scripts/release needs bash")
-	}
-	out, err := exec.Command("../../scripts/release", "--order").Output()
-	fatal.If(t, err)
-	folders := strings.Fields(string(out))
-	if len(folders) < 10 || folders[0] != "." {
-		t.Fatalf("the order is %v", folders)
-	}
-	required := regexp.MustCompile(`(?m)^\s*(?:require )?github\.com/holdfast-go/holdfast(/\S+)? v`)
-	for i, folder := range folders {
-		text, err := os.ReadFile(filepath.Join("../..", folder, "go.mod"))
-		fatal.If(t, err)
-		for _, m := range required.FindAllStringSubmatch(string(text), -1) {
-			on := "."
-			if m[1] != "" {
-				on = m[1][1:]
-			}
-			if at := slices.Index(folders, on); at < 0 || at >= i {
-				t.Errorf("%s requires %s, which is not tagged before: %v", folder, on, folders)
-			}
-		}
-	}
 }
