@@ -251,9 +251,9 @@ function sum() {
 
 // showPulse draws how many waited since the page was opened.
 function showPulse() {
-  by("pulse").hidden = !rows.size || !!state.status?.masters;
   const now = state.samples.at(-1);
-  if (by("pulse").hidden || !now) return;
+  by("pulse").hidden = !rows.size || !state.samples.some(s => s.n);
+  if (by("pulse").hidden) return;
   by("pulse").replaceChildren(make("p", {}, make("b", {}, now.n.toLocaleString()), now.n === 1 ? " waiter" : " waiters", ...now.bad ? [make("span", { class: "bad" }, ", ", make("b", {}, now.bad.toLocaleString()), " behind trouble")] : []),
     strip(state.samples, state.begun, serverNow(), Math.max));
 }
@@ -429,8 +429,8 @@ function takeFromURL() {
 // toTop shows the first rows, if others are shown.
 function toTop() { scroller().scrollTop = Math.min(scroller().scrollTop, above()); }
 
-let saying, keeping;
-by("fold").addEventListener("click", () => unfold(by("fold").ariaExpanded !== "true"));
+let saying, keeping, byHand = false;
+by("fold").addEventListener("click", () => unfold(byHand = by("fold").ariaExpanded !== "true"));
 // isFolded says that a filter is in use which the fold would hide.
 const isFolded = () => filters.some(id => id !== "search" && (by(id).type === "checkbox" ? by(id).checked : by(id).value));
 function unfold(is) {
@@ -438,7 +438,7 @@ function unfold(is) {
   by("filters").classList.toggle("unfolded", is);
 }
 by("filters").addEventListener("input", e => {
-  if (e.target.id !== "search" && isFolded()) unfold(true);
+  if (e.target.id !== "search") unfold(byHand || isFolded());
   toTop();
   arrange();
   clearTimeout(keeping);
