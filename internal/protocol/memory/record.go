@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Record is what the later answers about one ticket depend on, or about one name if there is no
-// ID. Two servers with the same records answer alike, but for what they tell of others.
+// A Record is the part of the server's state that can change its later answers about one ticket, or
+// about one name if there is no ID. Two servers with the same records answer alike, except for what
+// Inspect and List tell of other tickets.
 type Record struct {
 	Name  string
 	ID    protocol.ID
@@ -25,12 +26,13 @@ type Record struct {
 // A RecordState says what a Record is about.
 type RecordState byte
 
-// What a Record is about.
+// The first three are the states of a hold.
 const (
-	RecordHeld RecordState = iota
-	RecordMinHeld
-	RecordBroken
-	RecordPlace
+	RecordHeld    = RecordState(held)
+	RecordMinHeld = RecordState(minHeld)
+	RecordBroken  = RecordState(broken)
+
+	RecordPlace = RecordBroken + iota
 	RecordEvicted
 	RecordLatch   // the call that set it
 	RecordCounted // a call that counted down
@@ -73,51 +75,64 @@ func (s *Server) Records(records []Record) ([]Record, int64) {
 func (s *Server) Clone() *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &Server{features: s.features, clock: s.clock, born: s.born, token: s.token,
+	c := copiedServer{from: s, clients: make([]Client, len(s.clients))}
+	to := &Server{features: s.features, clock: s.clock, born: s.born, token: s.token,
 		names: make(map[key]*name, len(s.names)), kept: make(map[keptTicket][]*listener, len(s.kept))}
-	clients := make([]Client, len(s.clients))
-	client := func(of *Client) *Client { return &clients[slices.Index(s.clients, of)] }
-	listeners := func(of []*listener) (copies []*listener) {
-		for _, l := range of {
-			copies = append(copies, &listener{client: client(l.client), sink: l.sink, ticket: l.ticket})
-		}
-		return copies
+	for i, client := range s.clients {
+		c.clients[i] = Client{server: to, prefix: client.prefix, subscriptions: c.listeners(client.subscriptions)}
+		to.clients = append(to.clients, &c.clients[i])
 	}
-	out.clients = make([]*Client, len(clients))
-	for i, c := range s.clients {
-		clients[i] = Client{server: out, prefix: c.prefix, subscriptions: listeners(c.subscriptions)}
-		out.clients[i] = &clients[i]
+	for ticket, listeners := range s.kept {
+		to.kept[ticket] = c.listeners(listeners)
 	}
-	for at, of := range s.kept {
-		out.kept[at] = listeners(of)
+	for key, name := range s.names {
+		to.names[key] = c.name(*name)
 	}
-	entries := func(of []*entry) (copies []*entry) {
-		for _, e := range of {
-			e := *e
-			e.client = client(e.client)
-			copies = append(copies, &e)
-		}
-		return copies
-	}
-	for at, n := range s.names {
-		n := *n
-		n.holds, n.queue = entries(n.holds), entries(n.queue)
-		n.busied, n.watchers = entries(n.busied), entries(n.watchers)
-		n.evicted = maps.Clone(n.evicted)
-		if n.latch != nil {
-			l := *n.latch
-			l.counted = maps.Clone(l.counted)
-			n.latch = &l
-		}
-		out.names[at] = &n
-	}
-	return out
+	return to
 }
 
-// Client returns one of those that were connected, in their order.
+// A copiedServer is a server that is copied, with the copies of its clients.
+type copiedServer struct {
+	from    *Server
+	clients []Client // the copies, in the same order
+}
+
+func (c *copiedServer) client(of *Client) *Client {
+	return &c.clients[slices.Index(c.from.clients, of)]
+}
+
+func (c *copiedServer) listeners(of []*listener) (copies []*listener) {
+	for _, l := range of {
+		copies = append(copies, &listener{client: c.client(l.client), sink: l.sink, ticket: l.ticket})
+	}
+	return copies
+}
+
+func (c *copiedServer) entries(of []*entry) (copies []*entry) {
+	for _, e := range of {
+		copied := *e
+		copied.client = c.client(e.client)
+		copies = append(copies, &copied)
+	}
+	return copies
+}
+
+func (c *copiedServer) name(n name) *name {
+	n.holds, n.queue = c.entries(n.holds), c.entries(n.queue)
+	n.busied, n.watchers = c.entries(n.busied), c.entries(n.watchers)
+	n.evicted = maps.Clone(n.evicted)
+	if n.latch != nil {
+		latch := *n.latch
+		latch.counted = maps.Clone(latch.counted)
+		n.latch = &latch
+	}
+	return &n
+}
+
+// Client returns the i-th client in the order of connection. No other client may connect meanwhile.
 func (s *Server) Client(i int) *Client { return s.clients[i] }
 
-// Unlisten ends what listens for the ticket of a kept place.
+// Unlisten removes the listeners for the ticket of a kept place.
 func (s *Server) Unlisten(prefix string, id protocol.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
