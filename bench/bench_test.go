@@ -82,24 +82,24 @@ func TestInTurn(t *testing.T) {
 	const n = 8
 	on := new(board)
 	on.ready.Store(n)
-	for who := range n {
-		on.ask(who)
+	for worker := range n {
+		on.ask(worker)
 	}
 	for i := range 10 * n { // all in a circle
 		on.enter(i % n)
 		on.leave(i % n)
 		on.ask(i % n)
 	}
-	if got := on.read(n).inTurn; got < 9*n {
+	if got := on.tally(n).inTurn; got < 9*n {
 		t.Errorf("in a circle %d of %d are in turn", got, 10*n)
 	}
-	before := on.read(n).inTurn
+	before := on.tally(n).inTurn
 	for range 100 { // one alone
 		on.enter(0)
 		on.leave(0)
 		on.ask(0)
 	}
-	if got := on.read(n).inTurn - before; got > 1 {
+	if got := on.tally(n).inTurn - before; got > 1 {
 		t.Errorf("%d are in turn when one overtakes all", got)
 	}
 }

@@ -7,24 +7,29 @@ import (
 	"unsafe"
 )
 
-// maxWorkers is how many goroutines or processes can sign on a board.
+// maxWorkers is how many goroutines or processes can share a board.
 const maxWorkers = 200
 
-// A board is where the holders of one name sign in and out: it is the referee. It is plain memory,
-// shared between processes as a mapped file, and all of it is atomic. To sign costs some ten
-// nanoseconds. A worker is a goroutine or a process, known by its number.
+// A board is the memory that the workers of a row share. It says when they run, counts what they
+// acquire, and notices two that hold one name at once. Processes map it from a file, and all of it
+// is atomic. To enter and to leave costs some ten nanoseconds. A worker is a goroutine or a
+// process, known by its number.
 type board struct {
 	phase atomic.Int64 // waiting, running or over
 	ready atomic.Int64 // workers that can begin
-	_     [6]int64     // each group has a cache line of its own
+
+	// offered is of row 10: the number of the name that one process leaves to the other, negated
+	// once that has taken it.
+	offered atomic.Int64
+	_       [5]int64 // each group has a cache line of its own
 
 	holder     atomic.Int64 // the worker inside, plus one, or 0
 	last       atomic.Int64 // the worker that came in last, plus one
 	entered    atomic.Int64 // acquisitions
 	handovers  atomic.Int64 // how often the holder was another than the one before
 	violations atomic.Int64 // two at once
-	inTurn     atomic.Int64 // acquisitions for which the asker had waited for about one turn of each of the others
-	releasing  atomic.Int64 // when the last holder began to give back, in nanoseconds
+	inTurn     atomic.Int64 // acquisitions in turn: see enter
+	releasing  atomic.Int64 // when the last holder began to unlock, in nanoseconds
 	_          [1]int64
 
 	workers [maxWorkers]struct {
@@ -56,47 +61,52 @@ func openBoard(path string) (*board, error) {
 	return mapBoard(f)
 }
 
-// ask notes that who is about to lock.
-func (b *board) ask(who int) { b.workers[who].asked.Store(b.entered.Load() + 1) }
+// ask notes that a worker is about to lock.
+func (b *board) ask(worker int) { b.workers[worker].asked.Store(b.entered.Load() + 1) }
 
-// enter signs who in, who has just got the lock.
-func (b *board) enter(who int) {
-	if !b.holder.CompareAndSwap(0, int64(who)+1) {
+// enter notes that a worker has just got the lock. If it asked on the board, its acquisition is in
+// turn if, since then, about as many others got in as there are: give or take a quarter.
+func (b *board) enter(worker int) {
+	if !b.holder.CompareAndSwap(0, int64(worker)+1) {
 		b.violations.Add(1)
-		b.holder.Store(int64(who) + 1)
+		b.holder.Store(int64(worker) + 1)
 	}
-	if b.last.Load() != int64(who)+1 {
-		b.last.Store(int64(who) + 1)
+	if b.last.Swap(int64(worker)+1) != int64(worker)+1 {
 		b.handovers.Add(1)
 	}
-	others := b.ready.Load() - 1
-	between := b.count(who) - b.workers[who].asked.Swap(0)
+	entered, asked := b.count(worker), b.workers[worker].asked.Swap(0)
+	if asked == 0 {
+		return
+	}
+	// Both are one too large: entered counts this acquisition, and asked is stored plus one.
+	between, others := entered-asked, b.ready.Load()-1
 	if 4*between >= 3*others && 4*between <= 5*others {
 		b.inTurn.Add(1)
 	}
 }
 
-// share counts an acquisition of who, beside whom nobody may hold.
-func (b *board) share(who int) {
-	b.count(who)
+// share counts an acquisition of a reader, beside whom no writer may hold.
+func (b *board) share(worker int) {
+	b.count(worker)
 	if b.holder.Load() != 0 {
 		b.violations.Add(1)
 	}
 }
 
-// count counts an acquisition of who, and returns how many there were.
-func (b *board) count(who int) int64 {
-	b.workers[who].count.Add(1)
+// count counts an acquisition of a worker. It returns the number of acquisitions by all workers.
+func (b *board) count(worker int) int64 {
+	b.workers[worker].count.Add(1)
 	return b.entered.Add(1)
 }
 
-// leave signs who out, who is about to unlock.
-func (b *board) leave(who int) {
-	if !b.holder.CompareAndSwap(int64(who)+1, 0) {
+// leave notes that a worker is about to unlock.
+func (b *board) leave(worker int) {
+	if !b.holder.CompareAndSwap(int64(worker)+1, 0) {
 		b.violations.Add(1)
 	}
 }
 
+// begin reports that a worker is ready, and waits until all are: then they begin together.
 func (b *board) begin() {
 	b.ready.Add(1)
 	for b.phase.Load() == waiting {
@@ -104,7 +114,7 @@ func (b *board) begin() {
 	}
 }
 
-// over reports whether the workers are to go home.
+// over reports whether the workers are to end.
 func (b *board) over() bool { return b.phase.Load() == over }
 
 // A tally is what stood on a board at one moment.
@@ -114,8 +124,8 @@ type tally struct {
 	counts            []int64
 }
 
-// read takes the tally of the first n workers.
-func (b *board) read(n int) tally {
+// tally takes the tally of the first n workers.
+func (b *board) tally(n int) tally {
 	t := tally{time.Now(), b.handovers.Load(), b.inTurn.Load(), make([]int64, n)}
 	for i := range t.counts {
 		t.counts[i] = b.workers[i].count.Load()

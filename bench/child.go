@@ -20,63 +20,89 @@ type duty struct {
 	Row       int
 	Name      string
 	Board     string // path of the file
-	Who       int
+	Worker    int
 }
 
-// child does its duty, and prints the times of its hand-overs.
-func child(order string) error {
+// A worker is a goroutine or a process that locks one name, or as many as its work needs.
+type worker struct {
+	contender
+	name   string
+	board  *board
+	number int
+}
+
+// A work is what a worker does until its board says that it is over. It returns the times that the
+// row is about, if there are any.
+type work func(ctx context.Context, w worker) ([]time.Duration, error)
+
+// child does its duty, and prints the times of its work.
+func child(encoded string) error {
 	var d duty
-	if err := json.Unmarshal([]byte(order), &d); err != nil {
+	if err := json.Unmarshal([]byte(encoded), &d); err != nil {
 		return err
 	}
-	on, err := openBoard(d.Board)
+	b, err := openBoard(d.Board)
 	if err != nil {
 		return err
 	}
-	c, err := entries[d.Contender].open(d.Target)
+	e := entries[d.Contender]
+	c, err := e.open(d.Target)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.close() }()
 	// Make connections and load scripts, on a name that nobody else uses.
-	ctx, own := context.Background(), fmt.Sprintf("%s:warm:%d", d.Name, d.Who)
+	ctx, own := context.Background(), fmt.Sprintf("%s:warm:%d", d.Name, d.Worker)
 	if err := c.prepare(ctx, own); err != nil {
 		return err
 	}
 	if err := c.pair(ctx, own); err != nil {
 		return err
 	}
-	times := []time.Duration{}
-	switch {
-	case d.Row == 4:
-		err = contend(ctx, c, d.Name, on, d.Who)
-	case d.Row == 9:
-		times, err = read(ctx, c, d.Name, on, d.Who)
-	case entries[d.Contender].unused && d.Who == 0:
-		err = leaveUnused(ctx, c, d.Name, on)
-	case entries[d.Contender].unused:
-		times, err = takeUnused(ctx, c, d.Name, on)
-	default:
-		times, err = takeTurns(ctx, c, d.Name, on, d.Who)
+	do := rows[d.Row-1].work
+	if e.work != nil {
+		do = e.work
 	}
+	times, err := do(ctx, worker{contender: c, name: d.Name, board: b, number: d.Worker})
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(times)
 }
 
-// read does what a process of row 9 does: its goroutines read, and one time in twenty they write.
-// It returns how long the writers waited.
-func read(ctx context.Context, c contender, name string, on *board, process int) ([]time.Duration, error) {
+// contend is the work of rows 3, 4 and 11: lock and unlock, without a pause. It ends only after it
+// was inside, so that whoever still waits gets in after it and ends too.
+func contend(ctx context.Context, w worker) ([]time.Duration, error) {
+	w.board.begin()
+	for !w.board.over() {
+		w.board.ask(w.number)
+		unlock, err := w.lock(ctx, w.name)
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		w.board.enter(w.number)
+		w.board.leave(w.number)
+		if err := unlock(); err != nil {
+			return nil, fmt.Errorf("unlock: %w", err)
+		}
+	}
+	return nil, nil
+}
+
+// readAndWrite is the work of a process of row 9: its goroutines read, and one time in twenty they
+// write. It returns how long the writers waited.
+func readAndWrite(ctx context.Context, process worker) ([]time.Duration, error) {
 	var (
 		all    sync.WaitGroup
 		mu     sync.Mutex
 		waited = make([]time.Duration, 0, 1<<12)
 		failed error
 	)
-	for who := process * mates; who < (process+1)*mates; who++ {
+	for i := range mates {
+		w := process
+		w.number = process.number*mates + i
 		all.Go(func() {
-			times, err := readOften(ctx, c, name, on, who)
+			times, err := readOften(ctx, w)
 			mu.Lock()
 			defer mu.Unlock()
 			waited, failed = append(waited, times...), errors.Join(failed, err)
@@ -86,25 +112,26 @@ func read(ctx context.Context, c contender, name string, on *board, process int)
 	return waited, failed
 }
 
-// readOften is one goroutine of row 9.
-func readOften(ctx context.Context, c contender, name string, on *board, who int) (waited []time.Duration, err error) {
-	on.begin()
-	for i := who; !on.over(); i++ { // they do not write all at once
-		lock, start := c.rlock, time.Now()
+// readOften is one goroutine of row 9. Each starts at another of its twenty acquisitions, so that
+// not all write at once.
+func readOften(ctx context.Context, w worker) (waited []time.Duration, err error) {
+	w.board.begin()
+	for i := w.number; !w.board.over(); i++ {
+		lock, start := w.rlock, time.Now()
 		writes := i%20 == 0
 		if writes {
-			lock = c.wlock
+			lock = w.wlock
 		}
-		unlock, err := lock(ctx, name)
+		unlock, err := lock(ctx, w.name)
 		if err != nil {
 			return nil, fmt.Errorf("lock: %w", err)
 		}
 		if writes {
 			waited = append(waited, time.Since(start))
-			on.enter(who)
-			on.leave(who)
+			w.board.enter(w.number)
+			w.board.leave(w.number)
 		} else {
-			on.share(who)
+			w.board.share(w.number)
 		}
 		if err := unlock(); err != nil {
 			return nil, fmt.Errorf("unlock: %w", err)
@@ -113,46 +140,58 @@ func readOften(ctx context.Context, c contender, name string, on *board, who int
 	return waited, nil
 }
 
-// leaveUnused is one of two processes: it uses a name until it retains it, and lets the other take
-// it then, name after name.
-func leaveUnused(ctx context.Context, c contender, name string, on *board) error {
-	on.begin()
-	for i := int64(1); !on.over(); i++ {
-		for range 4 {
-			if err := c.pair(ctx, nth(name, i)); err != nil {
+// usesToRetain is how often a name is used until it is surely retained: the third use makes the
+// hold one that stays, and the fourth finds it there.
+const usesToRetain = 4
+
+// leaveOrTakeUnused is the work of two processes: one leaves names unused, the other takes them.
+func leaveOrTakeUnused(ctx context.Context, w worker) ([]time.Duration, error) {
+	if w.number == 0 {
+		return nil, leaveUnused(ctx, w)
+	}
+	return takeUnused(ctx, w)
+}
+
+// leaveUnused locks a name until its process retains it, then offers it to the other process and
+// waits until that has taken it; name after name.
+func leaveUnused(ctx context.Context, w worker) error {
+	w.board.begin()
+	for i := int64(1); !w.board.over(); i++ {
+		for range usesToRetain {
+			if err := w.pair(ctx, nth(w.name, i)); err != nil {
 				return err
 			}
 		}
-		on.last.Store(i)
-		for on.last.Load() == i && !on.over() {
-			time.Sleep(glance)
+		w.board.offered.Store(i)
+		for w.board.offered.Load() == i && !w.board.over() {
+			time.Sleep(boardPoll)
 		}
 	}
 	return nil
 }
 
-// takeUnused is the other one. It returns how long it waited for each name.
-func takeUnused(ctx context.Context, c contender, name string, on *board) ([]time.Duration, error) {
+// takeUnused locks the names that the other process offers. It returns how long it waited for each.
+func takeUnused(ctx context.Context, w worker) ([]time.Duration, error) {
 	times := make([]time.Duration, 0, 1<<12)
-	on.begin()
-	for !on.over() {
-		i := on.last.Load()
+	w.board.begin()
+	for !w.board.over() {
+		i := w.board.offered.Load()
 		if i <= 0 {
-			time.Sleep(glance)
+			time.Sleep(boardPoll)
 			continue
 		}
-		time.Sleep(hold)
+		time.Sleep(requestTime)
 		start := time.Now()
-		unlock, err := c.lock(ctx, nth(name, i))
+		unlock, err := w.lock(ctx, nth(w.name, i))
 		if err != nil {
 			return nil, fmt.Errorf("lock: %w", err)
 		}
 		times = append(times, time.Since(start))
-		on.count(1)
+		w.board.count(w.number)
 		if err := unlock(); err != nil {
 			return nil, fmt.Errorf("unlock: %w", err)
 		}
-		on.last.Store(-i)
+		w.board.offered.Store(-i)
 	}
 	return times, nil
 }
@@ -161,39 +200,38 @@ func takeUnused(ctx context.Context, c contender, name string, on *board) ([]tim
 func nth(name string, i int64) string { return fmt.Sprintf("%s:%d", name, i) }
 
 const (
-	glance = 200 * time.Microsecond // between two looks at the board
-	hold   = time.Millisecond       // long enough that the other's request has reached the server
+	boardPoll   = 200 * time.Microsecond // between two looks at the board
+	requestTime = time.Millisecond       // in which a request has surely reached the server
 )
 
-// takeTurns does what a process of row 5 does. It does not ask again before the other has had its
-// turn, because some locks would let it in at once, and it gives back when the other has been
-// waiting for a while. It returns, for each turn it got, the time since just before the other began
-// to give back. Both clocks are the host's wall clock; if that is set meanwhile, it spoils one time
-// out of many.
-func takeTurns(ctx context.Context, c contender, name string, on *board, who int) ([]time.Duration, error) {
+// takeTurns is the work of a process of row 5. It does not ask again before the other has had its
+// turn, because some locks would let it in at once, and it unlocks when the other has been waiting
+// for a while. It returns, for each turn it got, the time since just before the other began to
+// unlock. Both clocks are the host's wall clock: a clock step spoils one sample.
+func takeTurns(ctx context.Context, w worker) ([]time.Duration, error) {
 	times := make([]time.Duration, 0, 1<<12)
-	other := &on.workers[1-who]
-	on.begin()
-	for !on.over() {
-		if on.last.Load() == int64(who)+1 {
-			time.Sleep(glance)
+	b, other := w.board, &w.board.workers[1-w.number]
+	b.begin()
+	for !b.over() {
+		if b.last.Load() == int64(w.number)+1 {
+			time.Sleep(boardPoll)
 			continue
 		}
-		on.ask(who)
-		unlock, err := c.lock(ctx, name)
+		b.ask(w.number)
+		unlock, err := w.lock(ctx, w.name)
 		if err != nil {
 			return nil, fmt.Errorf("lock: %w", err)
 		}
-		if since := time.Now().UnixNano() - on.releasing.Load(); on.last.Load() != 0 && since > 0 {
+		if since := time.Now().UnixNano() - b.releasing.Load(); b.last.Load() != 0 && since > 0 {
 			times = append(times, time.Duration(since))
 		}
-		on.enter(who)
-		for other.asked.Load() == 0 && !on.over() {
-			time.Sleep(glance)
+		b.enter(w.number)
+		for other.asked.Load() == 0 && !b.over() {
+			time.Sleep(boardPoll)
 		}
-		time.Sleep(hold)
-		on.leave(who)
-		on.releasing.Store(time.Now().UnixNano())
+		time.Sleep(requestTime)
+		b.leave(w.number)
+		b.releasing.Store(time.Now().UnixNano())
 		if err := unlock(); err != nil {
 			return nil, fmt.Errorf("unlock: %w", err)
 		}

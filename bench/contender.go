@@ -30,37 +30,35 @@ type contender struct {
 	lock  func(ctx context.Context, name string) (unlock func() error, err error)
 	close func() error
 
-	// rlock and wlock are lock as those have it who share, and who exclude them; nil: not measured.
+	// rlock and wlock lock name for readers and for writers, as lock does; nil: not measured.
 	rlock, wlock func(ctx context.Context, name string) (unlock func() error, err error)
 
-	// value returns when the value of a name is there, which make makes if nobody else does.
+	// value returns when the value of a name is there. It calls make if nobody else makes it.
 	value func(ctx context.Context, name string, make func()) error
 
-	// seed prepares a name before anyone can lock it; nil: nothing has to be prepared.
+	// seed makes name ready before anyone can lock it; nil: nothing is needed.
 	seed func(ctx context.Context, name string) error
 }
 
 // A target says where a contender works, and how.
 type target struct {
 	Addr string
-	Poll time.Duration // how often a contender asks that has to ask
+	Poll time.Duration // the interval of the contenders that poll
 }
 
 // An entry is a line of the table: a contender, and where it takes part.
 type entry struct {
 	name  string
-	rows  []int
-	sends []string // plain commands it sends, beyond scripts; see sent
+	rows  []int    // in which it takes part, by their numbers
+	sends []string // plain commands it sends, beyond scripts; see count
 	open  func(target) (contender, error)
 
-	// cancellable makes every operation have a context of its own that can be cancelled, as in a
-	// service.
+	// cancellable gives every operation its own context that can be cancelled, as a service does.
 	cancellable bool
 
-	waiters int  // of row 11: how many goroutines want the name
-	unused  bool // of row 10: one takes what the other retains and does not use
-
-	steps []step // of row 14, the last of which is measured
+	waiters int    // of row 11: how many goroutines want the name
+	work    work   // of each worker process, if it is not the row's
+	steps   []step // of row 14, the last of which is measured
 }
 
 // entries has all contenders, the references first.
@@ -74,7 +72,7 @@ var entries = []entry{
 	{name: subject, rows: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12}, open: openHoldfast},
 	{name: subject + ", ctx with cancel", rows: []int{1}, open: openHoldfast, cancellable: true},
 	{name: subject + ", retained", rows: []int{1, 5, 8, 9, 10}, open: openRetained},
-	{name: subject + ", retained and unused", rows: []int{10}, open: openRetained, unused: true},
+	{name: subject + ", retained and unused", rows: []int{10}, open: openRetained, work: leaveOrTakeUnused},
 	{name: subject + ", history", rows: []int{6, 7}, sends: []string{"xadd"}, open: openWithHistory},
 	{name: "2 in strict order", rows: []int{11}, open: openStrict, waiters: 2},
 	{name: "20 in strict order", rows: []int{11}, open: openStrict, waiters: 20},
@@ -171,9 +169,9 @@ func openRedislock(t target) (contender, error) {
 // interval while the name is held, and takes back what it may have won after each refusal.
 func openRedsync(t target) (contender, error) {
 	rdb := newRedis(t)
-	sync := redsync.New(goredis.NewPool(rdb))
+	rs := redsync.New(goredis.NewPool(rdb))
 	lock := func(ctx context.Context, name string) (func() error, error) {
-		mu := sync.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(t.Poll),
+		mu := rs.NewMutex(name, redsync.WithExpiry(ttl), redsync.WithRetryDelay(t.Poll),
 			redsync.WithTries(math.MaxInt))
 		return func() error {
 			held, err := mu.UnlockContext(ctx)

@@ -38,7 +38,7 @@
 // is perfectly even, 1/n is one having all. "In turn" is the share of acquisitions between whose
 // asking and getting about as many others got in as there are, give or take a quarter: whoever
 // overtakes waits for fewer, whoever is overtaken for more. In all rows with contention the holders
-// sign in and out on a [board] shared between the processes, and two at once are counted.
+// enter and leave on a [board] shared between the processes, and two at once are counted.
 //
 // Server CPU is that of the server's process. In scripts is the time that it takes for the
 // commands, by its own statistics, which on a busy machine includes that of others. Client CPU and

@@ -114,8 +114,8 @@ func list(words string) []string {
 }
 
 const (
-	patience   = time.Minute      // how long workers may take to begin, and to hand over at all
-	homecoming = 15 * time.Second // how long they may take to go home
+	startTimeout = time.Minute      // how long workers may take to begin, and to hand over at all
+	stopTimeout  = 15 * time.Second // how long they may take to end
 )
 
 // A bench is the place where the rows run: a server, and how long to measure.

@@ -126,7 +126,7 @@ func live(context.Context, *requestRun) error {
 // retain uses all names until they stay with their client.
 func retain(ctx context.Context, r *requestRun) error {
 	return each(requests, func(i int) (err error) {
-		for range 4 {
+		for range usesToRetain {
 			err = errors.Join(err, r.c.pair(ctx, r.names[i]))
 		}
 		return err
@@ -176,10 +176,10 @@ func release(unlocks []func() error) error {
 func each(n int, do func(i int) error) error {
 	var all sync.WaitGroup
 	errs := make([]error, crowd)
-	for who := range crowd {
+	for first := range crowd {
 		all.Go(func() {
-			for i := who; i < n && errs[who] == nil; i += crowd {
-				errs[who] = do(i)
+			for i := first; i < n && errs[first] == nil; i += crowd {
+				errs[first] = do(i)
 			}
 		})
 	}

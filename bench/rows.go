@@ -11,8 +11,9 @@ type row struct {
 	number    int
 	title     string
 	reference string
-	contended bool // holders sign in and out
+	contended bool // holders enter and leave on a board
 	run       func(ctx context.Context, b *bench, e entry, run int) (sample, error)
+	work      work     // of each worker process, in a row that has them
 	columns   []column // the first is compared with the reference
 	goals     []goal
 }
@@ -76,7 +77,7 @@ var rows = []row{
 	},
 	{
 		number: 4, title: "8 processes, one name", reference: "baton", contended: true,
-		run: runProcesses, columns: []column{handovers, rate, commands, fairness},
+		run: runProcesses, work: contend, columns: []column{handovers, rate, commands, fairness},
 		goals: []goal{
 			least("hand-overs/s", 0.75, "baton"), least("aim: hand-overs/s", 0.85, "baton"),
 			{"at most 3 commands", commandsMost(3)}, evenly,
@@ -85,7 +86,7 @@ var rows = []row{
 	{
 		number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton",
 		contended: true,
-		run:       runTurns(5), columns: []column{p50, p99, commands},
+		run:       runTurns(5), work: takeTurns, columns: []column{p50, p99, commands},
 		goals: []goal{most("p50", 1.4, "baton"), most("aim: p50", 1.2, "baton")},
 	},
 	{
@@ -104,12 +105,12 @@ var rows = []row{
 	{
 		number: 9, title: fmt.Sprintf("4 processes of %d goroutines, one name, 95 %% read", mates), reference: subject,
 		contended: true,
-		run:       runReaders, columns: []column{rate, commands, waited, waited99},
+		run:       runReaders, work: readAndWrite, columns: []column{rate, commands, waited, waited99},
 	},
 	{
 		number: 10, title: "two processes taking turns, and what one retains, the time until it is in",
 		reference: subject, contended: true,
-		run: runTurns(10), columns: []column{p50, p99, commands},
+		run: runTurns(10), work: takeTurns, columns: []column{p50, p99, commands},
 	},
 	{
 		number: 11, title: "goroutines in the server's queue, one name", reference: "2 in strict order",

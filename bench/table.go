@@ -96,7 +96,7 @@ func report(w io.Writer, r row, lines []line) bool {
 		if l.stuck > 0 {
 			fmt.Fprintf(w,
 				"  %s: after %d runs somebody still waited %v after the others had gone, and was left behind\n",
-				l.name, l.stuck, homecoming)
+				l.name, l.stuck, stopTimeout)
 		}
 		if l.err != nil {
 			fine = false

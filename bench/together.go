@@ -22,19 +22,27 @@ func runAlone(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	}
 	defer func() { _ = c.close() }()
 	name := fmt.Sprintf("bench:1:%s:%d", e.name, run)
-	times := make([]time.Duration, 0, 1<<16)
+	return b.repeat(e, func(int) (time.Duration, error) {
+		start := time.Now()
+		err := e.pair(ctx, c, name)
+		return time.Since(start), err
+	})
+}
+
+// repeat does one operation after the other, and measures after a warm-up. An operation gets a
+// number of its own, and returns its time.
+func (b *bench) repeat(e entry, do func(number int) (time.Duration, error)) (sample, error) {
+	number, times := 0, make([]time.Duration, 0, 1<<16)
 	loop := func(d time.Duration) error {
 		times = times[:0]
-		for end := time.Now().Add(d); ; {
-			start := time.Now()
-			if start.After(end) {
-				return nil
-			}
-			if err := e.pair(ctx, c, name); err != nil {
+		for end := time.Now().Add(d); time.Now().Before(end); number++ {
+			took, err := do(number)
+			if err != nil {
 				return err
 			}
-			times = append(times, time.Since(start))
+			times = append(times, took)
 		}
+		return nil
 	}
 	err0 := loop(b.warmup)
 	before, err1 := b.spent(e)
@@ -58,46 +66,43 @@ func (e entry) pair(ctx context.Context, c contender, name string) error {
 
 // runCrowd runs row 2: many goroutines lock and unlock, each a name of its own.
 func runCrowd(ctx context.Context, b *bench, e entry, run int) (sample, error) {
-	return b.together(e, crowd, func(c contender, on *board, who int) error {
-		name := fmt.Sprintf("bench:2:%s:%d:%d", e.name, run, who)
-		on.begin()
-		for !on.over() {
-			if err := e.pair(ctx, c, name); err != nil {
-				return err
+	name := fmt.Sprintf("bench:2:%s:%d", e.name, run)
+	return b.together(ctx, e, crowd, name, func(ctx context.Context, w worker) ([]time.Duration, error) {
+		own := fmt.Sprintf("%s:%d", w.name, w.number)
+		w.board.begin()
+		for !w.board.over() {
+			if err := e.pair(ctx, w.contender, own); err != nil {
+				return nil, err
 			}
-			on.count(who)
+			w.board.count(w.number)
 		}
-		return nil
+		return nil, nil
 	})
 }
 
 // runMates runs row 3: the goroutines of one process want one name, without a pause.
 func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
-	name := fmt.Sprintf("bench:3:%s:%d", e.name, run)
-	return b.together(e, mates, func(c contender, on *board, who int) error { return contend(ctx, c, name, on, who) })
+	return b.together(ctx, e, mates, fmt.Sprintf("bench:3:%s:%d", e.name, run), contend)
 }
 
 // runQueue runs row 11: goroutines want one name, without a pause, each with a place of its own.
 func runQueue(ctx context.Context, b *bench, e entry, run int) (sample, error) {
-	name := fmt.Sprintf("bench:11:%s:%d", e.name, run)
-	return b.together(e, e.waiters, func(c contender, on *board, who int) error {
-		return contend(ctx, c, name, on, who)
-	})
+	return b.together(ctx, e, e.waiters, fmt.Sprintf("bench:11:%s:%d", e.name, run), contend)
 }
 
-// together runs a row in n goroutines of this process. A goroutine that does not come home in time
-// is left behind.
-func (b *bench) together(e entry, n int, work func(c contender, on *board, who int) error) (sample, error) {
+// together runs a row in n goroutines of this process. A goroutine that does not end in time is
+// left behind.
+func (b *bench) together(ctx context.Context, e entry, n int, name string, do work) (sample, error) {
 	c, err := e.open(b.target)
 	if err != nil {
 		return sample{}, err
 	}
 	defer func() { _ = c.close() }()
-	on, failed, home := new(board), make(chan error, n), make(chan struct{})
+	on, failed, ended := new(board), make(chan error, n), make(chan struct{})
 	var all sync.WaitGroup
-	for who := range n {
+	for i := range n {
 		all.Go(func() {
-			if err := work(c, on, who); err != nil {
+			if _, err := do(ctx, worker{contender: c, name: name, board: on, number: i}); err != nil {
 				failed <- err
 				on.phase.Store(over)
 			}
@@ -105,13 +110,13 @@ func (b *bench) together(e entry, n int, work func(c contender, on *board, who i
 	}
 	go func() {
 		all.Wait()
-		close(home)
+		close(ended)
 	}()
 	s, err := b.watch(e, on, n)
 	on.phase.Store(over)
 	select {
-	case <-home:
-	case <-time.After(homecoming):
+	case <-ended:
+	case <-time.After(stopTimeout):
 		s.stuck = true
 	}
 	select {
@@ -123,30 +128,10 @@ func (b *bench) together(e entry, n int, work func(c contender, on *board, who i
 	return s, err
 }
 
-// contend does what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is
-// over. It goes home only from inside, so that whoever still waits gets in after it and goes home
-// too.
-func contend(ctx context.Context, c contender, name string, on *board, who int) error {
-	on.begin()
-	for !on.over() {
-		on.ask(who)
-		unlock, err := c.lock(ctx, name)
-		if err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		on.enter(who)
-		on.leave(who)
-		if err := unlock(); err != nil {
-			return fmt.Errorf("unlock: %w", err)
-		}
-	}
-	return nil
-}
-
 // watch lets n workers begin when all are ready, and measures after a warm-up. The workers still
 // run afterwards.
 func (b *bench) watch(e entry, on *board, n int) (sample, error) {
-	for deadline := time.Now().Add(patience); on.ready.Load() < int64(n); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); on.ready.Load() < int64(n); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) || on.over() {
 			return sample{}, fmt.Errorf("%d of %d workers were ready", on.ready.Load(), n)
 		}
@@ -154,12 +139,12 @@ func (b *bench) watch(e entry, on *board, n int) (sample, error) {
 	on.phase.CompareAndSwap(waiting, running)
 	time.Sleep(b.warmup)
 	spent0, err0 := b.spent(e)
-	before := on.read(n)
+	before := on.tally(n)
 	time.Sleep(b.seconds)
 	// Where the workers stood still all the while, there is nothing to tell yet.
-	for deadline := time.Now().Add(patience); on.entered.Load() < 2 && !on.over() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(startTimeout); on.entered.Load() < 2 && !on.over() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	spent1, err1 := b.spent(e)
-	return on.read(n).since(before, spent1.since(spent0)), errors.Join(err0, err1)
+	return on.tally(n).since(before, spent1.since(spent0)), errors.Join(err0, err1)
 }

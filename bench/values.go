@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,13 +19,13 @@ import (
 )
 
 const (
-	hosts  = 16                   // of row 13
-	making = 5 * time.Millisecond // a value of row 13
-	byHand = "by hand on redislock"
+	hosts      = 16                   // of row 13
+	makingTime = 5 * time.Millisecond // of a value of row 13
+	byHand     = "by hand on redislock"
 )
 
 // runValues runs row 13: hosts want one value after another, each of which one of them makes.
-func runValues(ctx context.Context, b *bench, e entry, run int) (s sample, err error) {
+func runValues(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	var all []contender
 	for range hosts {
 		c, err := e.open(b.target)
@@ -36,51 +35,35 @@ func runValues(ctx context.Context, b *bench, e entry, run int) (s sample, err e
 		defer func() { _ = c.close() }()
 		all = append(all, c)
 	}
-	var times []time.Duration
-	round := func(number int) error {
-		var made, now atomic.Int64
-		var done sync.WaitGroup
-		failed := make(chan error, hosts)
-		for _, c := range all {
-			done.Go(func() {
-				failed <- c.value(ctx, fmt.Sprintf("bench:13:%s:%d:%d", e.name, run, number), func() {
-					if now.Add(1) > 1 {
-						s.violations++
-					}
-					time.Sleep(making)
-					made.Store(time.Now().UnixNano())
-					now.Add(-1)
-				})
-			})
+	var violations int64
+	s, err := b.repeat(e, func(number int) (time.Duration, error) {
+		took, twice, err := wantValue(ctx, all, fmt.Sprintf("bench:13:%s:%d:%d", e.name, run, number))
+		violations += twice
+		return took, err
+	})
+	s.violations = violations
+	return s, err
+}
+
+// wantValue has all hosts want one value. It returns the time from the making of the value until
+// all have it, and how often it was made beside another making.
+func wantValue(ctx context.Context, all []contender, name string) (took time.Duration, violations int64, err error) {
+	var made, making, twice atomic.Int64
+	makeValue := func() {
+		if making.Add(1) > 1 {
+			twice.Add(1)
 		}
-		done.Wait()
-		times = append(times, time.Duration(time.Now().UnixNano()-made.Load()))
-		close(failed)
-		for err := range failed {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		time.Sleep(makingTime)
+		made.Store(time.Now().UnixNano())
+		making.Add(-1)
 	}
-	number := 0
-	loop := func(d time.Duration) error {
-		times = times[:0]
-		for end := time.Now().Add(d); time.Now().Before(end); number++ {
-			if err := round(number); err != nil {
-				return err
-			}
-		}
-		return nil
+	var done sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, c := range all {
+		done.Go(func() { errs[i] = c.value(ctx, name, makeValue) })
 	}
-	err0 := loop(b.warmup)
-	before, err1 := b.spent(e)
-	err2 := loop(b.seconds)
-	after, err3 := b.spent(e)
-	slices.Sort(times)
-	s.p50, s.p99 = percentile(times, 0.5), percentile(times, 0.99)
-	after.since(before).share(&s, int64(len(times)))
-	return s, errors.Join(err0, err1, err2, err3)
+	done.Wait()
+	return time.Duration(time.Now().UnixNano() - made.Load()), twice.Load(), errors.Join(errs...)
 }
 
 // openFlight opens package flight over values in the same server.
