@@ -328,12 +328,13 @@ func TestShardsFunctionGoesOn(t *testing.T) {
 		c.want(time.Second, []*hand{a}, 4)
 		b := c.join()
 		c.want(30*time.Second, []*hand{a, b}, 0, 4)
+		c.want(time.Minute, []*hand{a, b}, 2, 2)
+		c.dismiss(b, a)
+		synctest.Wait()
 		if !strings.Contains(log.String(), "goes on although its context has ended") ||
 			!strings.Contains(log.String(), shard.ErrMoved.Error()) {
 			t.Errorf("the logger got %q", log.String())
 		}
-		c.want(time.Minute, []*hand{a, b}, 2, 2)
-		c.dismiss(b, a)
 	})
 }
 
@@ -380,6 +381,32 @@ func TestShardsWantedByOthers(t *testing.T) {
 			t.Errorf("the shards started %d times", c.starts)
 		}
 		c.dismiss(a, b)
+	})
+}
+
+// A process that has more than its share, and gives back none, has the others look.
+func TestShardsTooMany(t *testing.T) {
+	inCrew(t, 2, func(t *testing.T, c *crew) {
+		a := c.join()
+		c.want(time.Second, []*hand{a}, 2)
+		other, _ := c.client()
+		var leases []*holdfast.Lease
+		for i := range 2 {
+			lease, err := other.RWMutex("s", holdfast.WithOwner(fmt.Sprintf("shard 2 1 other%d 0 -", i)),
+				holdfast.WithWanted()).TryRLock(c.Context())
+			must(t, err)
+			leases = append(leases, lease)
+		}
+		<-time.After(ttl)
+		for _, lease := range leases {
+			select {
+			case <-lease.Wanted():
+			default:
+				t.Error("a member is not told to look")
+			}
+			must(t, lease.Release())
+		}
+		c.dismiss(a)
 	})
 }
 

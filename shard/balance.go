@@ -94,14 +94,42 @@ func (r *run) round(ctx context.Context) (time.Duration, error) {
 		r.hasOthers.Store(len(ids) > 1)
 		r.replan()
 	}
-	if err := r.giveBack(ctx, sharesOf(r.n, members, nil, nil)[r.self.id].floor, ttl); err != nil {
+	mine := sharesOf(r.n, members, nil, nil)[r.self.id]
+	if err := r.giveBack(ctx, mine.floor, ttl); err != nil {
 		return 0, err
+	}
+	if r.isOver(mine.ceiling, ttl) {
+		_, _ = r.client.Ask(ctx, r.name) // a failure costs a third of a TTL
 	}
 	wait := min(ttl/3, r.planSoon(view{info.At, ttl, members}))
 	for _, m := range members {
 		wait = min(wait, m.left+soon)
 	}
 	return max(wait, time.Millisecond), nil
+}
+
+// isOver reports whether the process has had more than its share for a third of the TTL, and gives
+// back none. The others may have planned by what they read before it got the last of them.
+func (r *run) isOver(ceiling int, ttl time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	running, gives, now := 0, false, time.Now()
+	for _, h := range r.holdings {
+		if h.isRunning() {
+			running++
+		}
+		gives = gives || now.Sub(h.ended) < ttl/3
+	}
+	switch {
+	case running <= ceiling || gives:
+		r.over = time.Time{}
+	case r.over.IsZero():
+		r.over = now
+	case now.Sub(r.over) >= ttl/3:
+		r.over = now
+		return true
+	}
+	return false
 }
 
 func idsOf(members []member) (ids []string) {

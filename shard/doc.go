@@ -42,6 +42,8 @@
 // nobody holds, or that a process holds that is no member any more. If those are too few, it waits
 // in the queue of shards of processes above their share. The holder hears of it (Lease.Wanted). If
 // it has more than its share rounded down, it gives back the shards that are wanted, one at a time.
+// If it has more than its share for a third of the TTL, and gives back none, it has the others look
+// again: they may have planned before it got the last of them.
 //
 // The shards of the process that left last are given back first, so a process that comes back gets
 // the shards that it had. Each hold says how often its shard has moved lately, which is within an

@@ -41,6 +41,7 @@ type run struct {
 	endPlan   context.CancelFunc
 	pause     time.Duration // before the next plan; 0: there is a reason for one at once
 	planAt    time.Time
+	over      time.Time // since when it has more than its share, and gives back none
 	panicked  error
 }
 
