@@ -172,12 +172,31 @@ func TestShardsFair(t *testing.T) {
 // Processes that leave at the same time do not keep their shards for each other.
 func TestShardsAllLeave(t *testing.T) {
 	inCrew(t, 6, func(t *testing.T, c *crew) {
-		a, b := c.join(), c.join()
-		c.want(time.Second, []*hand{a, b}, 3, 3)
+		a, b, d := c.join(), c.join(), c.join()
+		c.want(time.Second, []*hand{a, b, d}, 2, 2, 2)
 		at := time.Now()
 		a.leave()
-		c.dismiss(b, a)
+		b.leave()
+		c.dismiss(d, a, b)
 		if took := time.Since(at); took > 500*time.Millisecond {
+			t.Errorf("they are gone after %v", took)
+		}
+	})
+}
+
+// A process whose functions still run notes that the last of the others has left meanwhile.
+func TestShardsLeaveOneByOne(t *testing.T) {
+	inCrew(t, 6, func(t *testing.T, c *crew) {
+		a, b := c.join(), c.join()
+		c.want(time.Second, []*hand{a, b}, 3, 3)
+		c.mu.Lock()
+		a.slow = 5 * time.Second
+		c.mu.Unlock()
+		at := time.Now()
+		a.leave()
+		<-time.After(4 * time.Second)
+		c.dismiss(b, a)
+		if took := time.Since(at); took > 5500*time.Millisecond {
 			t.Errorf("they are gone after %v", took)
 		}
 	})

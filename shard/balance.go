@@ -18,7 +18,7 @@ const (
 	patience = time.Second            // after a request that the server did not answer
 	soon     = 20 * time.Millisecond  // after a hold should be over
 	goodbye  = 2 * time.Second        // for the words of a process that leaves
-	glance   = 50 * time.Millisecond  // between its looks whether others are there
+	glance   = 50 * time.Millisecond  // between its first looks whether others are there
 	reminder = 250 * time.Millisecond // after which the holders of shards that are wanted are told once more
 	farewell = time.Second            // for others to wait for the shards of a process that leaves
 	attempts = 10                     // to see the whole list of members, while it changes
@@ -349,10 +349,12 @@ func (r *run) hasBarred() bool {
 
 // leave ends the membership and tells the others, which take the shards as the functions return.
 func (r *run) leave() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), goodbye)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.work))
 	defer cancel()
 	if r.lease != nil && r.lease.Release() == nil {
+		ctx, cancel := context.WithTimeout(ctx, goodbye)
 		_, _ = r.client.Ask(ctx, r.name) // without it they look a third of a TTL later
+		cancel()
 	}
 	var looks sync.WaitGroup
 	looks.Go(func() { r.lookForOthers(ctx) })
@@ -363,7 +365,7 @@ func (r *run) leave() {
 
 // lookForOthers notes when no other member is left: others may leave at the same time.
 func (r *run) lookForOthers(ctx context.Context) {
-	for r.hasOthers.Load() {
+	for pause := glance; r.hasOthers.Load(); pause = min(2*pause, farewell/2) {
 		if info, err := r.client.Inspect(ctx, r.name); err == nil {
 			members, _ := membersOf(info)
 			r.hasOthers.Store(len(members) > 0)
@@ -371,7 +373,7 @@ func (r *run) lookForOthers(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(glance):
+		case <-time.After(pause):
 		}
 	}
 }

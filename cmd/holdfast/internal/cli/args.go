@@ -86,6 +86,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 		})
 		suggested = suggestNames(flags, unknown.GetSpecifiedName(), "--")
 	}
+	// With two arguments before it, the flag is likely one of a command.
+	if unknown != nil && suggested == "" && strings.Contains(cmd.Use, "-- CMD") && cmd.Flags().NArg() > 1 {
+		suggested = fmt.Sprintf(", is -- missing before %q?", cmd.Flags().Arg(1))
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		err = invalidValue(invalid)

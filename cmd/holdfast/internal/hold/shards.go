@@ -40,7 +40,7 @@ func (s *Shards) Spread(ctx context.Context) error {
 	}
 	var c cli.Checklist
 	checkShards(&c, &s.Connection, s.Names[0])
-	c.Check(s.Of != 0, "--of is missing: it says how many shards there are, from 1 to %d", mostShards)
+	c.Check(s.Of != 0, "--of N is needed for a command: how many shards there are, from 1 to %d", mostShards)
 	c.Check(s.Of >= 0 && s.Of <= mostShards, "--of %d: it must be 1 to %d", s.Of, mostShards)
 	c.Check(s.Share >= 1 && s.Share <= mostShare, "--weight %d: it must be 1 to %d", s.Share, mostShare)
 	if err := c.Err(); err != nil {
