@@ -314,6 +314,9 @@ const (
 	Busy                     // others hold; nothing was left behind
 )
 
+// String returns a status in words.
+func (s Status) String() string { return [...]string{"no answer", "held", "queued", "busy"}[s] }
+
 // An Answer answers an Ask.
 type Answer struct {
 	Status  Status

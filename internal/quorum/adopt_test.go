@@ -12,19 +12,19 @@ const memory = 100 * time.Millisecond // for which a node that forgot does not c
 // openYoung makes a protocol that waits for so long.
 func openYoung(t *testing.T, stores []wire.Store, trust bool, longest time.Duration) *Protocol {
 	t.Helper()
-	return open(t, stores, Config{Process: string(id(77)), MaxTTL: longest, Trust: trust})
+	return openProtocol(t, stores, Config{Process: "adopts", MaxTTL: longest, Trust: trust})
 }
 
 // counts returns the nodes that count by their own record.
 func counts(t *testing.T, servers []wire.Store) int {
 	t.Helper()
-	return int(countAll(t, servers, "HEXISTS", "q:{%quorum}", "counts"))
+	return int(countAll(t, servers, "HEXISTS", factsKey, "counts"))
 }
 
 // askUntil asks all nodes for what they know of themselves until a condition holds.
 func askUntil(t *testing.T, p *Protocol, what string, holds func() bool) {
 	t.Helper()
-	until(t, what, func() bool { status(t, p); return holds() })
+	until(t, what, func() bool { mustStatus(t, p); return holds() })
 }
 
 // allCount reports whether all masters count by their own record.
@@ -45,12 +45,12 @@ func foundQuorum(t *testing.T, servers []wire.Store) *Protocol {
 // A node that does not answer is not one that forgot: with the one that did it may have been the
 // majority that accepted a token, or that knows for how long another client holds.
 func TestAdoptWithSilentMasterWaits(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	all, behind := gates(servers)
 	foundQuorum(t, servers)
 	p := openYoung(t, behind, false, memory)
 	all[0].shut()
-	do(t, servers[1], "DEL", "q:{%quorum}")
+	command(t, servers[1], "DEL", factsKey)
 	tried := func() bool { // it has asked the others, and told the node what came of it
 		n := p.nodes[1]
 		n.mu.Lock()
@@ -67,7 +67,7 @@ func TestAdoptWithSilentMasterWaits(t *testing.T) {
 
 // When a majority forgot, all of them count from one moment on, also when the others do not answer.
 func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	all, behind := gates(servers)
 	p := openYoung(t, behind, false, 3*memory)
 	all[2].shut()
@@ -90,23 +90,23 @@ func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
 // A node that forgot does not count before the longest TTL of any client is over. The node is told
 // of that TTL with the hold itself: all that it has lost with it is over then.
 func TestAskTellsLongestTTL(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	founder := foundQuorum(t, servers)
 	gates, behind := gates(servers)
 	p := openYoung(t, behind, true, time.Hour)
 	r := mutexOf(p)
-	hold(t, r, servers, 1) // the scripts are there from then on
-	free(t, r, 1)
+	mustHold(t, r, servers, 1) // the scripts are there from then on
+	mustFree(t, r, 1)
 	waitQuiet(t, p)
-	do(t, servers[1], "DEL", "q:{%quorum}")
-	status(t, founder) // it finds the scripts there, and says what it knows
+	command(t, servers[1], "DEL", factsKey)
+	mustStatus(t, founder) // it finds the scripts there, and says what it knows
 	// A look, a moment later, would tell it too.
 	gates[1].set(on("node", func() error { return errShut }))
-	hold(t, r, servers, 2)
-	if got := do(t, servers[1], "HGET", "q:{%quorum}", "longest"); got != "3600000" {
+	mustHold(t, r, servers, 2)
+	if got := command(t, servers[1], "HGET", factsKey, "longest"); got != "3600000" {
 		t.Errorf("got %v", got)
 	}
-	if status(t, founder); founder.memory() != time.Hour {
+	if mustStatus(t, founder); founder.memory() != time.Hour {
 		t.Errorf("another client lets it count after %v", founder.memory())
 	}
 }

@@ -44,7 +44,7 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 			servers, p := arrangeMasters(t, masters, "3mx")
 			var before []map[string]string
 			for _, s := range servers {
-				before = append(before, fields(t, s))
+				before = append(before, storedFields(t, s))
 			}
 			done, err := doBreak(t, p, 7, strings.Count(masters, "d"))
 			got := "none"
@@ -66,16 +66,16 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 			}
 			waitQuiet(t, p)
 			for i, s := range servers {
-				all := fields(t, s)
-				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
+				all := storedFields(t, s)
+				hold, remainder := all[holdField(1)], all[brokenField(1)]
 				switch {
 				case want == "done" && masters[i] == 'h':
-					if hold != "" || remainder[:64] != before[i][string(id(1))][:64] ||
+					if hold != "" || remainder[:payloadAt] != before[i][holdField(1)][:payloadAt] ||
 						!strings.Contains(remainder, "by:7:breakerof:22:") {
 						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 					}
 				case want == "done" && masters[i] == 'r': // it was broken before, and by both now
-					if hold != "" || remainder[:64] != before[i]["-"+string(id(1))][:64] ||
+					if hold != "" || remainder[:payloadAt] != before[i][brokenField(1)][:payloadAt] ||
 						!strings.Contains(remainder, "by:2:byof:44:") {
 						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 					}
@@ -93,20 +93,20 @@ func TestBreakEndsHoldOfToken(t *testing.T) {
 	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false,
 		1 << 53: false, 1<<63 - 1: false} {
 		servers, p := arrangeMasters(t, "---", "3mx")
-		put(t, 1, holdValue("3mx", 7, 9), servers...)
-		put(t, 2, holdValue("3mx", 0, 0), servers...)
-		before := fields(t, servers[0])
+		storeHold(t, 1, holdValue("3mx", 7, 9), servers...)
+		storeHold(t, 2, holdValue("3mx", 0, 0), servers...)
+		before := storedFields(t, servers[0])
 		for range 2 {
 			if done, err := doBreak(t, p, token, 0); done != want || err != nil {
 				t.Errorf("token %d: got %v, %v", token, done, err)
 			}
 			waitQuiet(t, p)
-			after := fields(t, servers[0])
+			after := storedFields(t, servers[0])
 			if !want && !maps.Equal(after, before) {
 				t.Errorf("token %d: got %q, was %q", token, after, before)
 			}
-			if _, remains := after["-"+string(id(1))]; remains != want ||
-				after[string(id(2))] != before[string(id(2))] {
+			if _, remains := after[brokenField(1)]; remains != want ||
+				after[holdField(2)] != before[holdField(2)] {
 				t.Errorf("token %d: got %q", token, after)
 			}
 		}
@@ -119,7 +119,7 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 	h := breakAtOne(t)
 	before := h.all(t)
 	for range 2 {
-		asked := ask(1)
+		asked := newAsk(1)
 		for what, a := range map[string]*reply{
 			"ask":         h.asks(t, h.r, 1, nil),
 			"ask to wait": h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }),
@@ -138,7 +138,7 @@ func TestRemainderOfBreakIsNoHold(t *testing.T) {
 	if after := h.all(t); !maps.Equal(after, before) || len(after) != 1 {
 		t.Errorf("got %q, was %q", after, before)
 	}
-	if places := do(t, h.server, "EXISTS", "q:{%quorum}+x"); places != int64(0) {
+	if places := command(t, h.server, "EXISTS", waitersKey); places != int64(0) {
 		t.Error("it left a place")
 	}
 }
@@ -156,7 +156,7 @@ func TestBreakTakenBackRestoresHold(t *testing.T) {
 				left[n] = true
 			}
 			for _, n := range order {
-				if got := h.all(t); got[string(id(1))] != "" || h.remainder(t) == "" {
+				if got := h.all(t); got[holdField(1)] != "" || h.remainder(t) == "" {
 					t.Fatalf("before %d is taken back: %q", n, got)
 				}
 				h.frees(t, n, 'b', endless, 0)
@@ -164,10 +164,10 @@ func TestBreakTakenBackRestoresHold(t *testing.T) {
 					break
 				}
 			}
-			if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
+			if got := h.all(t); len(got) != 1 || got[holdField(1)] != h.held {
 				t.Errorf("got %q, want %q", got, h.held)
 			}
-			if ttl := do(t, h.server, "PTTL", "q:{%quorum}:x").(int64); ttl <= 0 {
+			if ttl := command(t, h.server, "PTTL", stateKey).(int64); ttl <= 0 {
 				t.Errorf("the key lives for %d ms", ttl)
 			}
 			if a := h.renews(t, 1, time.Minute); a.letters != "1" {
@@ -189,7 +189,7 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 			}
 			after := h.all(t)
 			if remainder := h.remainder(t); (remainder != "") != (keep > 0) || len(after) > 1 ||
-				keep > 0 && end(t, remainder) > time.Now().Add(keep+enough).UnixMilli() {
+				keep > 0 && expiryOf(t, remainder) > time.Now().Add(keep+enough).UnixMilli() {
 				t.Errorf("got %q", after)
 			}
 			h.breaks(t, 7)
@@ -207,9 +207,9 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 // 35). One that arrives later does nothing.
 func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	servers, all, p := startGated(t)
-	put(t, 1, holdValue("3mx", 7, 7), servers...)
-	warm(t, p)
-	was := fields(t, servers[0])[string(id(1))]
+	storeHold(t, 1, holdValue("3mx", 7, 7), servers...)
+	warmUp(t, p)
+	was := storedFields(t, servers[0])[holdField(1)]
 	for _, g := range all[:2] {
 		g.answers(on("break", func() error { return errShut }))
 	}
@@ -222,7 +222,7 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	}
 	waitQuiet(t, p)
 	for i, s := range servers {
-		if got := fields(t, s); len(got) != 1 || got[string(id(1))] == "" || i == 0 && got[string(id(1))] != was {
+		if got := storedFields(t, s); len(got) != 1 || got[holdField(1)] == "" || i == 0 && got[holdField(1)] != was {
 			t.Errorf("master %d has %q", i+1, got)
 		}
 	}
@@ -230,9 +230,9 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	n, r := p.nodes[0], mutexOf(p)
 	text, err := n.askScript(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(),
 		"3mx", wire.Digits16(7),
-		string(id(7)), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
-	if err != nil || text[0] != 'L' || fields(t, servers[0])[string(id(1))] != was {
-		t.Errorf("too late: %q, %v, %q", text, err, fields(t, servers[0]))
+		holdField(7), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
+	if err != nil || text[0] != 'L' || storedFields(t, servers[0])[holdField(1)] != was {
+		t.Errorf("too late: %q, %v, %q", text, err, storedFields(t, servers[0]))
 	}
 }
 
@@ -241,8 +241,8 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 func TestBreakTakenBackLeavesBreakThatMetIt(t *testing.T) {
 	servers, other := arrangeMasters(t, "hhh", "3mx")
 	all, behind := gates(servers)
-	p := client(t, behind, true, id(9))
-	warm(t, p)
+	p := newClient(t, behind, ticketID(9))
+	warmUp(t, p)
 	all[1].shut()
 	all[2].shut()
 	came := newOnce()
@@ -263,7 +263,7 @@ func TestBreakTakenBackLeavesBreakThatMetIt(t *testing.T) {
 	waitQuiet(t, p)
 	waitQuiet(t, other)
 	for i, s := range servers {
-		if got := fields(t, s); len(got) != 1 || got["-"+string(id(1))] == "" {
+		if got := storedFields(t, s); len(got) != 1 || got[brokenField(1)] == "" {
 			t.Errorf("master %d has %q", i+1, got)
 		}
 	}

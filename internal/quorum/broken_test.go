@@ -14,7 +14,7 @@ import (
 // remainderValue returns what a master keeps of a hold of this mode that a caller with a label
 // broke, by a Break with id 6.
 func remainderValue(mode, by string) string {
-	extras := fmt.Sprintf("by:%d:%sof:22:%s", len(by), by, id(6))
+	extras := fmt.Sprintf("by:%d:%sof:22:%s", len(by), by, ticketID(6))
 	return strings.TrimSuffix(holdValue(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
 }
 
@@ -28,30 +28,30 @@ func arrangeMasters(t *testing.T, masters, mode string) (servers []wire.Store, p
 		servers = append(servers, startMaster(t))
 	}
 	all, behind := gates(servers)
-	p = client(t, behind, true, id(0))
-	warm(t, p)
+	p = newClient(t, behind, ticketID(0))
+	warmUp(t, p)
 	for i, s := range servers {
 		switch masters[i] {
 		case 'h':
-			put(t, 1, holdValue(mode, 7, 7), s)
+			storeHold(t, 1, holdValue(mode, 7, 7), s)
 		case 'e':
-			put(t, 1, holdValue(mode, 5, 5), s)
+			storeHold(t, 1, holdValue(mode, 5, 5), s)
 		case 't':
-			put(t, 1, holdValue(mode, 0, 0), s)
+			storeHold(t, 1, holdValue(mode, 0, 0), s)
 		case 'b':
-			put(t, 2, holdValue(mode, 8, 8)+"by", s)
+			storeHold(t, 2, holdValue(mode, 8, 8)+"by", s)
 			fallthrough
 		case 'r':
-			do(t, s, "HSET", "q:{%quorum}:x", "-"+string(id(1)), remainderValue(mode, "by"))
+			command(t, s, "HSET", stateKey, brokenField(1), remainderValue(mode, "by"))
 		case 'f':
-			do(t, s, "SET", "q:{%quorum}:x", "theirs")
+			command(t, s, "SET", stateKey, "theirs")
 		case 'o':
-			put(t, 9, holdValue("2mx", 7, 7), s)
+			storeHold(t, 9, holdValue("2mx", 7, 7), s)
 		case 'k':
-			put(t, 8, holdValue("3mx", 7, 7), s)
-			put(t, 9, holdValue("3rx", 8, 8), s)
+			storeHold(t, 8, holdValue("3mx", 7, 7), s)
+			storeHold(t, 9, holdValue("3rx", 8, 8), s)
 		case 'd':
-			put(t, 1, holdValue(mode, 7, 7), s)
+			storeHold(t, 1, holdValue(mode, 7, 7), s)
 			all[i].shut()
 		}
 	}
@@ -91,18 +91,18 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
 				servers, p := arrangeMasters(t, masters, "3mx")
-				was, err := freeKeeping(t, mutexOf(p), 1, keep)
+				was, err := tryFree(t, mutexOf(p), 1, keep)
 				wantOutcome(t, want, map[bool]string{true: "given back", false: "none"}[was], err)
 				for i, s := range servers {
 					if masters[i] == 'd' {
 						continue
 					}
 					until(t, "the master was told", func() bool {
-						all := fields(t, s)
-						remainder := all["-"+string(id(1))]
-						return all[string(id(1))] == "" && (remainder == "" || keep > 0 &&
-							end(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
-							(masters[i] != 'b' || all[string(id(2))] != "")
+						all := storedFields(t, s)
+						remainder := all[brokenField(1)]
+						return all[holdField(1)] == "" && (remainder == "" || keep > 0 &&
+							expiryOf(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
+							(masters[i] != 'b' || all[holdField(2)] != "")
 					})
 				}
 			}
@@ -132,16 +132,16 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 				}
 				waitQuiet(t, p) // also what is repaired, and given back
 				for i, s := range servers {
-					all := fields(t, s)
-					hold, remainder := all[string(id(1))], all["-"+string(id(1))]
+					all := storedFields(t, s)
+					hold, remainder := all[holdField(1)], all[brokenField(1)]
 					switch masters[i] {
 					case 'h', 't':
 						if hold == "" {
 							t.Errorf("master %d has ended the hold", i+1)
 						}
 					case 'r', 'b':
-						if hold != "" || remainder == "" || end(t,
-							remainder) > time.Now().Add(time.Minute).UnixMilli() {
+						inAMinute := time.Now().Add(time.Minute).UnixMilli()
+						if hold != "" || remainder == "" || expiryOf(t, remainder) > inAMinute {
 							t.Errorf("master %d has %q", i+1, all)
 						}
 					}
@@ -159,10 +159,10 @@ func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 	for i := range 6 {
 		name := fmt.Sprint("y", i)
 		r := mutexNamed(p, name)
-		want(t, "hold", tryAsk(t, r, 1), protocol.Held)
+		wantStatus(t, "hold", tryAsk(t, r, 1), protocol.Held)
 		if label, broken := labels[i]; broken {
-			doAll(t, servers, "DEL", "q:{%quorum}:"+name)
-			doAll(t, servers, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remainderValue("3mx", label))
+			commandAll(t, servers, "DEL", "q:{%quorum}:"+name)
+			commandAll(t, servers, "HSET", "q:{%quorum}:"+name, brokenField(1), remainderValue("3mx", label))
 		}
 		renewals = append(renewals, renewalOf(r, 1, 7))
 	}
@@ -190,7 +190,7 @@ func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arrangeMasters(t, masters, "3rx")
 			for range 2 {
-				answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
+				answer, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
 				said := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
 				wantOutcome(t, want, said, err)
 			}
@@ -207,18 +207,27 @@ func TestBusyTellsTokenOfMajority(t *testing.T) {
 		token   int64
 		or      int64 // it depends on who answers first
 	}{
-		{"hhh", id(1), 7, 7}, {"hhd", id(1), 7, 7}, {"hht", id(1), 7, 0}, {"htt", id(1), 0, 0}, {"ttt", id(1), 0, 0},
-		{"bbb", id(2), 8, 8},
-		{"bbd", id(2), 8, 8}, {"rrr", "", 0, 0}, {"rrd", "", 0, 0}, {"rrh", "", 0, 0}, {"hhhtt", id(1), 7, 0},
-		{"httdd", id(1), 0, 0}, {"bbbdd", id(2), 8, 8},
+		{"hhh", ticketID(1), 7, 7},
+		{"hhd", ticketID(1), 7, 7},
+		{"hht", ticketID(1), 7, 0},
+		{"htt", ticketID(1), 0, 0},
+		{"ttt", ticketID(1), 0, 0},
+		{"bbb", ticketID(2), 8, 8},
+		{"bbd", ticketID(2), 8, 8},
+		{"rrr", "", 0, 0},
+		{"rrd", "", 0, 0},
+		{"rrh", "", 0, 0},
+		{"hhhtt", ticketID(1), 7, 0},
+		{"httdd", ticketID(1), 0, 0},
+		{"bbbdd", ticketID(2), 8, 8},
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			for _, join := range []bool{false, true} {
 				_, p := arrangeMasters(t, c.masters, "3mx")
-				asks := ask(3)
+				asks := newAsk(3)
 				asks.Join = join
 				answer := mustAsk(t, mutexOf(p), asks)
-				if want(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or ||
+				if wantStatus(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or ||
 					answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
 					t.Errorf("got %+v, want %q with token %d", answer, c.who, c.token)
 				}
@@ -242,10 +251,10 @@ func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 			if enters {
 				return
 			}
-			if _, err := mutexOf(p).Ask(t.Context(), ask(1)); !brokenBy("by", err) {
+			if _, err := mutexOf(p).Ask(t.Context(), newAsk(1)); !brokenBy("by", err) {
 				t.Errorf("its holder asks: %v", err)
 			}
-			if _, err := freeKeeping(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
+			if _, err := tryFree(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
 				t.Errorf("release: %v", err)
 			}
 			until(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
@@ -257,10 +266,10 @@ func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
 // as what came meanwhile may have told it nothing. A holder that cannot hear is told nothing.
 func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 	servers, p, other := startTwo(t)
-	deaf := ask(3)
+	deaf := newAsk(3)
 	deaf.Ticket.NoMessages = true
 	silent := mustAsk(t, mutexNamed(p, "y"), deaf)
-	held := hold(t, mutexOf(p), servers, 1)
+	held := mustHold(t, mutexOf(p), servers, 1)
 	h := listen(t, servers, p)
 	for name, token := range map[string]int64{"x": held.Token, "y": silent.Token} {
 		if done, err := other.Break(t.Context(), name, breaks(token)); !done || err != nil {
@@ -277,13 +286,12 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 func TestForeignMessagesAreDropped(t *testing.T) {
 	servers, p := startClient(t)
 	h := listen(t, servers, p)
-	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "2N" + string(id(1)) + "0", "2R" +
-		string(id(1)), "3R", "3N" + string(id(1)),
-		"3N" + string(id(1)) + "-1", "3X" + string(id(1)) + "0", "4N" + string(id(1)) + "0", "3R" +
-			string(id(1))[:21]} {
-		doAll(t, servers, "PUBLISH", p.channel, text)
+	id := string(ticketID(1))
+	for _, text := range []string{"N" + id + "0", "R" + id, "2N" + id + "0", "2R" + id, "3R", "3N" + id,
+		"3N" + id + "-1", "3X" + id + "0", "4N" + id + "0", "3R" + id[:21]} {
+		commandAll(t, servers, "PUBLISH", p.channel, text)
 	}
-	doAll(t, servers, "PUBLISH", p.channel, "3N"+string(id(2))+"0") // each master's messages come in order
+	commandAll(t, servers, "PUBLISH", p.channel, "3N"+string(ticketID(2))+"0") // each master's messages come in order
 	until(t, "the last were heard", func() bool { nudges, _ := h.of(2); return len(nudges) == 3 })
 	if nudges, breaks := h.of(1); len(nudges) != 0 || breaks != 0 {
 		t.Errorf("told: %v, %d times", nudges, breaks)
@@ -304,23 +312,23 @@ func untilTold(t *testing.T, h *heard, n int, least, most time.Duration) {
 func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	servers, p, other := startTwo(t)
 	h, r := listen(t, servers, p), ownedBy(other, "o")
-	held := hold(t, r, servers, 1)
-	want(t, "its owner", tryAsk(t, r, 2), protocol.Held)
+	held := mustHold(t, r, servers, 1)
+	wantStatus(t, "its owner", tryAsk(t, r, 2), protocol.Held)
 	waitQuiet(t, other)
 	if done, err := doBreak(t, other, held.Token, 0); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	waitQuiet(t, other)
-	want(t, "another", join(t, mutexOf(p), 3), protocol.Busy)
+	wantStatus(t, "another", mustJoin(t, mutexOf(p), 3), protocol.Busy)
 	until(t, "all masters know who waits", func() bool { return places(t, servers) == 3 })
-	free(t, r, 2)
+	mustFree(t, r, 2)
 	untilTold(t, h, 3, 20*time.Second, time.Hour) // when the remainder is over
 	waitQuiet(t, other)
-	if _, err := freeKeeping(t, r, 1, 0); err == nil {
+	if _, err := tryFree(t, r, 1, 0); err == nil {
 		t.Fatal("given back")
 	}
 	untilTold(t, h, 3, 0, time.Second)
-	want(t, "the waiter", tryAsk(t, mutexOf(p), 3), protocol.Held)
+	wantStatus(t, "the waiter", tryAsk(t, mutexOf(p), 3), protocol.Held)
 }
 
 // A majority may come about as long as so many nodes answer, or refuse for a reason that passes.

@@ -14,7 +14,7 @@ import (
 // startKnown makes a protocol, behind gates, that knows the clocks of three nodes that count.
 func startKnown(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, logged *logger) {
 	t.Helper()
-	servers = start(t)
+	servers = startMasters(t)
 	foundQuorum(t, servers)
 	all, behind := gates(servers)
 	p, logged = knowClocks(t, behind)
@@ -24,10 +24,10 @@ func startKnown(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, l
 func knowClocks(t *testing.T, stores []wire.Store) (p *Protocol, logged *logger) {
 	t.Helper()
 	logged, to := newLogger()
-	p = open(t, stores, Config{Process: string(id(78)), MaxTTL: time.Minute, Logger: to})
-	warm(t, p)
+	p = openProtocol(t, stores, Config{Process: "p", MaxTTL: time.Minute, Logger: to})
+	warmUp(t, p)
 	for range 10 { // the quickest answer says what is known of a clock, also on a slow machine
-		status(t, p)
+		mustStatus(t, p)
 	}
 	return p, logged
 }
@@ -40,7 +40,7 @@ func mutexNamed(p *Protocol, name string) *resource {
 // wantRefused fails unless an ask is refused, as a node that is needed may have ended a hold.
 func wantRefused(t *testing.T, r *resource, n int) {
 	t.Helper()
-	if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
+	if answer, err := r.Ask(t.Context(), newAsk(n)); err == nil {
 		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
 	}
 }
@@ -67,14 +67,14 @@ func TestNodeSetForwardDoesNotCount(t *testing.T) {
 	for _, by := range []time.Duration{10 * time.Second, time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			servers, all, p, logged := startKnown(t)
-			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
+			before := command(t, servers[1], "HGET", factsKey, "born")
 			all[1].forward(by)
-			want(t, "the others are a majority", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
+			wantStatus(t, "the others are a majority", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 			untilCounted(t, servers, 2)
-			if do(t, servers[1], "HGET", "q:{%quorum}", "born") == before {
+			if command(t, servers[1], "HGET", factsKey, "born") == before {
 				t.Error("its memory did not begin anew")
 			}
-			if nodes := status(t, p); nodes[1].Counts || !nodes[0].Counts || !nodes[2].Counts {
+			if nodes := mustStatus(t, p); nodes[1].Counts || !nodes[0].Counts || !nodes[2].Counts {
 				t.Errorf("got %v", nodes)
 			}
 			all[0].shut()
@@ -92,8 +92,8 @@ func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
 	all[1].forward(time.Minute)
 	all[1].set(on("node", func() error { return errShut }))
 	r := mutexNamed(p, "x")
-	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
-	until(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	wantStatus(t, "hold", tryAsk(t, r, 1), protocol.Held)
+	until(t, "it was heard", func() bool { return command(t, servers[1], "EXISTS", stateKey) == int64(1) })
 	all[0].shut()
 	wantRefused(t, mutexNamed(p, "y"), 2)
 	if counts(t, servers) != 3 {
@@ -113,16 +113,16 @@ func TestAllNodesAheadBlameThisMachine(t *testing.T) {
 	servers, all, p, logged := startKnown(t)
 	late := newOnce()
 	all[2].answers(late.holdUp("ask"))
-	want(t, "hold", tryAsk(t, mutexNamed(p, "y"), 2), protocol.Held)
+	wantStatus(t, "hold", tryAsk(t, mutexNamed(p, "y"), 2), protocol.Held)
 	<-late.came
 	all[2].answers(nil)
 	for _, g := range all {
 		g.forward(time.Minute)
 	}
-	want(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
+	wantStatus(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 	close(late.goes)
 	waitQuiet(t, p) // it was heard
-	if nodes := status(t, p); !nodes[0].Counts || !nodes[1].Counts || !nodes[2].Counts {
+	if nodes := mustStatus(t, p); !nodes[0].Counts || !nodes[1].Counts || !nodes[2].Counts {
 		t.Errorf("got %v", nodes)
 	}
 	blamesNobody(t, servers, p, logged)
@@ -146,7 +146,7 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 	all[1].set(on("ask", func() error { // the others have answered by then
 		until(t, "the others hold", func() bool {
 			return countAll(t, []wire.Store{servers[0], servers[2]},
-				"EXISTS", "q:{%quorum}:x") == 2
+				"EXISTS", stateKey) == 2
 		})
 		all[0].shut()
 		all[2].shut()
@@ -176,11 +176,11 @@ func TestOneServerAheadAtTwoNodesDoesNotCount(t *testing.T) {
 // Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is
 // not kept out for as long as it was ahead.
 func TestNodeSetBackCountsAgain(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	foundQuorum(t, servers)
 	p := openYoung(t, servers, false, memory)
-	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
-	do(t, servers[1], "HSET", "q:{%quorum}", "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
+	command(t, servers[1], "HDEL", factsKey, "counts")
+	command(t, servers[1], "HSET", factsKey, "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
 	askUntil(t, p, "it counts", allCount(t, servers))
 }
 
@@ -222,8 +222,8 @@ func onPrompts(t *testing.T, f func(t *testing.T, p *Protocol, all []*prompt, lo
 			stores, all = append(stores, fake(s.answer)), append(all, s)
 		}
 		logged, to := newLogger()
-		p := open(t, stores, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: to})
-		want(t, "all are met", tryAsk(t, mutexNamed(p, "warm"), 9), protocol.Held)
+		p := openProtocol(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Minute, Logger: to})
+		wantStatus(t, "all are met", tryAsk(t, mutexNamed(p, "warm"), 9), protocol.Held)
 		<-time.After(time.Second)
 		synctest.Wait() // the third has answered
 		f(t, p, all, logged)
@@ -237,7 +237,7 @@ func TestNodesNearlyAheadBlameThisMachine(t *testing.T) {
 	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, logged *logger) {
 		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond,
 			leap-5*time.Millisecond
-		want(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
+		wantStatus(t, "hold", tryAsk(t, mutexNamed(p, "x"), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
 		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {
 			t.Errorf("got %s", logged)
@@ -249,7 +249,7 @@ func TestNodesNearlyAheadBlameThisMachine(t *testing.T) {
 func TestAskEndsInTimeDuringClockCheck(t *testing.T) {
 	onPrompts(t, func(t *testing.T, p *Protocol, all []*prompt, _ *logger) {
 		all[1].ahead, all[2].silent = time.Minute, true
-		asks := ask(1)
+		asks := newAsk(1)
 		asks.Deadline = time.Now().Add(300 * time.Millisecond) // the check takes a second
 		began := time.Now()
 		if _, err := mutexNamed(p, "x").Ask(t.Context(), asks); err == nil {

@@ -23,36 +23,36 @@ import (
 // held, nor what is over.
 func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 	ends := func(mode string, after time.Duration, payload string) string {
-		return holdValueUntil(mode, time.Now().Add(after), 7, 7)[:64] + payload
+		return holdValueUntil(mode, time.Now().Add(after), 7, 7)[:payloadAt] + payload
 	}
 	for what, keeps := range map[string][]any{
-		"a hold":               {string(id(1)), ends("2mx", time.Minute, "1:olabel")},
+		"a hold":               {holdField(1), ends("2mx", time.Minute, "1:olabel")},
 		"the rest of min hold": {strings.Repeat("~", 21) + "x", ends("2mx", time.Minute, "0:")},
-		"what is over":         {string(id(1)), ends("2mx", -time.Minute, "1:olabel")},
-		"what is over, and one of ours": {string(id(1)), ends("2mx", -time.Minute, "1:olabel"),
-			string(id(2)), holdValue("3mx", 7, 7), string(id(3)), ends("3mx", -time.Minute, "0:0:0:0:")},
+		"what is over":         {holdField(1), ends("2mx", -time.Minute, "1:olabel")},
+		"what is over, and one of ours": {holdField(1), ends("2mx", -time.Minute, "1:olabel"),
+			holdField(2), holdValue("3mx", 7, 7), holdField(3), ends("3mx", -time.Minute, "0:0:0:0:")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			servers, p := startClient(t)
-			warm(t, p)
-			doAll(t, servers, append([]any{"HSET", "q:{%quorum}:x"}, keeps...)...)
-			doAll(t, servers, "PEXPIRE", "q:{%quorum}:x", 60_000)
-			before := fields(t, servers[0])
+			warmUp(t, p)
+			commandAll(t, servers, append([]any{"HSET", stateKey}, keeps...)...)
+			commandAll(t, servers, "PEXPIRE", stateKey, 60_000)
+			before := storedFields(t, servers[0])
 			for op, f := range requestsOf(t, mutexOf(p)) {
 				err := f()
 				waitQuiet(t, p)
-				_, held := before[string(id(1))]
+				_, held := before[holdField(1)]
 				var foreign *protocol.Foreign
 				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" &&
 					!strings.Contains(err.Error(), "is a lock of kind m, format 2, not") {
 					t.Errorf("%s: got %v", op, err)
 				}
 				for i, s := range servers {
-					left := do(t, s, "PTTL", "q:{%quorum}:x").(int64)
-					if got := fields(t, s); !maps.Equal(got, before) || left < 10_000 || left > 60_000 {
+					left := command(t, s, "PTTL", stateKey).(int64)
+					if got := storedFields(t, s); !maps.Equal(got, before) || left < 10_000 || left > 60_000 {
 						t.Fatalf("%s: master %d has %q for %d ms, had %q", op, i+1, got, left, before)
 					}
-					if n := do(t, s, "EXISTS", "q:{%quorum}+x", "q:{%quorum}=x"); n != int64(0) {
+					if n := command(t, s, "EXISTS", waitersKey, watchersKey); n != int64(0) {
 						t.Errorf("%s: %d other keys", op, n)
 					}
 				}
@@ -65,9 +65,9 @@ func TestEarlierFormatIsToldAndLeft(t *testing.T) {
 func TestWaiterOfEarlierFormatIsLeft(t *testing.T) {
 	servers, p := startClient(t)
 	r := mutexOf(p)
-	hold(t, r, servers, 1)
-	doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
-	free(t, r, 1)
+	mustHold(t, r, servers, 1)
+	commandAll(t, servers, "ZADD", waitersKey, "1", string(ticketID(9))+"2mx0:q:{%quorum}@nobody")
+	mustFree(t, r, 1)
 	waitQuiet(t, p)
 	if n := places(t, servers); n != 3 {
 		t.Errorf("%d wait", n)
@@ -76,8 +76,8 @@ func TestWaiterOfEarlierFormatIsLeft(t *testing.T) {
 
 // The payload of a hold can be read, also that of a process that cannot be told anything.
 func TestPayloadOfHoldIsReadable(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, "host-7-random")
+	servers := startMasters(t)
+	p := newClient(t, servers, "host-7-random")
 	for _, c := range []struct {
 		spec protocol.Spec
 		deaf bool
@@ -90,19 +90,20 @@ func TestPayloadOfHoldIsReadable(t *testing.T) {
 	} {
 		c.spec.Name, c.spec.Kind, c.spec.Life = "x", protocol.Mutex, time.Minute
 		r := p.bind(c.spec)
-		asks := ask(1)
+		asks := newAsk(1)
 		asks.Ticket.NoMessages = c.deaf
 		answer := mustAsk(t, r, asks)
-		want(t, "hold", answer, protocol.Held)
+		wantStatus(t, "hold", answer, protocol.Held)
 		waitQuiet(t, p)
 		token := wire.Digits16(answer.Token)
 		for i, s := range servers {
-			if text := value(t, s, 1); len(text) < 64 || text[:3] != "3mx" || text[64:] != c.want ||
-				text[16:48] != token+token && text[16:48] != strings.Repeat("0", 32) { // it has refused the token
+			text := storedHold(t, s, 1)
+			if len(text) < payloadAt || text[:endAt] != "3mx" || text[payloadAt:] != c.want ||
+				tokensOf(text) != token+token && tokensOf(text) != strings.Repeat("0", 32) { // it has refused the token
 				t.Errorf("master %d has %q, want %q", i+1, text, c.want)
 			}
 		}
-		free(t, r, 1)
+		mustFree(t, r, 1)
 		waitQuiet(t, p)
 	}
 }
@@ -112,33 +113,33 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 	servers, p := startClient(t)
 	text := strings.TrimSuffix(holdValue("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
-	put(t, 1, text, servers...)
+	storeHold(t, 1, text, servers...)
 	r := mutexOf(p)
 	busy := tryAsk(t, r, 3) // what gives it back may still be under way
-	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) ||
+	if wantStatus(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) ||
 		busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
 	breakNode(t, r, 0, 7, breaks(7))
-	if got := fields(t, servers[0])["-"+string(id(1))]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
+	if got := storedFields(t, servers[0])[brokenField(1)]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
 		t.Errorf("broken: %q", got)
 	}
-	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r, id: id(7), round: endless, how: 'b'},
+	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r, id: ticketID(7), round: endless, how: 'b'},
 		time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
-	if got := value(t, servers[0], 1); got != text {
+	if got := storedHold(t, servers[0], 1); got != text {
 		t.Errorf("got %q, want %q", got, text)
 	}
 }
 
 // An origin of another protocol, format or number of nodes is refused.
 func TestOriginOfAnotherQuorumIsRefused(t *testing.T) {
-	p := client(t, start(t), true, id(1))
+	p := newClient(t, startMasters(t), ticketID(1))
 	r := mutexOf(p)
 	for _, origin := range []protocol.Origin{"", "m42", "n342:pchannel", "q3", "q31,2", "q31,2,3,4", "q41,2,3",
 		"q3x,2,3"} {
-		if _, err := r.Adopt(t.Context(), ask(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
+		if _, err := r.Adopt(t.Context(), newAsk(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("%q: %v", origin, err)
 		}
 	}
@@ -152,7 +153,7 @@ func TestAdoptedFixedHoldIsNoYounger(t *testing.T) {
 			slowly := on(slow, func() error { <-time.After(100 * time.Millisecond); return nil })
 			spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Fixed: true}
 			servers, all, p := startGated(t)
-			warm(t, p)
+			warmUp(t, p)
 			came := make(chan time.Time, len(all))
 			for _, g := range all {
 				g.set(on("ask", func() error { came <- time.Now(); return nil }))
@@ -160,17 +161,17 @@ func TestAdoptedFixedHoldIsNoYounger(t *testing.T) {
 			}
 			r := p.bind(spec)
 			answer := tryAsk(t, r, 1)
-			want(t, "hold", answer, protocol.Held)
+			wantStatus(t, "hold", answer, protocol.Held)
 			for _, g := range all {
 				g.answers(nil)
 			}
-			status(t, p) // it knows the clocks well
-			held, origin := <-came, r.Origin(ask(1).Ticket, answer.Server)
+			mustStatus(t, p) // it knows the clocks well
+			held, origin := <-came, r.Origin(newAsk(1).Ticket, answer.Server)
 			others, behind := gates(servers)
 			for _, g := range others {
 				g.answers(slowly)
 			}
-			got, err := client(t, behind, true, id(7)).bind(spec).Adopt(t.Context(), ask(1).Ticket, origin, true)
+			got, err := newClient(t, behind, ticketID(7)).bind(spec).Adopt(t.Context(), newAsk(1).Ticket, origin, true)
 			if age := time.Duration(got.Server-got.Granted) * time.Microsecond; err != nil || age < got.Sent.Sub(held) {
 				t.Errorf("%v old, %v after it was held: %v", age, got.Sent.Sub(held), err)
 			}
@@ -207,19 +208,20 @@ func TestDigests(t *testing.T) {
 // Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing
 // to the second, which has a memory of its own that came back from a snapshot.
 func TestRestartIsSeenByEachPrefix(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	prefixes := []string{"q", usual, "with \"quotes\"\nand lines"}
 	counting := func(prefix string) int64 { return countAll(t, servers, "HEXISTS", prefix+":{%quorum}", "counts") }
 	for _, prefix := range prefixes {
-		founder := open(t, servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour, Trust: true})
-		until(t, "all count", func() bool { status(t, founder); return counting(prefix) == 3 })
+		founder := openProtocol(t, servers, Config{Prefix: prefix, Process: "founder", MaxTTL: time.Hour, Trust: true})
+		until(t, "all count", func() bool { mustStatus(t, founder); return counting(prefix) == 3 })
 		waitQuiet(t, founder) // it would let one that forgot count again
 	}
-	restart(t, servers[0], prefixes...)
+	restartMaster(t, servers[0], prefixes...)
 	for _, prefix := range prefixes {
-		p := open(t, servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour})
-		want(t, "two of three", tryAsk(t, mutexOf(p), 1), protocol.Held)
-		if nodes := status(t, p); nodes[0].Counts || nodes[0].Err != nil || !nodes[1].Counts || counting(prefix) != 2 {
+		p := openProtocol(t, servers, Config{Prefix: prefix, Process: "another", MaxTTL: time.Hour})
+		wantStatus(t, "two of three", tryAsk(t, mutexOf(p), 1), protocol.Held)
+		nodes := mustStatus(t, p)
+		if nodes[0].Counts || nodes[0].Err != nil || !nodes[1].Counts || counting(prefix) != 2 {
 			t.Errorf("prefix %q: %v", prefix, nodes)
 		}
 	}
@@ -253,7 +255,7 @@ func openLiars(t *testing.T, honest bool, replies ...wire.Reply) (p *Protocol, a
 		l := &liar{honest: honest, reply: reply}
 		all, stores = append(all, l), append(stores, fake(l.answer))
 	}
-	return open(t, stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second}), all
+	return openProtocol(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second}), all
 }
 
 // FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
@@ -348,7 +350,7 @@ func TestRoundsKeepPace(t *testing.T) {
 					replies = append(replies, wire.Reply{Value: strings.ReplaceAll(text, "%d", strconv.Itoa(i))})
 				}
 				p, all := openLiars(t, true, replies...)
-				asking := ask(1)
+				asking := newAsk(1)
 				asking.Pace = &protocol.Pace{Every: 100 * time.Millisecond}
 				began := time.Now()
 				if answer, err := mutexOf(p).Ask(t.Context(), asking); err == nil && answer.Status == protocol.Held {

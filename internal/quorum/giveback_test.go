@@ -28,20 +28,20 @@ func noMajorityOf(t *testing.T, err error) *NoMajority {
 func TestAskThatFailsIsGivenBack(t *testing.T) {
 	t.Run("another holds at a majority", func(t *testing.T) {
 		servers, p := startClient(t)
-		warm(t, p)
-		put(t, 9, holdValue("3mx", 7, 7), servers[1], servers[2])
-		want(t, "ask", tryAsk(t, mutexOf(p), 1), protocol.Busy)
+		warmUp(t, p)
+		storeHold(t, 9, holdValue("3mx", 7, 7), servers[1], servers[2])
+		wantStatus(t, "ask", tryAsk(t, mutexOf(p), 1), protocol.Busy)
 		untilFree(t, servers, 1)
 	})
 	for name, lost := range map[string]error{"no majority": nil, "an answer is lost": context.DeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
 			servers, all, p := startGated(t)
-			warm(t, p)
+			warmUp(t, p)
 			won := make(chan bool, 1)
-			all[0].answers(on("ask", func() error { won <- knows(t, servers[0], 1); return lost }))
+			all[0].answers(on("ask", func() error { won <- keepsHold(t, servers[0], 1); return lost }))
 			all[1].shut()
 			all[2].shut()
-			_, err := mutexOf(p).Ask(t.Context(), ask(1))
+			_, err := mutexOf(p).Ask(t.Context(), newAsk(1))
 			noMajorityOf(t, err)
 			if !<-won { // the error may be known before
 				t.Error("it never won")
@@ -62,7 +62,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 	}
 	t.Run("its context ends, and the answers come later", func(t *testing.T) {
 		servers, all, p := startGated(t)
-		warm(t, p)
+		warmUp(t, p)
 		late := make([]*once, len(all))
 		for i, g := range all {
 			late[i] = newOnce()
@@ -71,12 +71,12 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := mutexOf(p).Ask(ctx, ask(1))
+			_, err := mutexOf(p).Ask(ctx, newAsk(1))
 			failed <- err
 		}()
 		for i, o := range late {
 			<-o.came
-			if !knows(t, servers[i], 1) {
+			if !keepsHold(t, servers[i], 1) {
 				t.Error("it never won")
 			}
 		}
@@ -111,7 +111,7 @@ func countFollowing() (n int) {
 func TestAskFollowsRelease(t *testing.T) {
 	servers, all, p := startGated(t)
 	r := mutexOf(p)
-	hold(t, r, servers, 1)
+	mustHold(t, r, servers, 1)
 	late := newOnce()
 	overtaken := make(chan struct{}, 100)
 	all[0].set(func(op string) error {
@@ -123,14 +123,14 @@ func TestAskFollowsRelease(t *testing.T) {
 		}
 		return nil
 	})
-	if !free(t, r, 1) { // by the other two
+	if !mustFree(t, r, 1) { // by the other two
 		t.Fatal("there was no hold")
 	}
 	<-late.came
 	all[2].shut()
 	got := make(chan protocol.Answer, 1)
 	go func() {
-		answer, err := r.Ask(t.Context(), ask(2))
+		answer, err := r.Ask(t.Context(), newAsk(2))
 		if err != nil {
 			t.Error(err)
 		}
@@ -143,7 +143,7 @@ func TestAskFollowsRelease(t *testing.T) {
 		t.Error("asked before it gave back")
 	}
 	close(late.goes)
-	want(t, "the next hold", <-got, protocol.Held)
+	wantStatus(t, "the next hold", <-got, protocol.Held)
 }
 
 // And it gives back at a master only after its ask was answered there, or can take effect no more:
@@ -151,7 +151,7 @@ func TestAskFollowsRelease(t *testing.T) {
 func TestReleaseFollowsAsk(t *testing.T) {
 	servers, all, p := startGated(t)
 	r := mutexOf(p)
-	warm(t, p)
+	warmUp(t, p)
 	late, freed := newOnce(), newOnce()
 	close(freed.goes)
 	all[0].set(func(op string) error {
@@ -163,9 +163,9 @@ func TestReleaseFollowsAsk(t *testing.T) {
 		}
 		return nil
 	})
-	want(t, "hold", tryAsk(t, r, 1), protocol.Held)
+	wantStatus(t, "hold", tryAsk(t, r, 1), protocol.Held)
 	<-late.came
-	if !free(t, r, 1) {
+	if !mustFree(t, r, 1) {
 		t.Error("there was no hold")
 	}
 	until(t, "the release waits for the ask, or went ahead of it", func() bool {
@@ -178,7 +178,7 @@ func TestReleaseFollowsAsk(t *testing.T) {
 		n := p.nodes[0]
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		asks := n.pendingAsks[id(1)]
+		asks := n.pendingAsks[ticketID(1)]
 		return asks != nil && asks.done != nil
 	})
 	close(late.goes)
@@ -190,14 +190,14 @@ func TestReleaseFollowsAsk(t *testing.T) {
 func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 	servers, all, p := startGated(t)
 	r := mutexOf(p)
-	hold(t, r, servers, 1)
+	mustHold(t, r, servers, 1)
 	gone := make([]*once, len(all))
 	for i, g := range all {
 		gone[i] = newOnce()
 		g.set(gone[i].holdUp("free"))
 	}
 	waits := func(ctx context.Context) {
-		asks := ask(2)
+		asks := newAsk(2)
 		asks.Join = true
 		if answer, err := r.Ask(ctx, asks); err != nil || answer.Status != protocol.Busy {
 			t.Errorf("got %+v, %v", answer, err)
@@ -236,14 +236,14 @@ func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servers, all, p := startGated(t)
 			r := mutexOf(p)
-			hold(t, r, servers, 1)
+			mustHold(t, r, servers, 1)
 			if status == protocol.Busy {
-				doAll(t, servers, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"3mx0:q:{%quorum}@nobody")
+				commandAll(t, servers, "ZADD", waitersKey, "1", string(ticketID(9))+"3mx0:q:{%quorum}@nobody")
 			}
 			all[2].shut()
-			want(t, "yield", mustAsk(t, r, yield(2, 1)), status)
+			wantStatus(t, "yield", mustAsk(t, r, newYield(2, 1)), status)
 			all[2].set(nil)
-			until(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
+			until(t, "the old hold is given back", func() bool { return !keepsHold(t, servers[2], 1) })
 		})
 	}
 }
@@ -254,38 +254,38 @@ func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
 func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s wire.Store, token int64) *resource{
 		"renewed": func(t *testing.T, p *Protocol, _ wire.Store, token int64) *resource {
-			renew(t, p, renewalOf(writerOf(p, ""), 1, token))
+			mustRenew(t, p, renewalOf(writerOf(p, ""), 1, token))
 			return writerOf(p, "")
 		},
 		"set again": func(t *testing.T, p *Protocol, s wire.Store, token int64) *resource {
-			do(t, s, "DEL", "q:{%quorum}:x")
-			renew(t, p, renewalOf(writerOf(p, ""), 1, token))
+			command(t, s, "DEL", stateKey)
+			mustRenew(t, p, renewalOf(writerOf(p, ""), 1, token))
 			return writerOf(p, "")
 		},
 		"downgraded": func(t *testing.T, p *Protocol, s wire.Store, _ int64) *resource {
-			answer, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
+			answer, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want(t, "downgrade", answer, protocol.Held)
-			until(t, "it shares", func() bool { return strings.HasPrefix(value(t, s, 1), "3rs") })
+			wantStatus(t, "downgrade", answer, protocol.Held)
+			until(t, "it shares", func() bool { return strings.HasPrefix(storedHold(t, s, 1), "3rs") })
 			return readerOf(p, "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			servers, p := startClient(t)
-			held := hold(t, writerOf(p, ""), servers, 1)
+			held := mustHold(t, writerOf(p, ""), servers, 1)
 			// A master that learns the floor of its tokens between the greeting and the ask refuses
 			// them, and then a renewal sets the whole hold again. This one has accepted them.
-			text := value(t, servers[0], 1)
-			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:], servers[0])
+			text := storedHold(t, servers[0], 1)
+			storeHold(t, 1, withTokens(text, held.Token, held.Token), servers[0])
 			r := confirm(t, p, servers[0], held.Token)
-			late := &cleanup{resource: r, id: id(1), round: p.rounds.Load(), how: 'q'}
+			late := &cleanup{resource: r, id: ticketID(1), round: p.rounds.Load(), how: 'q'}
 			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil ||
-				!knows(t, servers[0], 1) {
+				!keepsHold(t, servers[0], 1) {
 				t.Errorf("given back: %q, %v", was, err)
 			}
-			if !free(t, r, 1) {
+			if !mustFree(t, r, 1) {
 				t.Error("there was no hold")
 			}
 			untilFree(t, servers, 1) // a majority has answered
@@ -306,10 +306,10 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 			}
 			return wire.Reply{Err: errShut, Unsent: true}
 		})
-		p := open(t, []wire.Store{s, s, s}, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
+		p := openProtocol(t, []wire.Store{s, s, s}, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 		const holds = 200
 		for n := range holds {
-			p.nodes[0].addCleanup(cleanup{resource: mutexOf(p), id: id(n), round: endless, how: 'f',
+			p.nodes[0].addCleanup(cleanup{resource: mutexOf(p), id: ticketID(n), round: endless, how: 'f',
 				notBefore: time.Now(), until: time.Now().Add(time.Minute)})
 		}
 		<-time.After(10 * time.Second)
@@ -329,16 +329,16 @@ func TestCleanupOfSilentMasterIsNoFlood(t *testing.T) {
 func TestReleaseBesideForeignKeyLeavesIt(t *testing.T) {
 	servers, p := startClient(t)
 	mutex := mutexOf(p)
-	for n, key := range []string{"q:{%quorum}+x", "q:{%quorum}=x"} {
-		hold(t, mutex, servers, n)
-		doAll(t, servers, "RPUSH", key, "text")
-		if _, err := freeKeeping(t, mutex, n, 0); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
+	for n, key := range []string{waitersKey, watchersKey} {
+		mustHold(t, mutex, servers, n)
+		commandAll(t, servers, "RPUSH", key, "text")
+		if _, err := tryFree(t, mutex, n, 0); err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
 			t.Errorf("got %v", err)
 		}
 		if countAll(t, servers, "LLEN", key) != 3 || countAll(t, servers, "DEL", key) != 3 {
 			t.Error("touched")
 		}
-		_, _ = freeKeeping(t, mutex, n, 0)
+		_, _ = tryFree(t, mutex, n, 0)
 		untilFree(t, servers, n)
 	}
 }

@@ -223,13 +223,12 @@ func fieldAndValue(text string) (field, value, rest string, ok bool) {
 
 // holdOf reads a field of the state of a name, at a time of its node.
 func holdOf(prefix, field, value string, now int64) (hold protocol.Hold, kind protocol.Kind, ok bool) {
-	const payloadAt = 64
 	if len(value) < payloadAt {
 		return hold, 0, false
 	}
-	ends, ok1 := wire.Number(value[3:16])
-	first, ok2 := wire.Number(value[16:32])
-	last, ok3 := wire.Number(value[32:48])
+	ends, ok1 := wire.Number(value[endAt:firstAt])
+	first, ok2 := wire.Number(value[firstAt:lastAt])
+	last, ok3 := wire.Number(value[lastAt:roundAt])
 	p, ok4 := payloadOf(value[payloadAt:])
 	if !ok1 || !ok2 || !ok3 || !ok4 || ends < 0 || ends > 1<<52 {
 		return hold, 0, false

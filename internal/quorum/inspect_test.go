@@ -74,7 +74,7 @@ func TestInspectTellsByMajority(t *testing.T) {
 				}
 				dead, other := masters[i] == 'd', n.Inspection.Foreign
 				if foreign := strings.ContainsRune("fok", rune(masters[i])); foreign != (other != nil) ||
-					foreign && (other.Node != nodeName(i) || other.Key != "q:{%quorum}:x" || other.Name != "x") {
+					foreign && (other.Node != nodeName(i) || other.Key != stateKey || other.Name != "x") {
 					t.Errorf("master %d (%c): foreign: %+v", i+1, masters[i], other)
 				}
 				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows ||
@@ -91,7 +91,7 @@ func TestInspectUntilIsEndOfMajority(t *testing.T) {
 	servers, p := arrangeMasters(t, "---", "3mx")
 	now := time.Now()
 	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
-		put(t, 1, holdValueUntil("3rs", now.Add(left), 7, 9), servers[i])
+		storeHold(t, 1, holdValueUntil("3rs", now.Add(left), 7, 9), servers[i])
 	}
 	in := inspect(t, p, "x")
 	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
@@ -109,23 +109,23 @@ func TestInspectUntilIsEndOfMajority(t *testing.T) {
 func TestInspectChangesNothing(t *testing.T) {
 	kept := func(s wire.Store) string {
 		out := ""
-		for _, key := range []string{"q:{%quorum}", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x"} {
-			dump, _ := do(t, s, "DUMP", key).(string)
+		for _, key := range []string{factsKey, stateKey, waitersKey, watchersKey} {
+			dump, _ := command(t, s, "DUMP", key).(string)
 			out += key + "=" + dump + ";"
 		}
 		return out
 	}
-	servers := start(t)
-	stranger := client(t, servers, false, id(9))
+	servers := startMasters(t)
+	stranger := openProtocol(t, servers, Config{Process: "stranger", MaxTTL: time.Second})
 	for i, n := range inspect(t, stranger, "x").Nodes {
 		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") ||
-			do(t, servers[i], "DBSIZE") != int64(0) {
-			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, do(t, servers[i], "DBSIZE"))
+			command(t, servers[i], "DBSIZE") != int64(0) {
+			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, command(t, servers[i], "DBSIZE"))
 		}
 	}
-	warm(t, foundQuorum(t, servers))
-	put(t, 1, holdValueUntil("3mx", time.Now().Add(-time.Second), 7, 7), servers...)
-	restart(t, servers[0], "q")
+	warmUp(t, foundQuorum(t, servers))
+	storeHold(t, 1, holdValueUntil("3mx", time.Now().Add(-time.Second), 7, 7), servers...)
+	restartMaster(t, servers[0], "q")
 	var before []string
 	for _, s := range servers {
 		before = append(before, kept(s))
@@ -145,7 +145,7 @@ func TestInspectChangesNothing(t *testing.T) {
 		}
 	}
 	// the first that may change something sees the restart
-	if nodes := status(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] {
+	if nodes := mustStatus(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] {
 		t.Errorf("after the look: %v", nodes)
 	}
 	for _, n := range inspect(t, stranger, "x").Nodes {
@@ -160,7 +160,7 @@ func TestInspectChangesNothing(t *testing.T) {
 func TestInspectNodeSetForwardDoesNotCount(t *testing.T) {
 	for _, forward := range []int{0, 1, 3} {
 		_, all, p := startGated(t)
-		warm(t, p)
+		warmUp(t, p)
 		for _, g := range all[:forward] {
 			g.forward(time.Hour)
 		}
@@ -187,7 +187,7 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 					return wire.Reply{Value: text}
 				}))
 			}
-			p := open(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
+			p := openProtocol(t, stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second})
 			began := time.Now()
 			in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: 1})
 			if long := time.Since(began); long > inspectTimeout {
@@ -211,14 +211,14 @@ func TestInspectWithSilentNodesEndsInTime(t *testing.T) {
 func TestInspectTellsOnePage(t *testing.T) {
 	servers, p := arrangeMasters(t, "---", "3rs")
 	for n := 1; n <= 5; n++ {
-		put(t, n, holdValue("3rs", int64(100-n), int64(100-n)), servers...)
+		storeHold(t, n, holdValue("3rs", int64(100-n), int64(100-n)), servers...)
 	}
 	for page := range 7 {
 		in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: page})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != id(5) ||
+		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != ticketID(5) ||
 			len(in.Nodes[0].Inspection.Holds) != min(page, 5) {
 			t.Errorf("a page of %d: %+v", page, in)
 		}
@@ -243,8 +243,8 @@ func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 // that is away it is not known what it accepted. Remainders are nobody's; beside them the holder is
 // named.
 func TestLookTellsByMajority(t *testing.T) {
-	party := protocol.Party{Owner: string(id(1)), Unnamed: true}
-	beside := protocol.Party{Owner: string(id(2)), Label: "by", Unnamed: true}
+	party := protocol.Party{Owner: holdField(1), Unnamed: true}
+	beside := protocol.Party{Owner: holdField(2), Label: "by", Unnamed: true}
 	for want, arrangements := range map[protocol.Standing]string{
 		{Holder: party, Token: 7, Since: 7, Holders: 1}:  "hhh ehh thh -hh hhd ehd htd hhb",
 		{Holder: beside, Token: 8, Since: 8, Holders: 1}: "bbh bbd bbr",
@@ -303,9 +303,9 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 // requestsOf returns all requests about a name that read its state. Each returns its error.
 func requestsOf(t *testing.T, r *resource) map[string]func() error {
 	return map[string]func() error{
-		"ask": func() error { _, err := r.Ask(t.Context(), ask(3)); return err },
+		"ask": func() error { _, err := r.Ask(t.Context(), newAsk(3)); return err },
 		"ask to wait": func() error {
-			joins := ask(1)
+			joins := newAsk(1)
 			joins.Join = true
 			_, err := r.Ask(t.Context(), joins)
 			return err
@@ -314,9 +314,9 @@ func requestsOf(t *testing.T, r *resource) map[string]func() error {
 			_, err := r.p.Break(t.Context(), "x", protocol.Break{Kind: r.spec.Kind, Token: 7, By: "breaker"})
 			return err
 		},
-		"downgrade": func() error { _, err := r.Downgrade(t.Context(), ask(1)); return err },
-		"look":      func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: id(5)}); return err },
-		"free":      func() error { _, err := freeKeeping(t, r, 1, 0); return err },
+		"downgrade": func() error { _, err := r.Downgrade(t.Context(), newAsk(1)); return err },
+		"look":      func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: ticketID(5)}); return err },
+		"free":      func() error { _, err := tryFree(t, r, 1, 0); return err },
 		"renew":     func() error { return renewOnce(t, r.p, renewalOf(r, 1, 7)).Err },
 	}
 }
@@ -350,15 +350,15 @@ func TestNamesLearnedMeanwhileAreTold(t *testing.T) {
 	}{"now": {func() string { return holdValue("3mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
 		t.Run(name, func(t *testing.T) {
 			servers, p := startClient(t)
-			do(t, servers[0], "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
-			put(t, 1, c.value(), servers[1:]...)
+			command(t, servers[0], "HSET", "q:{%quorum}:a", holdField(1), grantedBefore())
+			storeHold(t, 1, c.value(), servers[1:]...)
 			told := ""
 			for found, err := range p.Names(t.Context(), "*") {
 				switch {
 				case err != nil:
 					t.Error(err)
 				case found.Name == "a": // the first master was read: what it learns of now, it does not tell
-					put(t, 1, c.value(), servers[0])
+					storeHold(t, 1, c.value(), servers[0])
 				default: // in one millisecond with its beginning, a name may be told again
 					told = cmp.Or(told, found.Node)
 				}
@@ -374,28 +374,28 @@ func TestNamesLearnedMeanwhileAreTold(t *testing.T) {
 // The keys beside are of others: keys of this quorum that are no names, and other prefixes, also
 // where the prefix reads as a pattern (trap 27).
 func TestNamesTellsEachNameOnce(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	prefix := `a*[b]?\`
-	p := open(t, servers, Config{Prefix: prefix, Process: "p", Trust: true})
+	p := openProtocol(t, servers, Config{Prefix: prefix, Process: "p", Trust: true})
 	want, first := map[string]int{}, map[string]string{}
 	for n, name := range []string{"x", "order:1", "order:2", "a b\nc", "}{%", "*", "äö", "order:[3]", "y"} {
 		for i, s := range servers {
 			if n%7&(1<<i) == 0 && n%7 != 0 {
 				continue
 			}
-			do(t, s, "HSET", prefix+":{%quorum}:"+name, string(id(1)), grantedBefore())
+			command(t, s, "HSET", prefix+":{%quorum}:"+name, holdField(1), grantedBefore())
 			if first[name] == "" {
 				want[name], first[name] = 1, nodeName(i)
 			}
 		}
 	}
-	do(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
-	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), holdValue("3mx", 7, 7))
+	command(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
+	command(t, servers[1], "HSET", prefix+":{%quorum}:odd", holdField(1), holdValue("3mx", 7, 7))
 	want["odd"], first["odd"] = 1, nodeName(0)
-	doAll(t, servers, "HSET", prefix+":{%quorum}", "born", "1")
-	doAll(t, servers, "ZADD", prefix+":{%quorum}+waits", "1", "x")
-	doAll(t, servers, "HSET", `axbc\:{%quorum}:other`, "f", "v")
-	doAll(t, servers, "HSET", prefix+":{native}", "f", "v")
+	commandAll(t, servers, "HSET", prefix+":{%quorum}", "born", "1")
+	commandAll(t, servers, "ZADD", prefix+":{%quorum}+waits", "1", "x")
+	commandAll(t, servers, "HSET", `axbc\:{%quorum}:other`, "f", "v")
+	commandAll(t, servers, "HSET", prefix+":{native}", "f", "v")
 	names, by, err := listNames(t.Context(), p, "*")
 	if err != nil || !maps.Equal(names, want) || !maps.Equal(by, first) {
 		t.Errorf("got %v by %v, %v; want %v by %v", names, by, err, want, first)
@@ -418,7 +418,7 @@ func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
 			servers, all, p := startGated(t)
 			for i, names := range []string{"a", "b c", "c"} {
 				for name := range strings.FieldsSeq(names) {
-					do(t, servers[i], "HSET", "q:{%quorum}:"+name, string(id(1)), grantedBefore())
+					command(t, servers[i], "HSET", "q:{%quorum}:"+name, holdField(1), grantedBefore())
 				}
 			}
 			for _, i := range c.shut {
@@ -444,7 +444,7 @@ func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
 // A node that is asked what it knows, and fails then, is left out as well.
 func TestNamesOfNodeThatFailsLaterAreToldAgain(t *testing.T) {
 	servers, all, p := startGated(t)
-	doAll(t, servers, "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
+	commandAll(t, servers, "HSET", "q:{%quorum}:a", holdField(1), grantedBefore())
 	told := 0
 	var end error
 	for found, err := range p.Names(t.Context(), "*") {
@@ -463,15 +463,15 @@ func TestNamesOfNodeThatFailsLaterAreToldAgain(t *testing.T) {
 
 // The end of ctx ends a list of names at once, whatever a node is being asked for.
 func TestNamesEndWithContext(t *testing.T) {
-	servers := start(t)
-	put(t, 1, holdValue("3mx", 7, 7), servers...)
+	servers := startMasters(t)
+	storeHold(t, 1, holdValue("3mx", 7, 7), servers...)
 	for what, silent := range map[string]func(op string, n int) bool{
 		"the time":         func(string, int) bool { return true },
 		"its names":        func(_ string, n int) bool { return n == 2 },
 		"what it has told": func(op string, _ int) bool { return op == "known" },
 	} {
 		all, behind := gates(servers)
-		p := client(t, behind, true, id(0))
+		p := newClient(t, behind, ticketID(0))
 		asked, released := make(chan struct{}), make(chan struct{})
 		n := 0
 		all[0].set(func(op string) error {

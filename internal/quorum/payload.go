@@ -11,6 +11,16 @@ import (
 
 const idSize = 22
 
+// The places of what the value of a hold has, behind its mode: the end, the first and the last
+// token, the round, and the payload (the document of this package).
+const (
+	endAt     = 3
+	firstAt   = 16
+	lastAt    = 32
+	roundAt   = 48
+	payloadAt = 64
+)
+
 // payload returns what others read of a hold: "ttl:length:length:length:" channel owner extras
 // label (state.lua).
 func payload(spec protocol.Spec, channel, trace string) string {

@@ -24,23 +24,23 @@ type atOne struct {
 // heldAtOne holds for an owner.
 func heldAtOne(t *testing.T, owner string) *atOne {
 	t.Helper()
-	servers := start(t)
-	h := &atOne{p: client(t, servers, true, id(0))}
+	servers := startMasters(t)
+	h := &atOne{p: newClient(t, servers, ticketID(0))}
 	h.r = h.of(owner)
 	held := tryAsk(t, h.r, 1)
-	want(t, "hold", held, protocol.Held)
+	wantStatus(t, "hold", held, protocol.Held)
 	h.token = held.Token
 	until(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
 		for i := range servers {
 			h.n, h.server = h.p.nodes[i], servers[i].(master)
-			if strings.Contains(value(t, h.server, 1), wire.Digits16(held.Token)) {
+			if strings.Contains(storedHold(t, h.server, 1), wire.Digits16(held.Token)) {
 				return true
 			}
 		}
 		return false
 	})
 	waitQuiet(t, h.p)
-	h.held, h.next = value(t, h.server, 1), h.token+1e9
+	h.held, h.next = storedHold(t, h.server, 1), h.token+1e9
 	return h
 }
 
@@ -52,7 +52,7 @@ func (h *atOne) of(owner string) *resource {
 // asks asks the master alone, with larger tokens than before.
 func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)) *reply {
 	t.Helper()
-	next := &acquisition{r: r, ask: ask(n), outcome: newOutcome()}
+	next := &acquisition{r: r, ask: newAsk(n), outcome: newOutcome()}
 	if change != nil {
 		change(next)
 	}
@@ -67,7 +67,7 @@ func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)
 // frees gives an id back at the master alone.
 func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Duration) (was byte, by string) {
 	t.Helper()
-	d := &cleanup{resource: h.r, id: id(n), round: round, how: how}
+	d := &cleanup{resource: h.r, id: ticketID(n), round: round, how: how}
 	if keep > 0 {
 		d.keep = time.Now().Add(keep)
 	}
@@ -82,7 +82,7 @@ func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Dura
 func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	t.Helper()
 	all := &renewalRound{tally: tally{p: h.p}, deadline: time.Now().Add(enough),
-		renewals: []protocol.Renewal{{Resource: h.r, Ticket: ask(n).Ticket, Token: h.token, TTL: ttl}}}
+		renewals: []protocol.Renewal{{Resource: h.r, Ticket: newAsk(n).Ticket, Token: h.token, TTL: ttl}}}
 	a := all.askNode(h.n)
 	if a.err != nil {
 		t.Fatal(a.err)
@@ -95,13 +95,13 @@ func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, br
 // remainder returns what is left of the hold at the master.
 func (h *atOne) remainder(t *testing.T) string {
 	t.Helper()
-	return h.all(t)["-"+string(id(1))]
+	return h.all(t)[brokenField(1)]
 }
 
 // all returns what the master keeps of the name.
 func (h *atOne) all(t *testing.T) map[string]string {
 	t.Helper()
-	return fields(t, h.server)
+	return storedFields(t, h.server)
 }
 
 // broken returns a hold of owner "o" that the master alone has made a remainder of, for the Break
@@ -144,7 +144,7 @@ func TestRemainderExcludesAsHold(t *testing.T) {
 				t.Fatalf("got %c, want to enter: %v", a.status, c.enters)
 			case c.enters:
 				return
-			case c.beside && (a.party.Label != "of "+c.former || a.holder != id(2) || a.token != beside.first):
+			case c.beside && (a.party.Label != "of "+c.former || a.holder != ticketID(2) || a.token != beside.first):
 				t.Errorf("held by %+v, %q, token %d, want %d", a.party, a.holder, a.token, beside.first)
 			case !c.beside && (a.party != protocol.Party{} || !onlyRemainders(a.holder) || a.token != 0):
 				t.Errorf("held by %+v, %q, token %d", a.party, a.holder, a.token)
@@ -185,12 +185,12 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 	t.Run("with the next ask", func(t *testing.T) {
 		h := breakAtOne(t)
 		for range 2 {
-			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: id(1), Block: 1} })
+			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: ticketID(1), Block: 1} })
 			if !a.holds() || len(h.all(t)) != 1 {
 				t.Errorf("got %c, %q", a.status, h.all(t))
 			}
 		}
-		if h.frees(t, 7, 'b', endless, 0); len(h.all(t)) != 1 || value(t, h.server, 3) == "" {
+		if h.frees(t, 7, 'b', endless, 0); len(h.all(t)) != 1 || storedHold(t, h.server, 3) == "" {
 			t.Errorf("taken back: %q", h.all(t))
 		}
 	})
@@ -207,19 +207,19 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	servers, all, p := startGated(t)
 	// its holds do not exclude each other
 	r := ownedBy(p, "o")
-	held := hold(t, r, servers, 1)
-	text := value(t, servers[0], 1)
-	put(t, 1, text[:16]+wire.Digits16(5)+wire.Digits16(5)+text[48:], servers[0])
+	held := mustHold(t, r, servers, 1)
+	text := storedHold(t, servers[0], 1)
+	storeHold(t, 1, withTokens(text, 5, 5), servers[0])
 	late := newOnce()
 	all[0].set(late.holdUp("ask"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		renew(t, p, renewalOf(r, 1, held.Token))
+		mustRenew(t, p, renewalOf(r, 1, held.Token))
 	}()
 	<-late.came
-	other := ownedBy(client(t, servers, true, id(7)), "o")
-	beside := &acquisition{r: other, ask: ask(2), outcome: newOutcome()}
+	other := ownedBy(newClient(t, servers, ticketID(7)), "o")
+	beside := &acquisition{r: other, ask: newAsk(2), outcome: newOutcome()}
 	if a := beside.askNode(other.p.nodes[0], 1, held.Token+1); !a.holds() {
 		t.Errorf("beside its owner: %+v", a)
 	}
@@ -227,10 +227,11 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	close(late.goes)
 	<-done
 	for range 2 { // and at once, where the master says what became of the hold
-		if knows(t, servers[0], 1) || !knows(t, servers[0], 2) || fields(t, servers[0])["-"+string(id(1))] == "" {
-			t.Errorf("got %q", fields(t, servers[0]))
+		got := storedFields(t, servers[0])
+		if got[holdField(1)] != "" || got[holdField(2)] == "" || got[brokenField(1)] == "" {
+			t.Errorf("got %q", got)
 		}
-		renew(t, p, renewalOf(r, 1, held.Token))
+		mustRenew(t, p, renewalOf(r, 1, held.Token))
 	}
 }
 
@@ -238,9 +239,9 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 // shares by now; and never for longer than it may last, nor for shorter.
 func TestRenewalRepairs(t *testing.T) {
 	const far = 10 * time.Minute
-	gone := func(t *testing.T, s wire.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }
+	gone := func(t *testing.T, s wire.Store, _ string) { command(t, s, "DEL", stateKey) }
 	refused := func(t *testing.T, s wire.Store, text string) {
-		put(t, 1, text[:16]+strings.Repeat("0", 32)+text[48:], s)
+		storeHold(t, 1, withTokens(text, 0, 0), s)
 	}
 	ceiling := func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }
 	for _, c := range []struct {
@@ -252,10 +253,11 @@ func TestRenewalRepairs(t *testing.T) {
 		{"the hold", gone, nil, time.Minute},
 		{"its tokens", refused, nil, time.Minute},
 		{"other tokens", func(t *testing.T, s wire.Store, text string) {
-			put(t, 1, text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:], s)
+			storeHold(t, 1, withTokens(text, 5, 5), s)
 		}, nil, time.Minute},
-		{"that it shares", func(t *testing.T, s wire.Store, text string) { put(t, 1, text[:2]+"x"+text[3:], s) }, nil,
-			time.Minute},
+		{"that it shares", func(t *testing.T, s wire.Store, text string) {
+			storeHold(t, 1, text[:endAt-1]+"x"+text[endAt:], s)
+		}, nil, time.Minute},
 		{"the rest of a min hold", gone,
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
 		{"the end of a max hold", gone, ceiling, 30 * time.Second},
@@ -265,19 +267,19 @@ func TestRenewalRepairs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			servers, p := startClient(t)
 			r := readerOf(p, "")
-			held := hold(t, r, servers, 1)
-			c.missed(t, servers[0], value(t, servers[1], 1))
+			held := mustHold(t, r, servers, 1)
+			c.missed(t, servers[0], storedHold(t, servers[1], 1))
 			renewal := renewalOf(r, 1, held.Token)
 			if c.change != nil {
 				c.change(p, &renewal)
 			}
-			renew(t, p, renewal)
-			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
-			if got == "" || got[:3] != "3rs" || got[16:48] != strings.Repeat(wire.Digits16(held.Token), 2) ||
-				got[16:48] != want[16:48] {
+			mustRenew(t, p, renewal)
+			got, want := storedHold(t, servers[0], 1), storedHold(t, servers[1], 1)
+			if got == "" || got[:endAt] != "3rs" || tokensOf(got) != strings.Repeat(wire.Digits16(held.Token), 2) ||
+				tokensOf(got) != tokensOf(want) {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			if left := time.Until(time.UnixMilli(end(t, got))); left > c.ends || left < c.ends-8*time.Second {
+			if left := time.Until(time.UnixMilli(expiryOf(t, got))); left > c.ends || left < c.ends-8*time.Second {
 				t.Errorf("for another %v, want %v", left, c.ends)
 			}
 		})
@@ -288,11 +290,11 @@ func TestRenewalRepairs(t *testing.T) {
 func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
 	servers, p := startClient(t)
 	r := mutexOf(p)
-	held := hold(t, r, servers, 1)
-	do(t, servers[0], "DEL", "q:{%quorum}:x")
-	put(t, 9, holdValue("3mx", 7, 7), servers[0])
-	renew(t, p, renewalOf(r, 1, held.Token))
-	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
+	held := mustHold(t, r, servers, 1)
+	command(t, servers[0], "DEL", stateKey)
+	storeHold(t, 9, holdValue("3mx", 7, 7), servers[0])
+	mustRenew(t, p, renewalOf(r, 1, held.Token))
+	if keepsHold(t, servers[0], 1) || !keepsHold(t, servers[0], 9) {
 		t.Error("another held there")
 	}
 }
@@ -302,16 +304,16 @@ func TestRepairBesideAnotherHoldSetsNothing(t *testing.T) {
 func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
 	for name, over := range map[string]func(*testing.T, *resource){
 		"yielded": func(t *testing.T, r *resource) {
-			want(t, "the next hold", mustAsk(t, r, yield(2, 1)), protocol.Held)
-			free(t, r, 2)
+			wantStatus(t, "the next hold", mustAsk(t, r, newYield(2, 1)), protocol.Held)
+			mustFree(t, r, 2)
 		},
-		"released": func(t *testing.T, r *resource) { free(t, r, 1) },
+		"released": func(t *testing.T, r *resource) { mustFree(t, r, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			servers, all, p := startGated(t)
 			r := mutexOf(p)
-			held := hold(t, r, servers, 1)
-			do(t, servers[2], "DEL", "q:{%quorum}:x")
+			held := mustHold(t, r, servers, 1)
+			command(t, servers[2], "DEL", stateKey)
 			late := newOnce()
 			all[2].set(late.holdUp("renew"))
 			if renewed := renewOnce(t, p, renewalOf(r, 1, held.Token)); !renewed.Held || renewed.Err != nil {
@@ -324,7 +326,7 @@ func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
 			close(late.goes)
 			waitQuiet(t, p)
 			for i, s := range servers {
-				if knows(t, s, 1) {
+				if keepsHold(t, s, 1) {
 					t.Errorf("master %d keeps what was given back", i+1)
 				}
 			}

@@ -18,7 +18,7 @@ func startSame(t *testing.T, servers ...wire.Store) (all []*gate, p *Protocol, l
 	t.Helper()
 	all, behind := gates(servers)
 	logged, to := newLogger()
-	return all, open(t, behind, Config{Process: string(id(79)), MaxTTL: time.Minute, Trust: true, Logger: to}), logged
+	return all, openProtocol(t, behind, Config{Process: "same", MaxTTL: time.Minute, Trust: true, Logger: to}), logged
 }
 
 // isSame fails unless an error says that too many nodes are one server, and that waiting does not
@@ -51,7 +51,7 @@ func TestOneServerIsNoMajority(t *testing.T) {
 	_, p, logged := startSame(t, server, server, server)
 	r := mutexOf(p)
 	before := server.CommandStats()["evalsha"]
-	asking := ask(1)
+	asking := newAsk(1)
 	asking.Join = true
 	_, err := r.Ask(t.Context(), asking)
 	isSame(t, "ask", err)
@@ -64,14 +64,14 @@ func TestOneServerIsNoMajority(t *testing.T) {
 	isSame(t, "probe", p.Probe(t.Context()))
 	_, err = p.Break(t.Context(), "x", breaks(7))
 	isSame(t, "break", err)
-	if nodes := status(t, p); twins(nodes) != 2 {
+	if nodes := mustStatus(t, p); twins(nodes) != 2 {
 		t.Errorf("got %v", nodes)
 	}
 	if logged.count(same) != 2 || logged.count("does not count") != 2 {
 		t.Errorf("got %s", logged)
 	}
 	waitQuiet(t, p)
-	if fields := fields(t, server); len(fields) > 0 {
+	if fields := storedFields(t, server); len(fields) > 0 {
 		t.Errorf("%q is left", fields)
 	}
 }
@@ -82,20 +82,20 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 	one, other := startMaster(t), startMaster(t)
 	for name, at := range map[string]int{"the first is another": 0, "the last is another": 2} {
 		t.Run(name, func(t *testing.T) {
-			do(t, one, "FLUSHALL")
-			do(t, other, "FLUSHALL")
+			command(t, one, "FLUSHALL")
+			command(t, other, "FLUSHALL")
 			servers := []wire.Store{one, one, one}
 			servers[at] = other
 			all, p, _ := startSame(t, servers...)
 			r := mutexOf(p)
 			held := tryAsk(t, r, 1)
-			want(t, "both servers", held, protocol.Held)
+			wantStatus(t, "both servers", held, protocol.Held)
 			waitQuiet(t, p)
-			if !knows(t, one, 1) || !knows(t, other, 1) {
+			if !keepsHold(t, one, 1) || !keepsHold(t, other, 1) {
 				t.Fatal("a server without the hold")
 			}
 			renewal := renewalOf(r, 1, held.Token)
-			renew(t, p, renewal)
+			mustRenew(t, p, renewal)
 			var failure *protocol.Failure
 			if err := p.Probe(t.Context()); !errors.As(err, &failure) || failure.Reason != protocol.SameServer ||
 				failure.MustRepeat() {
@@ -126,7 +126,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 
 			all[at].set(nil)
 			waitQuiet(t, p)
-			do(t, other, "DEL", "q:{%quorum}:x")
+			command(t, other, "DEL", stateKey)
 			if got := renewOnce(t, p, renewal); got.Held {
 				t.Error("renewed by one server, and the other does not know the hold")
 			}
@@ -137,32 +137,32 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 // The address of a node leads to the server of another node for a while: the very next answer
 // tells, and so does the logger, once. When it leads elsewhere again, the node counts again.
 func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
-	servers := start(t)
+	servers := startMasters(t)
 	all, p, logged := startSame(t, servers...)
-	warm(t, p)
+	warmUp(t, p)
 	for again := range 2 {
 		all[1].leadTo(servers[0])
 		n := 3*again + 2
 		r := mutexNamed(p, "y")
 		all[2].shut()
-		if answer, err := r.Ask(t.Context(), ask(n)); err == nil {
+		if answer, err := r.Ask(t.Context(), newAsk(n)); err == nil {
 			t.Errorf("locked by one server of three: %+v", answer)
 		}
 		all[2].set(nil)
 		waitQuiet(t, p)
-		if nodes := status(t, p); twins(nodes) != 1 || nodes[1].Why != same+"1" {
+		if nodes := mustStatus(t, p); twins(nodes) != 1 || nodes[1].Why != same+"1" {
 			t.Errorf("got %v", nodes)
 		}
 		if got := logged.count(same); got != again+1 {
 			t.Errorf("told %d times: %s", got, logged)
 		}
 		all[1].leadTo(servers[1])
-		status(t, p)
+		mustStatus(t, p)
 		all[2].shut()
-		want(t, "two servers of three", tryAsk(t, r, n+1), protocol.Held)
+		wantStatus(t, "two servers of three", tryAsk(t, r, n+1), protocol.Held)
 		all[2].set(nil)
 		waitQuiet(t, p)
-		free(t, r, n+1)
+		mustFree(t, r, n+1)
 		waitQuiet(t, p)
 	}
 	if got := logged.count("counts again"); got != 2 {
@@ -173,14 +173,14 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 // A server is known by what it says of itself, which is new with each start, and without the
 // permission to say it by what the first client wrote there.
 func TestServerIsKnownByRunIDOrText(t *testing.T) {
-	servers := start(t)
-	do(t, servers[1], "ACL", "SETUSER", "default", "-info")
-	t.Cleanup(func() { do(t, servers[1], "ACL", "SETUSER", "default", "+@all") })
+	servers := startMasters(t)
+	command(t, servers[1], "ACL", "SETUSER", "default", "-info")
+	t.Cleanup(func() { command(t, servers[1], "ACL", "SETUSER", "default", "+@all") })
 	_, p, _ := startSame(t, servers...)
-	warm(t, p)
+	warmUp(t, p)
 	known := map[string]bool{}
 	for _, s := range servers {
-		run, _ := do(t, s, "HGET", "q:{%quorum}", "run").(string)
+		run, _ := command(t, s, "HGET", factsKey, "run").(string)
 		if len(run) < serverSize || strings.Trim(run, "0") == "" {
 			t.Errorf("known by %q", run)
 		}
@@ -189,11 +189,11 @@ func TestServerIsKnownByRunIDOrText(t *testing.T) {
 	if len(known) != 3 {
 		t.Errorf("got %v", known)
 	}
-	do(t, servers[0], "FLUSHALL") // its scripts stay
-	do(t, servers[1], "FLUSHALL")
-	status(t, p)
+	command(t, servers[0], "FLUSHALL") // its scripts stay
+	command(t, servers[1], "FLUSHALL")
+	mustStatus(t, p)
 	for i, s := range servers[:2] {
-		if run, _ := do(t, s, "HGET", "q:{%quorum}", "run").(string); (i == 0) != known[run[:serverSize]] {
+		if run, _ := command(t, s, "HGET", factsKey, "run").(string); (i == 0) != known[run[:serverSize]] {
 			t.Errorf("%d: known by %q now", i, run)
 		}
 	}

@@ -12,29 +12,29 @@ import (
 // places returns how many masters know that a process waits for x, and what readers are kept out
 // for.
 func places(t *testing.T, servers []wire.Store) int64 {
-	return countAll(t, servers, "ZCARD", "q:{%quorum}+x")
+	return countAll(t, servers, "ZCARD", waitersKey)
 }
 
 // A writer that waits keeps new readers out, for half a second after each of its asks (trap 23).
 func TestReaderBesideWaitingWriterIsKeptOut(t *testing.T) {
-	p := client(t, start(t), true, id(0))
+	p := newClient(t, startMasters(t), ticketID(0))
 	r, w := readerOf(p, ""), writerOf(p, "")
-	want(t, "reader", tryAsk(t, r, 1), protocol.Held)
+	wantStatus(t, "reader", tryAsk(t, r, 1), protocol.Held)
 	until(t, "a reader comes within half a second", func() bool {
 		asked := time.Now()
-		want(t, "writer", join(t, w, 2), protocol.Busy)
+		wantStatus(t, "writer", mustJoin(t, w, 2), protocol.Busy)
 		answer := tryAsk(t, r, 3)
 		if time.Since(asked) < 500*time.Millisecond {
-			want(t, "a new reader before a writer", answer, protocol.Busy)
+			wantStatus(t, "a new reader before a writer", answer, protocol.Busy)
 		}
 		if answer.Status == protocol.Held {
-			free(t, r, 3)
+			mustFree(t, r, 3)
 		}
 		return answer.Status == protocol.Busy
 	})
-	want(t, "the reader that is in", tryAsk(t, r, 1), protocol.Held)
-	free(t, r, 1)
-	want(t, "writer", tryAsk(t, w, 2), protocol.Held)
+	wantStatus(t, "the reader that is in", tryAsk(t, r, 1), protocol.Held)
+	mustFree(t, r, 1)
+	wantStatus(t, "writer", tryAsk(t, w, 2), protocol.Held)
 }
 
 // A writer that a minority kept out is known to wait there. Its place there goes with its hold, in
@@ -43,19 +43,19 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
 		t.Run(name, func(t *testing.T) {
 			servers, p := startClient(t)
-			put(t, 9, holdValue("3rs", 7, 7), servers[0])
-			want(t, "a majority holds for the writer", join(t, writerOf(p, ""), 1), protocol.Held)
-			left := func() int64 { return countAll(t, servers[:1], "EXISTS", "q:{%quorum}+x") }
+			storeHold(t, 9, holdValue("3rs", 7, 7), servers[0])
+			wantStatus(t, "a majority holds for the writer", mustJoin(t, writerOf(p, ""), 1), protocol.Held)
+			left := func() int64 { return countAll(t, servers[:1], "EXISTS", waitersKey) }
 			until(t, "the first master knows it to wait", func() bool { return left() == 1 })
 			if !others {
-				do(t, servers[0], "DEL", "q:{%quorum}:x")
+				command(t, servers[0], "DEL", stateKey)
 			}
-			down, err := readerOf(p, "").Downgrade(t.Context(), ask(1))
+			down, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
 			if err != nil || down.Status != protocol.Held {
 				t.Fatalf("downgrade: %+v, %v", down, err)
 			}
 			until(t, "the first master forgets", func() bool { return left() == 0 })
-			if !free(t, readerOf(p, ""), 1) {
+			if !mustFree(t, readerOf(p, ""), 1) {
 				t.Error("there was no hold")
 			}
 		})
@@ -65,21 +65,21 @@ func TestDowngradeLeavesNoPlace(t *testing.T) {
 // A release removes the place that a downgrade left at a master that it did not reach.
 func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
 	servers, p := startClient(t)
-	hold(t, writerOf(p, ""), servers, 1)
-	do(t, servers[0], "ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"3rx"+"0:"+p.channel)
-	free(t, readerOf(p, ""), 1)
+	mustHold(t, writerOf(p, ""), servers, 1)
+	command(t, servers[0], "ZADD", waitersKey, "1", "!", "2", string(ticketID(1))+"3rx"+"0:"+p.channel)
+	mustFree(t, readerOf(p, ""), 1)
 	until(t, "the first master forgets", func() bool { return places(t, servers) == 0 })
 }
 
 // The place of a writer that was told and does not come goes, and keeps new readers out no longer.
 func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
 	servers, p := startClient(t)
-	hold(t, readerOf(p, ""), servers, 1)
-	want(t, "writer", join(t, writerOf(p, ""), 2), protocol.Busy)
+	mustHold(t, readerOf(p, ""), servers, 1)
+	wantStatus(t, "writer", mustJoin(t, writerOf(p, ""), 2), protocol.Busy)
 	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
-	free(t, readerOf(p, ""), 1)
+	mustFree(t, readerOf(p, ""), 1)
 	until(t, "it is told, or is not there", func() bool { return places(t, servers[:1]) <= 1 })
-	if left := do(t, servers[0], "PTTL", "q:{%quorum}+x").(int64); left > 500 {
+	if left := command(t, servers[0], "PTTL", waitersKey).(int64); left > 500 {
 		t.Errorf("%v ms are left", left)
 	}
 }
@@ -89,10 +89,10 @@ func TestBusyCountsAllHolders(t *testing.T) {
 	for _, missed := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}} {
 		servers, p := startClient(t)
 		for reader, at := range missed {
-			put(t, 8+reader, holdValue("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
+			storeHold(t, 8+reader, holdValue("3rs", 7, 7), slices.Delete(slices.Clone(servers), at, at+1)...)
 		}
 		busy := tryAsk(t, writerOf(p, ""), 1)
-		if want(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
+		if wantStatus(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
 			t.Errorf("missed %v: %d holders, want 2", missed, busy.Holders)
 		}
 	}
@@ -101,16 +101,16 @@ func TestBusyCountsAllHolders(t *testing.T) {
 // A hold that nobody gives back, because it was lost, leaves no place either.
 func TestLostHoldLeavesNoPlace(t *testing.T) {
 	servers, p := startClient(t)
-	put(t, 9, holdValue("3mx", 7, 7), servers[0])
-	held := join(t, mutexOf(p), 1)
-	want(t, "hold", held, protocol.Held)
+	storeHold(t, 9, holdValue("3mx", 7, 7), servers[0])
+	held := mustJoin(t, mutexOf(p), 1)
+	wantStatus(t, "hold", held, protocol.Held)
 	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })
-	do(t, servers[0], "DEL", "q:{%quorum}:x")
-	renew(t, p, renewalOf(mutexOf(p), 1, held.Token))
+	command(t, servers[0], "DEL", stateKey)
+	mustRenew(t, p, renewalOf(mutexOf(p), 1, held.Token))
 	p.Close(time.Now().Add(enough)) // else the place goes when no ask can make another
 	until(t, "the first master forgets", func() bool { return places(t, servers[:1]) == 0 })
 	for i, s := range servers {
-		if !knows(t, s, 1) {
+		if !keepsHold(t, s, 1) {
 			t.Errorf("master %d forgot the hold", i+1)
 		}
 	}
@@ -120,17 +120,17 @@ func TestLostHoldLeavesNoPlace(t *testing.T) {
 func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
 	servers, p, other := startTwo(t)
 	h := listen(t, servers, p)
-	hold(t, mutexOf(other), servers, 1)
+	mustHold(t, mutexOf(other), servers, 1)
 	for n, waited := range map[int]time.Duration{2: time.Second, 3: 100 * 365 * 24 * time.Hour, 4: 0} {
 		for _, node := range p.nodes {
-			waits := &acquisition{r: mutexOf(p), ask: ask(n), waited: waited, outcome: newOutcome()}
+			waits := &acquisition{r: mutexOf(p), ask: newAsk(n), waited: waited, outcome: newOutcome()}
 			waits.ask.Join = true
 			if a := waits.askNode(node, 1, 1); a.status != 'B' {
 				t.Fatalf("got %+v", a)
 			}
 		}
 	}
-	free(t, mutexOf(other), 1)
+	mustFree(t, mutexOf(other), 1)
 	until(t, "the first is told by all", func() bool { nudges, _ := h.of(3); return len(nudges) == 3 })
 	if nudges, _ := h.of(3); nudges[0] != 0 || nudges[2] != 0 {
 		t.Errorf("the first is told to ask in %v", nudges)

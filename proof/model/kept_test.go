@@ -66,7 +66,7 @@ func (k *keeper) ask(ask protocol.Ask, want protocol.Status) {
 	ask.TTL, ask.Deadline = forever, time.Now().Add(time.Minute)
 	got, err := k.p.Bind(k.spec).Ask(k.Context(), ask)
 	if err != nil || got.Status != want {
-		k.Fatalf("%+v: %+v, %v; want status %d", ask.Ticket, got, err, want)
+		k.Fatalf("%+v: %+v, %v; want %v", ask.Ticket, got, err, want)
 	}
 }
 

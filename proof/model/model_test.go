@@ -133,7 +133,7 @@ func (p *pair) answerText(a protocol.Answer) string {
 	if a.Holders == 1 { // of several that end at one time, either may be named
 		who = fmt.Sprintf("%+v", a.Holder)
 	}
-	return fmt.Sprintf("status %d, %d hold, %s, %s wait", a.Status, a.Holders, who, p.countWaiting(a.Waiters))
+	return fmt.Sprintf("%v, %d hold, %s, %s wait", a.Status, a.Holders, who, p.countWaiting(a.Waiters))
 }
 
 // ask begins an attempt, or repeats one.
