@@ -3,22 +3,26 @@ package examples_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/shard"
+)
+
+import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fence"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/lockinfo"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/shard"
 )
 
 // The code of docs/shards.md, word for word.
@@ -36,10 +40,10 @@ func work(ctx context.Context, rdb *redis.Client) error {
 		log.Println("shard", i, "ends:", context.Cause(ctx))
 		return nil
 	})
-	if errors.Is(err, context.Canceled) { // the process was told to stop
-		return nil
+	if err != nil && !errors.Is(err, context.Canceled) { // else the process was told to stop
+		return err
 	}
-	return err
+	return nil
 }
 
 func consumeOrders(ctx context.Context, client *holdfast.Client, rdb *redis.Client,

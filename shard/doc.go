@@ -6,6 +6,9 @@
 //	err := set.Run(ctx, func(ctx context.Context, i int) error { // one call for each shard held here
 //		return consume(ctx, i) // until ctx ends
 //	})
+//	if err != nil && !errors.Is(err, context.Canceled) { // else the process was told to stop
+//		return err
+//	}
 //
 // [Set.Of] says which shard a key belongs to. No process coordinates the others. The servers are
 // those of the client: one server, Sentinel or a cluster. A quorum has no queue and is refused.

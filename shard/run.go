@@ -64,9 +64,10 @@ func (h *holding) isRunning() bool { return h.ended.IsZero() && h.lease.Err() ==
 // starts before fn has returned, unless the lease was lost.
 //
 // Run returns when all its functions have returned and their shards are given back. Its error is
-// the cause of the end of ctx, the error of fn, as the package says, or that of the lock: see
-// holdfast.RWMutex. An *holdfast.ArgumentError says what is wrong with the arguments, or that the
-// processes that came before have another number of shards.
+// the cause of the end of ctx, which is context.Canceled unless another one was given, the error of
+// fn, as the package says, or that of the lock: see holdfast.RWMutex. An *holdfast.ArgumentError
+// says what is wrong with the arguments, or that the processes that came before have another number
+// of shards.
 func (s *Set) Run(ctx context.Context, fn func(ctx context.Context, shard int) error) error {
 	if err := s.check(ctx, "Set.Run"); err != nil {
 		return err
