@@ -19,50 +19,29 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t)
 	names := harness.Names(30)
-	slots := make([]int, len(names))
-	for i, name := range names {
-		slots[i] = rig.Slot(harness.KeyOf(name))
-	}
 	route := harness.ClusterRoute(rig)
 	idle, other := route.Client(t, holdfast.Config{}), route.Client(t, holdfast.Config{})
-	var held []*holdfast.Lease
-	var waiters []*harness.Claimant
-	for _, name := range names { // in the slots that move, and held all the time
-		m := fmt.Sprintf("held:%s", name)
-		slots = append(slots, rig.Slot(harness.KeyOf(m)))
-		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
-		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
+	var slots []int
+	var contests []contest
+	for _, name := range names {
+		c := holdAgainst(t, idle, other, "held:"+name)
+		contests = append(contests, c)
+		slots = append(slots, rig.Slot(harness.KeyOf(name)), rig.Slot(harness.KeyOf(c.lease.Name())))
 	}
 	config := holdfast.Config{TTL: 6 * time.Second}
 	l := &harness.Load{T: t, Names: names, Spares: true}
 	stop := l.Start([]*holdfast.Client{route.Client(t, config), route.Client(t, config)}, len(names))
-	step := func(what string, change func()) {
-		t.Helper()
-		began, grants := time.Now(), l.Seen().Holds
-		change()
-		took := time.Since(began)
-		during := l.Seen().Holds - grants
-		harness.Eventually(t, "grants after "+what, func() bool { return l.Seen().Holds > grants+during+200 })
-		t.Logf("%s in %v: %d grants meanwhile", what, took.Round(time.Millisecond), during)
-	}
 	harness.Eventually(t, "grants", func() bool { return l.Seen().Holds > 200 })
 	masters := rig.Masters()
 	for round := range 3 {
-		step("60 slots moved", func() { rig.Move(masters[round], slots...) })
+		changeUnderLoad(t, l, "60 slots moved", func() { rig.Move(masters[round], slots...) })
 	}
 	var added *redisserver.Server
-	step("a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
-	step("a node removed", func() { rig.Remove(added) })
+	changeUnderLoad(t, l, "a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
+	changeUnderLoad(t, l, "a node removed", func() { rig.Remove(added) })
 	stop()
-	for i, lease := range held {
-		if err := harness.Checked(t, lease); err != nil {
-			t.Errorf("%s: %v", lease.Name(), err)
-		}
-		began := time.Now()
-		if err := lease.Release(); err != nil {
-			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
-		}
-		harness.HandBack(t, waiters[i].Got(t))
+	for _, c := range contests {
+		c.handOver(t)
 	}
 	if l.Lost > 0 || l.Unsure > 0 && harness.Measured() { // a hand-over is trusted for half a second at first
 		t.Errorf("%d leases were lost, and %d releases are uncertain", l.Lost, l.Unsure)
@@ -70,23 +49,88 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	l.Report("slots moved, a node came and went")
 }
 
+// A contest is a lock that one client holds, and another waits for, until all changes are done.
+type contest struct {
+	lease  *holdfast.Lease
+	waiter *harness.Claimant
+}
+
+func holdAgainst(t *testing.T, holder, waiter *holdfast.Client, name string) contest {
+	t.Helper()
+	lease := harness.Lock(t, holder.Mutex(name, holdfast.WithTTL(5*time.Second)))
+	return contest{lease, harness.Claim(t.Context(), waiter.Mutex(name))}
+}
+
+func (c contest) handOver(t *testing.T) {
+	t.Helper()
+	if err := harness.Checked(t, c.lease); err != nil {
+		t.Errorf("%s: %v", c.lease.Name(), err)
+	}
+	began := time.Now()
+	if err := c.lease.Release(); err != nil {
+		t.Errorf("%s, after %v: %v", c.lease.Name(), time.Since(began), err)
+	}
+	harness.HandBack(t, c.waiter.Got(t))
+}
+
+// changeUnderLoad changes a cluster, and waits for 200 grants afterwards.
+func changeUnderLoad(t *testing.T, l *harness.Load, what string, change func()) {
+	t.Helper()
+	began, before := time.Now(), l.Seen().Holds
+	change()
+	took, after := time.Since(began), l.Seen().Holds
+	harness.Eventually(t, "grants after "+what, func() bool { return l.Seen().Holds > after+200 })
+	t.Logf("%s in %v: %d grants meanwhile", what, took.Round(time.Millisecond), after-before)
+}
+
 // Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
 func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	harness.Long(t)
 	// nobody takes over
 	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no")
-	const leases = 10_000
 	client := harness.ClusterRoute(rig).Client(t, holdfast.Config{})
-	held := make([]*holdfast.Lease, leases)
-	names := harness.Names(leases)
-	thirds := make([]int, leases) // of the slots: each master has one
-	for i, name := range names {
-		thirds[i] = rig.Slot(harness.KeyOf(name)) * 3 / redisserver.Slots
+	names := harness.Names(10_000)
+	held := lockAll(t, client, names)
+	if t.Failed() {
+		return
 	}
+	third := func(lease *holdfast.Lease) int { // each master has a third of the slots
+		return rig.Slot(harness.KeyOf(lease.Name())) * 3 / redisserver.Slots
+	}
+	stopped := rig.AwaitMaster(rig.Slot(harness.KeyOf(names[0])))
+	var there, elsewhere []*holdfast.Lease
+	for _, lease := range held {
+		if third(lease) == third(held[0]) {
+			there = append(there, lease)
+		} else {
+			elsewhere = append(elsewhere, lease)
+		}
+	}
+	stopped.Stop()
+	least := leastTrust(elsewhere, 10*time.Second)
+	stopped.Continue()
+	continued := time.Now()
+	harness.Eventually(t, "a renewal of each that is left", func() bool {
+		return !slices.ContainsFunc(held, func(lease *holdfast.Lease) bool {
+			return lease.Err() == nil && lease.Until().Before(continued.Add(10*time.Second))
+		})
+	})
+	lost := countLost(elsewhere)
+	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least",
+		len(held), countLost(there), lost, least.Round(time.Millisecond))
+	if lost > 0 || least < 6*time.Second {
+		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost, least)
+	}
+}
+
+// lockAll locks names, a hundred at a time.
+func lockAll(t *testing.T, client *holdfast.Client, names []string) []*holdfast.Lease {
+	t.Helper()
+	held := make([]*holdfast.Lease, len(names))
 	var all sync.WaitGroup
-	for part := range 100 {
+	for first := range 100 {
 		all.Go(func() {
-			for i := part; i < leases; i += 100 {
+			for i := first; i < len(names); i += 100 {
 				var err error
 				if held[i], err = client.Mutex(names[i]).Lock(harness.Within(t, time.Minute)); err != nil {
 					t.Error(err)
@@ -95,41 +139,29 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if t.Failed() {
-		return
-	}
-	old := rig.AwaitMaster(rig.Slot(harness.KeyOf(names[0])))
-	old.Stop()
-	began, least := time.Now(), time.Hour
-	for time.Since(began) < 10*time.Second {
-		for i, lease := range held {
-			if i%50 == 0 && thirds[i] != thirds[0] {
-				least = min(least, time.Until(lease.Until()))
-			}
+	return held
+}
+
+// leastTrust watches some of the leases for a while, and returns the least time for which one was
+// still trusted.
+func leastTrust(leases []*holdfast.Lease, long time.Duration) time.Duration {
+	least := time.Hour
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		for i := 0; i < len(leases); i += 50 {
+			least = min(least, time.Until(leases[i].Until()))
 		}
-		<-time.After(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond) // trust falls by no more between two looks
 	}
-	old.Continue()
-	continued := time.Now()
-	harness.Eventually(t, "a renewal of each that is left", func() bool {
-		for _, lease := range held {
-			if lease.Err() == nil && lease.Until().Before(continued.Add(10*time.Second)) {
-				return false
-			}
-		}
-		return true
-	})
-	lost := map[bool]int{}
-	for i, lease := range held {
+	return least
+}
+
+func countLost(leases []*holdfast.Lease) (n int) {
+	for _, lease := range leases {
 		if lease.Err() != nil {
-			lost[thirds[i] == thirds[0]]++
+			n++
 		}
 	}
-	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least",
-		leases, lost[true], lost[false], least.Round(time.Millisecond))
-	if lost[false] > 0 || least < 6*time.Second {
-		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
-	}
+	return n
 }
 
 // Trap 21: however many names are contended, a client has a subscription, or one a node, and gives
@@ -204,10 +236,10 @@ func countListeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 	return n
 }
 
-// A slot that is on its way refuses to make a key that is not there, also one that a script has
-// just deleted: a script that turns one type into another then ends in the middle, and a hold is
-// gone. Here the slot stays on its way while somebody joins the line of a held lock, gives up, and
-// while the holder renews; then it arrives.
+// While a slot migrates, its source answers ASK for a key that does not exist, even one the script
+// just deleted, so a script that deletes and recreates a key would fail half-way and lose the hold.
+// Here the slot migrates while somebody joins the queue of a held lock, gives up, and while the
+// holder renews; then it arrives.
 func TestSlotOnItsWay(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t)
