@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 )
 
-// The workflow that publishes makes, signs and uploads files that scripts/release makes, and a user
-// verifies the signature as scripts/sign does.
+// The workflow that publishes signs and uploads the files that scripts/release makes, and the page
+// for users verifies a signature as scripts/sign does.
 func TestReleaseWorkflowPublishesTheFiles(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile("../../" + name)

@@ -79,12 +79,12 @@ func (f *files) imageRuns(t *testing.T, image v1.Image) {
 	root := t.TempDir()
 	unpack := exec.Command("tar", "-x", "-C", root)
 	unpack.Stdin = mutate.Extract(image)
-	output(t, unpack)
+	mustOutput(t, unpack)
 	f.runsIn(t, root, "--userspec=65532:65532")
-	if !bytes.Contains(read(t, filepath.Join(root, "usr/share/doc/holdfast/THIRD_PARTY.txt")), []byte("go-redis")) {
+	if !bytes.Contains(mustRead(t, filepath.Join(root, "usr/share/doc/holdfast/THIRD_PARTY.txt")), []byte("go-redis")) {
 		t.Error("the image has no licenses of others")
 	}
-	if !x509.NewCertPool().AppendCertsFromPEM(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
+	if !x509.NewCertPool().AppendCertsFromPEM(mustRead(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))) {
 		t.Error("the image has no root certificates")
 	}
 }

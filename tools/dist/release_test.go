@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,12 +29,11 @@ func TestRelease(t *testing.T) {
 		t.Skip("minutes, and a network: only with HOLDFAST_PROOF=1")
 	}
 	first := clone(t, "first")
-	made(t, first)
+	build(t, first)
 	dist := filepath.Join(first, "dist")
 	commit := strings.TrimSpace(run(t, "git", "-C", first, "rev-parse", "--short=12", "HEAD"))
-	check := &files{dist: dist,
-		line: "holdfast v" + version + " of commit " + commit + ", " + runtime.Version() + " linux/" + runtime.GOARCH +
-			"\n"}
+	check := &files{dist: dist, line: fmt.Sprintf("holdfast v%s of commit %s, %s linux/%s\n",
+		version, commit, runtime.Version(), runtime.GOARCH)}
 
 	t.Run("complete", check.complete)
 	t.Run("archives", check.archives)
@@ -54,11 +54,12 @@ func TestRelease(t *testing.T) {
 		second := clone(t, "second")
 		if out, err := exec.Command("unshare", "--net", "true").CombinedOutput(); err != nil {
 			t.Logf("the network stays, as this system does not take it away: %s", out)
-			made(t, second)
+			build(t, second)
 		} else {
-			made(t, second, "unshare", "--net")
+			build(t, second, "unshare", "--net")
 		}
-		one, two := read(t, filepath.Join(dist, "checksums.txt")), read(t, filepath.Join(second, "dist/checksums.txt"))
+		one := mustRead(t, filepath.Join(dist, "checksums.txt"))
+		two := mustRead(t, filepath.Join(second, "dist", "checksums.txt"))
 		if !bytes.Equal(one, two) {
 			t.Errorf("two runs on one commit differ:\n%s\n%s", one, two)
 		}
@@ -73,22 +74,22 @@ func clone(t *testing.T, name string) string {
 	return dir
 }
 
-// made makes the files in a clone. No registry is asked.
-func made(t *testing.T, dir string, within ...string) {
+// build makes the files in a clone. No registry is asked.
+func build(t *testing.T, dir string, within ...string) {
 	t.Helper()
 	args := append(slices.Clone(within), filepath.Join(dir, "scripts", "release"), "--files", "v"+version)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(cmd.Environ(), "GOPROXY=off", "GOWORK=")
-	t.Logf("%s", output(t, cmd))
+	t.Logf("%s", mustOutput(t, cmd))
 }
 
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	return string(output(t, exec.Command(name, args...)))
+	return string(mustOutput(t, exec.Command(name, args...)))
 }
 
-// output returns the standard output of a command that succeeds.
-func output(t *testing.T, cmd *exec.Cmd) []byte {
+// mustOutput returns the standard output of a command that succeeds.
+func mustOutput(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -99,7 +100,7 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 	return out
 }
 
-func read(t *testing.T, path string) []byte {
+func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	fatal.If(t, err)
@@ -119,9 +120,16 @@ func (f *files) path(suffix string) string {
 func (f *files) complete(t *testing.T) {
 	want := []string{"checksums.txt", "holdfast.rb", "holdfast_" + version + "_image.tar"}
 	for _, arch := range []string{"amd64", "arm64"} {
-		for _, suffix := range []string{"darwin_A.tar.gz", "linux_A.tar.gz", "windows_A.zip", "linux_A.deb",
+		for _, suffix := range []string{
+			"darwin_A.tar.gz",
+			"linux_A.tar.gz",
+			"windows_A.zip",
+			"linux_A.deb",
 			"linux_A.rpm",
-			"darwin_A.cdx.json", "linux_A.cdx.json", "windows_A.cdx.json"} {
+			"darwin_A.cdx.json",
+			"linux_A.cdx.json",
+			"windows_A.cdx.json",
+		} {
 			want = append(want, "holdfast_"+version+"_"+strings.ReplaceAll(suffix, "A", arch))
 		}
 	}
@@ -137,8 +145,8 @@ func (f *files) complete(t *testing.T) {
 	}
 	sums := exec.Command("sha256sum", "-c", "checksums.txt")
 	sums.Dir = f.dist
-	output(t, sums)
-	listed := bytes.Count(read(t, filepath.Join(f.dist, "checksums.txt")), []byte("\n"))
+	mustOutput(t, sums)
+	listed := bytes.Count(mustRead(t, filepath.Join(f.dist, "checksums.txt")), []byte("\n"))
 	if listed != len(got)-1 {
 		t.Errorf("checksums.txt has %d lines for %d files", listed, len(got)-1)
 	}
@@ -155,10 +163,17 @@ func (f *files) archives(t *testing.T) {
 			} else {
 				run(t, "tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir)
 			}
-			for _, name := range []string{program, "LICENSE", "THIRD_PARTY.txt", "CHANGELOG.md", "command.md",
+			for _, name := range []string{
+				program,
+				"LICENSE",
+				"THIRD_PARTY.txt",
+				"CHANGELOG.md",
+				"command.md",
 				"man/holdfast-run.1",
 				"completions/holdfast.bash",
-				"completions/holdfast.zsh", "completions/holdfast.fish"} {
+				"completions/holdfast.zsh",
+				"completions/holdfast.fish",
+			} {
 				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 					t.Errorf("%s/%s has no %s: %v", system, arch, name, err)
 				}
@@ -204,18 +219,25 @@ func (f *files) deb(t *testing.T) {
 		t.Errorf("dpkg says %q", status)
 	}
 	f.runsIn(t, root)
-	page, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(root, "usr/share/man/man1/holdfast-run.1.gz"))))
+	packed := mustRead(t, filepath.Join(root, "usr/share/man/man1/holdfast-run.1.gz"))
+	page, err := gzip.NewReader(bytes.NewReader(packed))
 	fatal.If(t, err)
 	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) ||
 		!bytes.Contains(text, []byte(`\-\-on\-lost`)) {
 		t.Errorf("the page of man: %v\n%s", err, text)
 	}
 	run(t, "bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast"))
-	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish",
-		"doc/holdfast/copyright", "doc/holdfast/THIRD_PARTY.txt", "doc/holdfast/operations.md",
+	for _, name := range []string{
+		"zsh/vendor-completions/_holdfast",
+		"fish/vendor_completions.d/holdfast.fish",
+		"doc/holdfast/copyright",
+		"doc/holdfast/THIRD_PARTY.txt",
+		"doc/holdfast/operations.md",
 		"doc/holdfast/alerts.yml",
-		"doc/holdfast/grafana.json", "../lib/systemd/system/holdfast-serve.service"} {
-		if len(read(t, filepath.Join(root, "usr/share", name))) == 0 {
+		"doc/holdfast/grafana.json",
+		"../lib/systemd/system/holdfast-serve.service",
+	} {
+		if len(mustRead(t, filepath.Join(root, "usr/share", name))) == 0 {
 			t.Errorf("%s is empty", name)
 		}
 	}
@@ -224,10 +246,14 @@ func (f *files) deb(t *testing.T) {
 func (f *files) rpm(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		list := run(t, "rpm", "-qlp", f.path("linux_"+arch+".rpm"))
-		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz",
+		for _, name := range []string{
+			"/usr/bin/holdfast",
+			"/usr/share/man/man1/holdfast-run.1.gz",
 			"/usr/share/bash-completion/completions/holdfast",
-			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish",
-			"/usr/share/doc/holdfast/THIRD_PARTY.txt"} {
+			"/usr/share/zsh/site-functions/_holdfast",
+			"/usr/share/fish/vendor_completions.d/holdfast.fish",
+			"/usr/share/doc/holdfast/THIRD_PARTY.txt",
+		} {
 			if !slices.Contains(strings.Fields(list), name) {
 				t.Errorf("%s has no %s:\n%s", arch, name, list)
 			}
@@ -242,16 +268,19 @@ func (f *files) rpm(t *testing.T) {
 // cask: it has the checksum of each archive, and Ruby can read it.
 func (f *files) cask(t *testing.T) {
 	path := filepath.Join(f.dist, "holdfast.rb")
-	cask := string(read(t, path))
+	cask := string(mustRead(t, path))
 	sums := regexp.MustCompile(`(?m)^(\S+)  (\S+_(?:linux|darwin)_\S+\.tar\.gz)$`).FindAllStringSubmatch(
-		string(read(t, filepath.Join(f.dist, "checksums.txt"))), -1)
+		string(mustRead(t, filepath.Join(f.dist, "checksums.txt"))), -1)
 	for _, line := range sums {
 		if !strings.Contains(cask, `sha256 "`+line[1]+`"`) {
 			t.Errorf("the cask has not the checksum of %s", line[2])
 		}
 	}
-	for _, want := range []string{`binary "holdfast"`, `manpage "man/holdfast-run.1"`,
-		`bash_completion "completions/holdfast.bash"`} {
+	for _, want := range []string{
+		`binary "holdfast"`,
+		`manpage "man/holdfast-run.1"`,
+		`bash_completion "completions/holdfast.bash"`,
+	} {
 		if !strings.Contains(cask, want) {
 			t.Errorf("the cask has no %s", want)
 		}
@@ -274,7 +303,7 @@ func (f *files) sbom(t *testing.T) {
 			Licenses      []any
 		}
 	}
-	fatal.If(t, json.Unmarshal(read(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list))
+	fatal.If(t, json.Unmarshal(mustRead(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list))
 	has := map[string]string{}
 	for _, c := range list.Components {
 		has[c.Name] = c.Version
