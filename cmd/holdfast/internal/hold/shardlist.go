@@ -54,7 +54,7 @@ func (l *ShardList) Run(ctx context.Context) error {
 		return l.print(nil)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, cli.Exitf(cli.ExitNoServer,
-		"the shards of %q were not read within %v: the server is away", l.Name, longestLook))
+		"the shards of %q were not read within %v: the server is away, or too slow", l.Name, longestLook))
 	defer cancel()
 	for holds, err := range shard.New(client, l.Name, n).Watch(ctx) {
 		if err != nil {

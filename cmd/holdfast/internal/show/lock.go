@@ -177,8 +177,8 @@ func ownerText(owner string) string {
 
 // ShardColumns are the columns of a list of shards.
 var ShardColumns = []Column{
-	{Title: "SHARD", Right: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true},
-	{Title: "TOKEN", Right: true}, {Title: "SINCE", Spare: true},
+	{Title: "SHARD", Right: true}, {Title: "STATE"}, {Title: "HOLDER", Flex: true},
+	{Title: "HOST/PID", Flex: true, Optional: true}, {Title: "TOKEN", Right: true}, {Title: "SINCE", Spare: true},
 }
 
 // ShardRow is a row of a list of shards. A shard that nobody holds has no token.
