@@ -15,8 +15,8 @@ func openYoung(t *testing.T, stores []wire.Store, trust bool, longest time.Durat
 	return openProtocol(t, stores, Config{Process: "adopts", MaxTTL: longest, Trust: trust})
 }
 
-// counts returns the nodes that count by their own record.
-func counts(t *testing.T, servers []wire.Store) int {
+// countCounting returns the nodes that count by their own record.
+func countCounting(t *testing.T, servers []wire.Store) int {
 	t.Helper()
 	return int(countAll(t, servers, "HEXISTS", factsKey, "counts"))
 }
@@ -29,7 +29,7 @@ func askUntil(t *testing.T, p *Protocol, what string, holds func() bool) {
 
 // allCount reports whether all masters count by their own record.
 func allCount(t *testing.T, servers []wire.Store) func() bool {
-	return func() bool { return counts(t, servers) == len(servers) }
+	return func() bool { return countCounting(t, servers) == len(servers) }
 }
 
 // foundQuorum lets all masters count, and returns who did that, when it has nothing more on its
@@ -58,10 +58,10 @@ func TestAdoptWithSilentMasterWaits(t *testing.T) {
 		return !n.adopted.IsZero()
 	}
 	askUntil(t, p, "somebody tries to let it count", tried)
-	if counts(t, servers[1:2]) == 1 {
+	if countCounting(t, servers[1:2]) == 1 {
 		t.Error("it counts, and what it forgot is known to nobody who was asked")
 	}
-	all[0].set(nil)
+	all[0].atRequest(nil)
 	askUntil(t, p, "it counts", allCount(t, servers))
 }
 
@@ -74,16 +74,16 @@ func TestAdoptAfterMajorityForgotTakesMemory(t *testing.T) {
 	all[1].shut()
 	before := time.Now()
 	askUntil(t, p, "the memory is over", func() bool { return time.Since(before) > memory })
-	if counts(t, servers) > 0 {
+	if countCounting(t, servers) > 0 {
 		t.Fatal("one node counts, and two have not been asked")
 	}
 	before = time.Now()
-	all[1].set(nil) // its memory begins later
+	all[1].atRequest(nil) // its memory begins later
 	askUntil(t, p, "they count", allCount(t, servers[:2]))
 	if took := time.Since(before); took < 3*memory {
 		t.Errorf("they count after %v, and others may hold for %v", took, 3*memory)
 	}
-	all[2].set(nil)
+	all[2].atRequest(nil)
 	askUntil(t, p, "the third counts", allCount(t, servers))
 }
 
@@ -101,7 +101,7 @@ func TestAskTellsLongestTTL(t *testing.T) {
 	command(t, servers[1], "DEL", factsKey)
 	mustStatus(t, founder) // it finds the scripts there, and says what it knows
 	// A look, a moment later, would tell it too.
-	gates[1].set(on("node", func() error { return errShut }))
+	gates[1].atRequest(on("node", func() error { return errShut }))
 	mustHold(t, r, servers, 2)
 	if got := command(t, servers[1], "HGET", factsKey, "longest"); got != "3600000" {
 		t.Errorf("got %v", got)

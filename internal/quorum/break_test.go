@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-func breaks(token int64) protocol.Break {
+func breakOf(token int64) protocol.Break {
 	return protocol.Break{Kind: protocol.Mutex, Token: token, By: "breaker"}
 }
 
@@ -23,7 +23,7 @@ func doBreak(t *testing.T, p *Protocol, token int64, dead int) (done bool, err e
 	t.Helper()
 	lives := func(n protocol.Node) bool { return n.Err == nil }
 	until(t, "all that live answer in time", func() bool {
-		done, err = p.Break(t.Context(), "x", breaks(token))
+		done, err = p.Break(t.Context(), "x", breakOf(token))
 		waitQuiet(t, p)
 		var none *NoMajority
 		return !errors.As(err, &none) || len(slices.DeleteFunc(slices.Clone(none.Nodes), lives)) <= dead
@@ -49,11 +49,10 @@ func TestBreakIsDoneByMajority(t *testing.T) {
 			done, err := doBreak(t, p, 7, strings.Count(masters, "d"))
 			got := "none"
 			var failure *protocol.Failure
-			var none *NoMajority
 			switch {
 			case done && err == nil:
 				got = "done"
-			case !done && errors.As(err, &failure) && errors.As(err, &none):
+			case !done && errors.As(err, &failure) && errors.As(err, new(*NoMajority)):
 				got = "failed"
 				if marked := strings.ContainsAny(masters, "hr"); failure.Unknown != marked {
 					t.Errorf("it may have taken effect: %v, want %v", failure.Unknown, marked)
@@ -211,11 +210,11 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 	warmUp(t, p)
 	was := storedFields(t, servers[0])[holdField(1)]
 	for _, g := range all[:2] {
-		g.answers(on("break", func() error { return errShut }))
+		g.atAnswer(on("break", func() error { return errShut }))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	done, err := p.Break(ctx, "x", breaks(7))
+	done, err := p.Break(ctx, "x", breakOf(7))
 	var failure *protocol.Failure
 	if done || !errors.As(err, &failure) {
 		t.Errorf("got %v, %v", done, err)
@@ -226,7 +225,7 @@ func TestBreakWithoutAnswersIsTakenBack(t *testing.T) {
 			t.Errorf("master %d has %q", i+1, got)
 		}
 	}
-	all[0].answers(nil)
+	all[0].atAnswer(nil)
 	n, r := p.nodes[0], mutexOf(p)
 	text, err := n.askScript(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(),
 		"3mx", wire.Digits16(7),
@@ -246,10 +245,10 @@ func TestBreakTakenBackLeavesBreakThatMetIt(t *testing.T) {
 	all[1].shut()
 	all[2].shut()
 	came := newOnce()
-	all[0].answers(came.holdUp("break"))
+	all[0].atAnswer(came.holdUp("break"))
 	failed := make(chan error, 1)
 	go func() {
-		_, err := p.Break(context.Background(), "x", breaks(7))
+		_, err := p.Break(context.Background(), "x", breakOf(7))
 		failed <- err
 	}()
 	<-came.came // the first node has it

@@ -201,38 +201,29 @@ func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
 // A caller that is kept out is told the holder's token where it is known, whether it waits or not,
 // and none where only remainders are left.
 func TestBusyTellsTokenOfMajority(t *testing.T) {
-	for _, c := range []struct {
-		masters string
-		who     protocol.ID // empty: nobody
-		token   int64
-		or      int64 // it depends on who answers first
-	}{
-		{"hhh", ticketID(1), 7, 7},
-		{"hhd", ticketID(1), 7, 7},
-		{"hht", ticketID(1), 7, 0},
-		{"htt", ticketID(1), 0, 0},
-		{"ttt", ticketID(1), 0, 0},
-		{"bbb", ticketID(2), 8, 8},
-		{"bbd", ticketID(2), 8, 8},
-		{"rrr", "", 0, 0},
-		{"rrd", "", 0, 0},
-		{"rrh", "", 0, 0},
-		{"hhhtt", ticketID(1), 7, 0},
-		{"httdd", ticketID(1), 0, 0},
-		{"bbbdd", ticketID(2), 8, 8},
+	one, two := holdField(1), holdField(2)
+	for want, arrangements := range map[struct {
+		who       string // empty: nobody
+		token, or int64  // it depends on who answers first
+	}]string{
+		{one, 7, 7}: "hhh hhd",
+		{one, 7, 0}: "hht hhhtt",
+		{one, 0, 0}: "htt ttt httdd",
+		{two, 8, 8}: "bbb bbd bbbdd",
+		{"", 0, 0}:  "rrr rrd rrh",
 	} {
-		t.Run(c.masters, func(t *testing.T) {
-			for _, join := range []bool{false, true} {
-				_, p := arrangeMasters(t, c.masters, "3mx")
-				asks := newAsk(3)
-				asks.Join = join
-				answer := mustAsk(t, mutexOf(p), asks)
-				if wantStatus(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or ||
-					answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
-					t.Errorf("got %+v, want %q with token %d", answer, c.who, c.token)
+		for masters := range strings.FieldsSeq(arrangements) {
+			t.Run(masters, func(t *testing.T) {
+				for _, ask := range []func(int) protocol.Ask{newAsk, newJoin} {
+					_, p := arrangeMasters(t, masters, "3mx")
+					got := mustAsk(t, mutexOf(p), ask(3))
+					if wantStatus(t, "ask", got, protocol.Busy); got.Token != want.token && got.Token != want.or ||
+						got.Holder.Owner != want.who || got.Holders != 1 {
+						t.Errorf("got %+v, want %q with token %d", got, want.who, want.token)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -272,7 +263,7 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 	held := mustHold(t, mutexOf(p), servers, 1)
 	h := listen(t, servers, p)
 	for name, token := range map[string]int64{"x": held.Token, "y": silent.Token} {
-		if done, err := other.Break(t.Context(), name, breaks(token)); !done || err != nil {
+		if done, err := other.Break(t.Context(), name, breakOf(token)); !done || err != nil {
 			t.Fatal(name, done, err)
 		}
 	}
@@ -320,7 +311,7 @@ func TestWaiterBehindRemainderIsToldItsEnd(t *testing.T) {
 	}
 	waitQuiet(t, other)
 	wantStatus(t, "another", mustJoin(t, mutexOf(p), 3), protocol.Busy)
-	until(t, "all masters know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all masters know who waits", func() bool { return countWaiters(t, servers) == 3 })
 	mustFree(t, r, 2)
 	untilTold(t, h, 3, 20*time.Second, time.Hour) // when the remainder is over
 	waitQuiet(t, other)

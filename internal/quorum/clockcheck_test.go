@@ -48,14 +48,14 @@ func wantRefused(t *testing.T, r *resource, n int) {
 // untilCounted waits until so many nodes count by their own record: the others were told.
 func untilCounted(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
-	until(t, "the nodes that were set are told", func() bool { return counts(t, servers) == n })
+	until(t, "the nodes that were set are told", func() bool { return countCounting(t, servers) == n })
 }
 
 // blamesNobody fails if a node was told, or the logger, that its clock was set.
 func blamesNobody(t *testing.T, servers []wire.Store, p *Protocol, logged *logger) {
 	t.Helper()
 	p.Close(time.Now().Add(10 * time.Second))
-	if counts(t, servers) != 3 || logged.count("does not count") != 0 {
+	if countCounting(t, servers) != 3 || logged.count("does not count") != 0 {
 		t.Errorf("got %s", logged)
 	}
 }
@@ -90,17 +90,17 @@ func TestNodeSetForwardDoesNotCount(t *testing.T) {
 func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
-	all[1].set(on("node", func() error { return errShut }))
+	all[1].atRequest(on("node", func() error { return errShut }))
 	r := mutexNamed(p, "x")
 	wantStatus(t, "hold", tryAsk(t, r, 1), protocol.Held)
 	until(t, "it was heard", func() bool { return command(t, servers[1], "EXISTS", stateKey) == int64(1) })
 	all[0].shut()
 	wantRefused(t, mutexNamed(p, "y"), 2)
-	if counts(t, servers) != 3 {
+	if countCounting(t, servers) != 3 {
 		t.Error("it was told, through a shut gate")
 	}
 	waitQuiet(t, p) // while it is being told, no other answer is what it is told by
-	all[1].set(nil)
+	all[1].atRequest(nil)
 	if _, err := r.Look(t.Context(), nil); err == nil {
 		t.Error("two nodes are told as a majority")
 	}
@@ -112,10 +112,10 @@ func TestNodeSetForwardAndNotToldDoesNotCount(t *testing.T) {
 func TestAllNodesAheadBlameThisMachine(t *testing.T) {
 	servers, all, p, logged := startKnown(t)
 	late := newOnce()
-	all[2].answers(late.holdUp("ask"))
+	all[2].atAnswer(late.holdUp("ask"))
 	wantStatus(t, "hold", tryAsk(t, mutexNamed(p, "y"), 2), protocol.Held)
 	<-late.came
-	all[2].answers(nil)
+	all[2].atAnswer(nil)
 	for _, g := range all {
 		g.forward(time.Minute)
 	}
@@ -143,7 +143,7 @@ func TestTwoNodesAheadByDifferentTimesDoNotCount(t *testing.T) {
 func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 	servers, all, p, _ := startKnown(t)
 	all[1].forward(time.Minute)
-	all[1].set(on("ask", func() error { // the others have answered by then
+	all[1].atRequest(on("ask", func() error { // the others have answered by then
 		until(t, "the others hold", func() bool {
 			return countAll(t, []wire.Store{servers[0], servers[2]},
 				"EXISTS", stateKey) == 2
@@ -152,10 +152,10 @@ func TestNodeAheadBesideSilentNodesDoesNotCount(t *testing.T) {
 		all[2].shut()
 		return nil
 	}))
-	all[2].answers(on("ask", func() error { return errShut }))
+	all[2].atAnswer(on("ask", func() error { return errShut }))
 	wantRefused(t, mutexNamed(p, "x"), 1)
-	all[1].set(nil)
-	all[0].set(nil)
+	all[1].atRequest(nil)
+	all[0].atRequest(nil)
 	wantRefused(t, mutexNamed(p, "y"), 2)
 	untilCounted(t, servers, 2)
 }

@@ -69,7 +69,7 @@ func TestWaiterOfEarlierFormatIsLeft(t *testing.T) {
 	commandAll(t, servers, "ZADD", waitersKey, "1", string(ticketID(9))+"2mx0:q:{%quorum}@nobody")
 	mustFree(t, r, 1)
 	waitQuiet(t, p)
-	if n := places(t, servers); n != 3 {
+	if n := countWaiters(t, servers); n != 3 {
 		t.Errorf("%d wait", n)
 	}
 }
@@ -120,7 +120,7 @@ func TestUnknownExtrasAreSkippedAndKept(t *testing.T) {
 		busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	breakNode(t, r, 0, 7, breaks(7))
+	breakNode(t, r, 0, 7, breakOf(7))
 	if got := storedFields(t, servers[0])[brokenField(1)]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
 		t.Errorf("broken: %q", got)
 	}
@@ -156,20 +156,20 @@ func TestAdoptedFixedHoldIsNoYounger(t *testing.T) {
 			warmUp(t, p)
 			came := make(chan time.Time, len(all))
 			for _, g := range all {
-				g.set(on("ask", func() error { came <- time.Now(); return nil }))
-				g.answers(slowly)
+				g.atRequest(on("ask", func() error { came <- time.Now(); return nil }))
+				g.atAnswer(slowly)
 			}
 			r := p.bind(spec)
 			answer := tryAsk(t, r, 1)
 			wantStatus(t, "hold", answer, protocol.Held)
 			for _, g := range all {
-				g.answers(nil)
+				g.atAnswer(nil)
 			}
 			mustStatus(t, p) // it knows the clocks well
 			held, origin := <-came, r.Origin(newAsk(1).Ticket, answer.Server)
 			others, behind := gates(servers)
 			for _, g := range others {
-				g.answers(slowly)
+				g.atAnswer(slowly)
 			}
 			got, err := newClient(t, behind, ticketID(7)).bind(spec).Adopt(t.Context(), newAsk(1).Ticket, origin, true)
 			if age := time.Duration(got.Server-got.Granted) * time.Microsecond; err != nil || age < got.Sent.Sub(held) {

@@ -16,11 +16,11 @@ type gate struct {
 	wire.Store
 	scripts map[string]string // operation, by its script or the digest of it
 
-	mu    sync.Mutex
-	say   func(op string) error // an error: the request does not get through
-	after func(op string) error // an error: the answer does not
-	ahead time.Duration         // what its clock shows, since then
-	since int64
+	mu      sync.Mutex
+	request func(op string) error // an error: the request does not get through
+	answer  func(op string) error // an error: the answer does not
+	ahead   time.Duration         // by which its clock was set forward
+	since   int64                 // when it was, by our clock, in microseconds
 }
 
 var errShut = errors.New("no connection")
@@ -40,17 +40,17 @@ func gates(servers []wire.Store) (all []*gate, behind []wire.Store) {
 	return all, behind
 }
 
-// set says what happens to requests from now on; nil: nothing.
-func (g *gate) set(say func(op string) error) {
+// atRequest says what happens to requests from now on; nil: nothing.
+func (g *gate) atRequest(do func(op string) error) {
 	g.mu.Lock()
-	g.say = say
+	g.request = do
 	g.mu.Unlock()
 }
 
-// answers says what happens to answers from now on; nil: nothing.
-func (g *gate) answers(after func(op string) error) {
+// atAnswer says what happens to answers from now on; nil: nothing.
+func (g *gate) atAnswer(do func(op string) error) {
 	g.mu.Lock()
-	g.after = after
+	g.answer = do
 	g.mu.Unlock()
 }
 
@@ -83,12 +83,12 @@ func (g *gate) leadTo(s wire.Store) {
 }
 
 // shut lets nothing through.
-func (g *gate) shut() { g.set(func(string) error { return errShut }) }
+func (g *gate) shut() { g.atRequest(func(string) error { return errShut }) }
 
 // Do implements wire.Store.
 func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	g.mu.Lock()
-	say, after, store := g.say, g.after, g.Store
+	atRequest, atAnswer, store := g.request, g.answer, g.Store
 	g.mu.Unlock()
 	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
@@ -96,8 +96,8 @@ func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 		if len(request.Args) > 1 {
 			digest, _ = request.Args[1].(string)
 		}
-		if say != nil {
-			if err := say(g.scripts[digest]); err != nil {
+		if atRequest != nil {
+			if err := atRequest(g.scripts[digest]); err != nil {
 				replies[i] = wire.Reply{Err: err, Unsent: true}
 				continue
 			}
@@ -108,8 +108,8 @@ func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 			replies[i].Value = g.shown(text)
 			g.mu.Unlock()
 		}
-		if after != nil && replies[i].Refused == "" {
-			if err := after(g.scripts[digest]); err != nil {
+		if atAnswer != nil && replies[i].Refused == "" {
+			if err := atAnswer(g.scripts[digest]); err != nil {
 				replies[i] = wire.Reply{Err: err}
 			}
 		}

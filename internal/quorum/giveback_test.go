@@ -38,7 +38,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 			servers, all, p := startGated(t)
 			warmUp(t, p)
 			won := make(chan bool, 1)
-			all[0].answers(on("ask", func() error { won <- keepsHold(t, servers[0], 1); return lost }))
+			all[0].atAnswer(on("ask", func() error { won <- keepsHold(t, servers[0], 1); return lost }))
 			all[1].shut()
 			all[2].shut()
 			_, err := mutexOf(p).Ask(t.Context(), newAsk(1))
@@ -66,7 +66,7 @@ func TestAskThatFailsIsGivenBack(t *testing.T) {
 		late := make([]*once, len(all))
 		for i, g := range all {
 			late[i] = newOnce()
-			g.answers(late[i].holdUp("ask"))
+			g.atAnswer(late[i].holdUp("ask"))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
@@ -114,7 +114,7 @@ func TestAskFollowsRelease(t *testing.T) {
 	mustHold(t, r, servers, 1)
 	late := newOnce()
 	overtaken := make(chan struct{}, 100)
-	all[0].set(func(op string) error {
+	all[0].atRequest(func(op string) error {
 		switch op {
 		case "free":
 			late.wait()
@@ -154,7 +154,7 @@ func TestReleaseFollowsAsk(t *testing.T) {
 	warmUp(t, p)
 	late, freed := newOnce(), newOnce()
 	close(freed.goes)
-	all[0].set(func(op string) error {
+	all[0].atRequest(func(op string) error {
 		switch op {
 		case "ask":
 			late.wait()
@@ -194,18 +194,16 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 	gone := make([]*once, len(all))
 	for i, g := range all {
 		gone[i] = newOnce()
-		g.set(gone[i].holdUp("free"))
+		g.atRequest(gone[i].holdUp("free"))
 	}
 	waits := func(ctx context.Context) {
-		asks := newAsk(2)
-		asks.Join = true
-		if answer, err := r.Ask(ctx, asks); err != nil || answer.Status != protocol.Busy {
+		if answer, err := r.Ask(ctx, newJoin(2)); err != nil || answer.Status != protocol.Busy {
 			t.Errorf("got %+v, %v", answer, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	waits(ctx)
-	until(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all know who waits", func() bool { return countWaiters(t, servers) == 3 })
 	cancel()
 	for _, o := range gone {
 		<-o.came
@@ -225,7 +223,7 @@ func TestTicketThatGoesOnKeepsPlace(t *testing.T) {
 	}
 	<-next
 	waitQuiet(t, p) // what was given back is
-	until(t, "all know who waits", func() bool { return places(t, servers) == 3 })
+	until(t, "all know who waits", func() bool { return countWaiters(t, servers) == 3 })
 }
 
 // An Ask that gives an older hold up gives it back later at a master that did not answer, whatever
@@ -242,7 +240,7 @@ func TestYieldThatDidNotArriveIsGivenBack(t *testing.T) {
 			}
 			all[2].shut()
 			wantStatus(t, "yield", mustAsk(t, r, newYield(2, 1)), status)
-			all[2].set(nil)
+			all[2].atRequest(nil)
 			until(t, "the old hold is given back", func() bool { return !keepsHold(t, servers[2], 1) })
 		})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// inspect tells what all masters say of a name, all of which live.
-func inspect(t *testing.T, p *Protocol, name string) (in protocol.Inspection) {
+// mustInspect tells what all masters say of a name, all of which live.
+func mustInspect(t *testing.T, p *Protocol, name string) (in protocol.Inspection) {
 	t.Helper()
 	until(t, "all answer in time", func() bool { // the machine may stand still for longer than Inspect lasts
 		var err error
@@ -44,16 +44,17 @@ func TestInspectTellsByMajority(t *testing.T) {
 	} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arrangeMasters(t, masters, "3mx")
-			in := inspect(t, p, "x")
+			in := mustInspect(t, p, "x")
 			var told []string
 			if in.Foreign != nil {
 				told = append(told, "foreign")
 			}
 			for _, h := range in.Holds {
-				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldBroken: "broken by " +
-					h.By}[h.State]
-				told = append(told, text+" "+strings.TrimLeft(wire.Digits16(h.Token)[:15],
-					"0")+wire.Digits16(h.Token)[15:])
+				text := "held"
+				if h.State == protocol.HoldBroken {
+					text = "broken by " + h.By
+				}
+				told = append(told, fmt.Sprint(text, " ", h.Token))
 				if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
 					t.Errorf("%s ends in %v", text, left)
 				}
@@ -93,7 +94,7 @@ func TestInspectUntilIsEndOfMajority(t *testing.T) {
 	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
 		storeHold(t, 1, holdValueUntil("3rs", now.Add(left), 7, 9), servers[i])
 	}
-	in := inspect(t, p, "x")
+	in := mustInspect(t, p, "x")
 	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
 		t.Fatalf("got %+v", in)
 	}
@@ -117,7 +118,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	}
 	servers := startMasters(t)
 	stranger := openProtocol(t, servers, Config{Process: "stranger", MaxTTL: time.Second})
-	for i, n := range inspect(t, stranger, "x").Nodes {
+	for i, n := range mustInspect(t, stranger, "x").Nodes {
 		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") ||
 			command(t, servers[i], "DBSIZE") != int64(0) {
 			t.Errorf("%s: %+v, and keeps %v keys", n.Name, n, command(t, servers[i], "DBSIZE"))
@@ -131,7 +132,7 @@ func TestInspectChangesNothing(t *testing.T) {
 		before = append(before, kept(s))
 	}
 	for range 2 { // also once the script is known
-		in := inspect(t, stranger, "x")
+		in := mustInspect(t, stranger, "x")
 		if len(in.Holds) > 0 || in.HoldCount > 0 || in.Kind != 0 {
 			t.Errorf("what is over is told: %+v", in)
 		}
@@ -148,7 +149,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	if nodes := mustStatus(t, stranger); nodes[0].Counts || kept(servers[0]) == before[0] {
 		t.Errorf("after the look: %v", nodes)
 	}
-	for _, n := range inspect(t, stranger, "x").Nodes {
+	for _, n := range mustInspect(t, stranger, "x").Nodes {
 		if strings.Contains(n.Why, "it was restarted") {
 			t.Errorf("%s: %s", n.Name, n.Why)
 		}
@@ -164,7 +165,7 @@ func TestInspectNodeSetForwardDoesNotCount(t *testing.T) {
 		for _, g := range all[:forward] {
 			g.forward(time.Hour)
 		}
-		for i, n := range inspect(t, p, "x").Nodes {
+		for i, n := range mustInspect(t, p, "x").Nodes {
 			if n.Counts != (forward != 1 || i > 0) {
 				t.Errorf("%d were set forward: %s: counts %v, %s", forward, n.Name, n.Counts, n.Why)
 			}
@@ -303,13 +304,8 @@ func TestForeignKeyAtMajorityIsTold(t *testing.T) {
 // requestsOf returns all requests about a name that read its state. Each returns its error.
 func requestsOf(t *testing.T, r *resource) map[string]func() error {
 	return map[string]func() error{
-		"ask": func() error { _, err := r.Ask(t.Context(), newAsk(3)); return err },
-		"ask to wait": func() error {
-			joins := newAsk(1)
-			joins.Join = true
-			_, err := r.Ask(t.Context(), joins)
-			return err
-		},
+		"ask":         func() error { _, err := r.Ask(t.Context(), newAsk(3)); return err },
+		"ask to wait": func() error { _, err := r.Ask(t.Context(), newJoin(1)); return err },
 		"break": func() error {
 			_, err := r.p.Break(t.Context(), "x", protocol.Break{Kind: r.spec.Kind, Token: 7, By: "breaker"})
 			return err
@@ -409,32 +405,28 @@ func TestNamesTellsEachNameOnce(t *testing.T) {
 // A node that fails is left out, and the others tell what they know. Where no majority answers the
 // error says so.
 func TestNamesWithoutMinorityTellsTheRest(t *testing.T) {
-	for _, c := range []struct {
-		shut []int
-		want string // of the names
-	}{{nil, "a b c"}, {[]int{0}, "b c"}, {[]int{1}, "a c"}, {[]int{2}, "a b c"}, {[]int{0, 2}, "b c"}, {[]int{0, 1,
-		2}, ""}} {
-		t.Run(fmt.Sprint(c.shut), func(t *testing.T) {
+	for shut, want := range map[string]string{"": "a b c", "0": "b c", "1": "a c", "2": "a b c", "02": "b c",
+		"012": ""} {
+		t.Run("without "+shut, func(t *testing.T) {
 			servers, all, p := startGated(t)
 			for i, names := range []string{"a", "b c", "c"} {
 				for name := range strings.FieldsSeq(names) {
 					command(t, servers[i], "HSET", "q:{%quorum}:"+name, holdField(1), grantedBefore())
 				}
 			}
-			for _, i := range c.shut {
-				all[i].shut()
+			for _, digit := range shut {
+				all[digit-'0'].shut()
 			}
 			names, by, err := listNames(t.Context(), p, "*")
-			if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != want {
+				t.Errorf("got %q, want %q", got, want)
 			}
 			for name, times := range names {
 				if times != 1 {
 					t.Errorf("%s is told %d times, last by %s", name, times, by[name])
 				}
 			}
-			var none *NoMajority
-			if few := len(c.shut) < 2; few != (err == nil) || !few && !errors.As(err, &none) {
+			if few := len(shut) < 2; few != (err == nil) || !few && !errors.As(err, new(*NoMajority)) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -474,7 +466,7 @@ func TestNamesEndWithContext(t *testing.T) {
 		p := newClient(t, behind, ticketID(0))
 		asked, released := make(chan struct{}), make(chan struct{})
 		n := 0
-		all[0].set(func(op string) error {
+		all[0].atRequest(func(op string) error {
 			if n++; silent(op, n) {
 				close(asked)
 				<-released
@@ -488,7 +480,7 @@ func TestNamesEndWithContext(t *testing.T) {
 			ended <- err
 		}()
 		<-asked
-		all[0].set(nil)
+		all[0].atRequest(nil)
 		cancel()
 		select {
 		case err := <-ended:

@@ -90,7 +90,7 @@ func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	return a
 }
 
-func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breaks(h.token)) }
+func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breakOf(h.token)) }
 
 // remainder returns what is left of the hold at the master.
 func (h *atOne) remainder(t *testing.T) string {
@@ -211,7 +211,7 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	text := storedHold(t, servers[0], 1)
 	storeHold(t, 1, withTokens(text, 5, 5), servers[0])
 	late := newOnce()
-	all[0].set(late.holdUp("ask"))
+	all[0].atRequest(late.holdUp("ask"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -223,7 +223,7 @@ func TestRepairOfRemainderSetsNothing(t *testing.T) {
 	if a := beside.askNode(other.p.nodes[0], 1, held.Token+1); !a.holds() {
 		t.Errorf("beside its owner: %+v", a)
 	}
-	breakNode(t, other, 0, 8, breaks(5))
+	breakNode(t, other, 0, 8, breakOf(5))
 	close(late.goes)
 	<-done
 	for range 2 { // and at once, where the master says what became of the hold
@@ -315,7 +315,7 @@ func TestRepairAfterGiveBackSetsNothing(t *testing.T) {
 			held := mustHold(t, r, servers, 1)
 			command(t, servers[2], "DEL", stateKey)
 			late := newOnce()
-			all[2].set(late.holdUp("renew"))
+			all[2].atRequest(late.holdUp("renew"))
 			if renewed := renewOnce(t, p, renewalOf(r, 1, held.Token)); !renewed.Held || renewed.Err != nil {
 				t.Errorf("renewed: %+v", renewed)
 			}

@@ -105,12 +105,16 @@ func tryAsk(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 	return mustAsk(t, r, newAsk(n))
 }
 
-// mustJoin asks, and waits if others hold.
-func mustJoin(t *testing.T, r protocol.Resource, n int) protocol.Answer {
-	t.Helper()
+// newJoin makes an ask that waits if others hold.
+func newJoin(n int) protocol.Ask {
 	asks := newAsk(n)
 	asks.Join = true
-	return mustAsk(t, r, asks)
+	return asks
+}
+
+func mustJoin(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+	t.Helper()
+	return mustAsk(t, r, newJoin(n))
 }
 
 // breakNode breaks a hold at one node alone, for the Break with an id.

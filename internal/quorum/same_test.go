@@ -21,9 +21,9 @@ func startSame(t *testing.T, servers ...wire.Store) (all []*gate, p *Protocol, l
 	return all, openProtocol(t, behind, Config{Process: "same", MaxTTL: time.Minute, Trust: true, Logger: to}), logged
 }
 
-// isSame fails unless an error says that too many nodes are one server, and that waiting does not
+// wantSame fails unless an error says that too many nodes are one server, and that waiting does not
 // cure it.
-func isSame(t *testing.T, what string, err error) {
+func wantSame(t *testing.T, what string, err error) {
 	t.Helper()
 	var failure *protocol.Failure
 	var none *NoMajority
@@ -51,19 +51,17 @@ func TestOneServerIsNoMajority(t *testing.T) {
 	_, p, logged := startSame(t, server, server, server)
 	r := mutexOf(p)
 	before := server.CommandStats()["evalsha"]
-	asking := newAsk(1)
-	asking.Join = true
-	_, err := r.Ask(t.Context(), asking)
-	isSame(t, "ask", err)
+	_, err := r.Ask(t.Context(), newJoin(1))
+	wantSame(t, "ask", err)
 	waitQuiet(t, p)
 	if n := server.CommandStats()["evalsha"] - before; n > 50 {
 		t.Errorf("%d scripts for one call", n)
 	}
 	_, err = r.Look(t.Context(), nil)
-	isSame(t, "look", err)
-	isSame(t, "probe", p.Probe(t.Context()))
-	_, err = p.Break(t.Context(), "x", breaks(7))
-	isSame(t, "break", err)
+	wantSame(t, "look", err)
+	wantSame(t, "probe", p.Probe(t.Context()))
+	_, err = p.Break(t.Context(), "x", breakOf(7))
+	wantSame(t, "break", err)
 	if nodes := mustStatus(t, p); twins(nodes) != 2 {
 		t.Errorf("got %v", nodes)
 	}
@@ -109,11 +107,11 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 			if got, err := r.Look(t.Context(), nil); err == nil {
 				t.Errorf("told by one server of three: %+v", got)
 			}
-			if done, err := p.Break(t.Context(), "x", breaks(held.Token)); done || err == nil {
+			if done, err := p.Break(t.Context(), "x", breakOf(held.Token)); done || err == nil {
 				t.Errorf("broken at one server of three: %v, %v", done, err)
 			}
 			waitQuiet(t, p)
-			in := inspect(t, p, "x")
+			in := mustInspect(t, p, "x")
 			if n := len(slices.DeleteFunc(in.Nodes, func(n protocol.Node) bool { return !n.Counts })); n != 1 {
 				t.Errorf("%d nodes count", n)
 			}
@@ -124,7 +122,7 @@ func TestTwoNodesOfOneServerCountOnce(t *testing.T) {
 				t.Error("one server of three is ready")
 			}
 
-			all[at].set(nil)
+			all[at].atRequest(nil)
 			waitQuiet(t, p)
 			command(t, other, "DEL", stateKey)
 			if got := renewOnce(t, p, renewal); got.Held {
@@ -148,7 +146,7 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 		if answer, err := r.Ask(t.Context(), newAsk(n)); err == nil {
 			t.Errorf("locked by one server of three: %+v", answer)
 		}
-		all[2].set(nil)
+		all[2].atRequest(nil)
 		waitQuiet(t, p)
 		if nodes := mustStatus(t, p); twins(nodes) != 1 || nodes[1].Why != same+"1" {
 			t.Errorf("got %v", nodes)
@@ -160,7 +158,7 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 		mustStatus(t, p)
 		all[2].shut()
 		wantStatus(t, "two servers of three", tryAsk(t, r, n+1), protocol.Held)
-		all[2].set(nil)
+		all[2].atRequest(nil)
 		waitQuiet(t, p)
 		mustFree(t, r, n+1)
 		waitQuiet(t, p)

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// places returns how many masters know that a process waits for x, and what readers are kept out
-// for.
-func places(t *testing.T, servers []wire.Store) int64 {
+// countWaiters returns how many masters know that a process waits for x. A writer that waits for
+// readers counts twice.
+func countWaiters(t *testing.T, servers []wire.Store) int64 {
 	return countAll(t, servers, "ZCARD", waitersKey)
 }
 
@@ -68,7 +68,7 @@ func TestReleaseRemovesPlaceOfWriter(t *testing.T) {
 	mustHold(t, writerOf(p, ""), servers, 1)
 	command(t, servers[0], "ZADD", waitersKey, "1", "!", "2", string(ticketID(1))+"3rx"+"0:"+p.channel)
 	mustFree(t, readerOf(p, ""), 1)
-	until(t, "the first master forgets", func() bool { return places(t, servers) == 0 })
+	until(t, "the first master forgets", func() bool { return countWaiters(t, servers) == 0 })
 }
 
 // The place of a writer that was told and does not come goes, and keeps new readers out no longer.
@@ -76,9 +76,9 @@ func TestPlaceOfWriterThatDoesNotComeEnds(t *testing.T) {
 	servers, p := startClient(t)
 	mustHold(t, readerOf(p, ""), servers, 1)
 	wantStatus(t, "writer", mustJoin(t, writerOf(p, ""), 2), protocol.Busy)
-	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 2 })
+	until(t, "the first master knows it to wait", func() bool { return countWaiters(t, servers[:1]) == 2 })
 	mustFree(t, readerOf(p, ""), 1)
-	until(t, "it is told, or is not there", func() bool { return places(t, servers[:1]) <= 1 })
+	until(t, "it is told, or is not there", func() bool { return countWaiters(t, servers[:1]) <= 1 })
 	if left := command(t, servers[0], "PTTL", waitersKey).(int64); left > 500 {
 		t.Errorf("%v ms are left", left)
 	}
@@ -104,11 +104,11 @@ func TestLostHoldLeavesNoPlace(t *testing.T) {
 	storeHold(t, 9, holdValue("3mx", 7, 7), servers[0])
 	held := mustJoin(t, mutexOf(p), 1)
 	wantStatus(t, "hold", held, protocol.Held)
-	until(t, "the first master knows it to wait", func() bool { return places(t, servers[:1]) == 1 })
+	until(t, "the first master knows it to wait", func() bool { return countWaiters(t, servers[:1]) == 1 })
 	command(t, servers[0], "DEL", stateKey)
 	mustRenew(t, p, renewalOf(mutexOf(p), 1, held.Token))
 	p.Close(time.Now().Add(enough)) // else the place goes when no ask can make another
-	until(t, "the first master forgets", func() bool { return places(t, servers[:1]) == 0 })
+	until(t, "the first master forgets", func() bool { return countWaiters(t, servers[:1]) == 0 })
 	for i, s := range servers {
 		if !keepsHold(t, s, 1) {
 			t.Errorf("master %d forgot the hold", i+1)
