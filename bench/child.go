@@ -76,14 +76,12 @@ func contend(ctx context.Context, w worker) ([]time.Duration, error) {
 	w.board.begin()
 	for !w.board.over() {
 		w.board.ask(w.number)
-		unlock, err := w.lock(ctx, w.name)
+		err := w.lock.do(ctx, w.name, func() {
+			w.board.enter(w.number)
+			w.board.leave(w.number)
+		})
 		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
-		w.board.enter(w.number)
-		w.board.leave(w.number)
-		if err := unlock(); err != nil {
-			return nil, fmt.Errorf("unlock: %w", err)
+			return nil, err
 		}
 	}
 	return nil, nil
@@ -117,24 +115,16 @@ func readAndWrite(ctx context.Context, process worker) ([]time.Duration, error) 
 func readOften(ctx context.Context, w worker) (waited []time.Duration, err error) {
 	w.board.begin()
 	for i := w.number; !w.board.over(); i++ {
-		lock, start := w.rlock, time.Now()
-		writes := i%20 == 0
-		if writes {
-			lock = w.wlock
+		lock, visit, start := w.rlock, func() { w.board.share(w.number) }, time.Now()
+		if i%20 == 0 {
+			lock, visit = w.wlock, func() {
+				waited = append(waited, time.Since(start))
+				w.board.enter(w.number)
+				w.board.leave(w.number)
+			}
 		}
-		unlock, err := lock(ctx, w.name)
-		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
-		if writes {
-			waited = append(waited, time.Since(start))
-			w.board.enter(w.number)
-			w.board.leave(w.number)
-		} else {
-			w.board.share(w.number)
-		}
-		if err := unlock(); err != nil {
-			return nil, fmt.Errorf("unlock: %w", err)
+		if err := lock.do(ctx, w.name, visit); err != nil {
+			return nil, err
 		}
 	}
 	return waited, nil
@@ -182,15 +172,11 @@ func takeUnused(ctx context.Context, w worker) ([]time.Duration, error) {
 		}
 		time.Sleep(requestTime)
 		start := time.Now()
-		unlock, err := w.lock(ctx, nth(w.name, i))
+		err := w.lock.do(ctx, nth(w.name, i), func() { times = append(times, time.Since(start)) })
 		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
+			return nil, err
 		}
-		times = append(times, time.Since(start))
 		w.board.count(w.number)
-		if err := unlock(); err != nil {
-			return nil, fmt.Errorf("unlock: %w", err)
-		}
 		w.board.offered.Store(-i)
 	}
 	return times, nil
@@ -218,22 +204,20 @@ func takeTurns(ctx context.Context, w worker) ([]time.Duration, error) {
 			continue
 		}
 		b.ask(w.number)
-		unlock, err := w.lock(ctx, w.name)
+		err := w.lock.do(ctx, w.name, func() {
+			if since := time.Now().UnixNano() - b.releasing.Load(); b.last.Load() != 0 && since > 0 {
+				times = append(times, time.Duration(since))
+			}
+			b.enter(w.number)
+			for other.asked.Load() == 0 && !b.over() {
+				time.Sleep(boardPoll)
+			}
+			time.Sleep(requestTime)
+			b.leave(w.number)
+			b.releasing.Store(time.Now().UnixNano())
+		})
 		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
-		if since := time.Now().UnixNano() - b.releasing.Load(); b.last.Load() != 0 && since > 0 {
-			times = append(times, time.Duration(since))
-		}
-		b.enter(w.number)
-		for other.asked.Load() == 0 && !b.over() {
-			time.Sleep(boardPoll)
-		}
-		time.Sleep(requestTime)
-		b.leave(w.number)
-		b.releasing.Store(time.Now().UnixNano())
-		if err := unlock(); err != nil {
-			return nil, fmt.Errorf("unlock: %w", err)
+			return nil, err
 		}
 	}
 	return times, nil

@@ -24,14 +24,14 @@ import (
 // ttl is the lease time that every contender asks for.
 const ttl = 15 * time.Second
 
+// A lockFunc waits until name is held, and returns what gives it back.
+type lockFunc func(ctx context.Context, name string) (unlock func() error, err error)
+
 // A contender is one way to exclude others. It is used by many goroutines at once.
 type contender struct {
-	// lock waits until name is held, and returns what gives it back.
-	lock  func(ctx context.Context, name string) (unlock func() error, err error)
-	close func() error
-
-	// rlock and wlock lock name for readers and for writers, as lock does; nil: not measured.
-	rlock, wlock func(ctx context.Context, name string) (unlock func() error, err error)
+	lock         lockFunc
+	rlock, wlock lockFunc // for readers, and for writers; nil: not measured
+	close        func() error
 
 	// value returns when the value of a name is there. It calls make if nobody else makes it.
 	value func(ctx context.Context, name string, make func()) error
@@ -101,11 +101,20 @@ func (c contender) prepare(ctx context.Context, name string) error {
 
 // pair locks and unlocks name once.
 func (c contender) pair(ctx context.Context, name string) error {
-	unlock, err := c.lock(ctx, name)
+	return c.lock.do(ctx, name, func() {})
+}
+
+// do locks name, calls f, and unlocks.
+func (lock lockFunc) do(ctx context.Context, name string, f func()) error {
+	unlock, err := lock(ctx, name)
 	if err != nil {
-		return err
+		return fmt.Errorf("lock: %w", err)
 	}
-	return unlock()
+	f()
+	if err := unlock(); err != nil {
+		return fmt.Errorf("unlock: %w", err)
+	}
+	return nil
 }
 
 // openHoldfast opens holdfast with its defaults: renewed, queued, with tokens.

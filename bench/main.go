@@ -47,11 +47,11 @@ func run(args []string, out, progress io.Writer) (err error) {
 	if *runs < 1 || *seconds <= 0 || *poll <= 0 || flags.NArg() > 0 {
 		return fmt.Errorf("-runs, -seconds and -poll must be positive, and there are no other arguments")
 	}
-	table, err := choose(*which)
+	table, err := chooseRows(*which)
 	if err != nil {
 		return err
 	}
-	names := list(*contenders)
+	names := splitCommas(*contenders)
 	for _, n := range names {
 		if !slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(e.name, n) }) {
 			return fmt.Errorf("-contenders: nobody's name begins with %q", n)
@@ -81,9 +81,9 @@ func run(args []string, out, progress io.Writer) (err error) {
 	return nil
 }
 
-func choose(numbers string) ([]row, error) {
+func chooseRows(numbers string) ([]row, error) {
 	var chosen []row
-	for _, word := range list(numbers) {
+	for _, word := range splitCommas(numbers) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > len(rows) {
 			return nil, fmt.Errorf("-rows: %q is no row; there are 1 to %d", word, len(rows))
@@ -109,7 +109,7 @@ func invited(r row, names []string) []entry {
 	return in
 }
 
-func list(words string) []string {
+func splitCommas(words string) []string {
 	return strings.FieldsFunc(words, func(c rune) bool { return c == ',' })
 }
 
@@ -118,7 +118,7 @@ const (
 	stopTimeout  = 15 * time.Second // how long they may take to end
 )
 
-// A bench is the place where the rows run: a server, and how long to measure.
+// A bench is what the rows run with: a server, and how long to measure.
 type bench struct {
 	target  target
 	server  *redisserver.Server
