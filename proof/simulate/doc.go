@@ -12,6 +12,11 @@
 // beside it. A lease may be lost as broken only if an operator tried to break its hold, and a wait
 // may end as evicted only if one tried to evict. Over a quorum only holds are broken.
 //
+// In the last eight minutes the clients share out some shards, and leave and come back (shards.go).
+// A shard is a mutex like others, whose function must return before the next begins. Two TTLs and
+// 5 s after the last fault or change of members, each shard runs and the shares are fair, which is
+// looked at every second. A quorum refuses shards.
+//
 // A holder that crashes is replaced after its TTL, or up to 6 s after the name was handed over to
 // it, if that is later: the next waiter learns when the new holder's time is over only when it
 // asks.

@@ -52,6 +52,8 @@ type ledger struct {
 	classes      map[string]*classState    // by class
 	ended        map[string]time.Time      // when a hold was given back, by its id
 	kept         map[string]judge.Kept     // by name: the last min hold, at its earliest end
+	crew         map[*client]int           // who shares out shards, with its weight
+	shardsAt     time.Time                 // of the last change of those
 	faulty       int                       // faults that last
 	recoveredAt  time.Time                 // when everything must have come right since the last fault
 	excusedUntil time.Time                 // until when overlaps are excused
@@ -111,8 +113,8 @@ func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{},
 		tokens: map[string]judge.Tokens{},
 		breaks: map[string][]breakAttempt{}, evicts: map[string]bool{}, classes: map[string]*classState{},
-		ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
-	for _, name := range locks {
+		crew: map[*client]int{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
+	for _, name := range p.names() {
 		if l.classes[class(name)] == nil {
 			l.classes[class(name)] = &classState{idle: l.zero, waiting: map[*wait]bool{}}
 		}

@@ -35,7 +35,7 @@ func (p *Plan) drawOperators(d dice) {
 			Evict: d.Percent(30) && p.Mode != Quorum, Late: d.Percent(50) && p.Mode != Quorum, Which: d.Uint64(),
 		})
 	}
-	slices.SortStableFunc(p.Operators, func(a, b Operation) int { return int(a.At - b.At) })
+	p.sortOperators()
 	for i := range p.Ops {
 		if d.Percent(50) {
 			p.Ops[i].RunsOn = d.Short(0, 5*time.Second)
@@ -44,6 +44,10 @@ func (p *Plan) drawOperators(d dice) {
 			p.Ops[i].RunsOn = min(p.Ops[i].RunsOn, time.Second)
 		}
 	}
+}
+
+func (p *Plan) sortOperators() {
+	slices.SortStableFunc(p.Operators, func(a, b Operation) int { return int(a.At - b.At) })
 }
 
 func (w *world) operate(o *Operation) {
@@ -112,6 +116,7 @@ func (w *world) breakHold(c *client, o *Operation, hold *lockinfo.Hold) {
 		return
 	}
 	w.noteOperation(c, "break", err)
+	w.noteShards(nil, 0)
 }
 
 // evict takes one of the waiters of a name out of the queue.

@@ -23,6 +23,7 @@ type Plan struct {
 	Faults  []Fault         // in the order of time
 
 	Operators []Operation   // in the order of time
+	Crew      Crew          // it shares out shards
 	Length    time.Duration // when clients are closed
 }
 
@@ -154,6 +155,7 @@ func Draw(seed uint64) Plan {
 	p.drawClocks(newDice(seed, "clocks"))
 	p.drawOperators(newDice(seed, "operator"))
 	p.drawRetained(newDice(seed, "retain"))
+	p.drawCrew(newDice(seed, "shards"))
 	return p
 }
 
@@ -181,6 +183,7 @@ func (p *Plan) drawRetained(d dice) {
 // Until returns what a plan has until some time, in which all must have come right.
 func (p Plan) Until(end time.Duration) Plan {
 	last := end - quietTail
+	p.Crew = p.Crew.earlier(p.Length - end)
 	p.Length = end
 	p.Ops = slices.DeleteFunc(slices.Clone(p.Ops), func(op Op) bool { return op.At > last })
 	p.Operators = slices.DeleteFunc(slices.Clone(p.Operators), func(o Operation) bool { return o.At > last })

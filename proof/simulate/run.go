@@ -140,6 +140,7 @@ func (w *world) schedule() {
 		o := &w.plan.Operators[i]
 		start(o.At, func() { w.operate(o) })
 	}
+	w.scheduleCrew()
 	w.sleepUntil(w.plan.Length)
 }
 
@@ -165,7 +166,7 @@ func (w *world) closeAll() error {
 			return err
 		}
 	}
-	for _, name := range locks {
+	for _, name := range w.plan.names() {
 		if name == "rw" || name == "permits" || name == "lead" {
 			continue
 		}

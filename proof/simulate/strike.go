@@ -78,6 +78,7 @@ func (w *world) crash(i int, how func(*wire)) {
 	w.mu.Lock()
 	c := w.clients[i]
 	c.dead = true
+	delete(w.crew, c)
 	for _, r := range w.classes {
 		r.idle = time.Now()
 		for wait := range r.waiting {
