@@ -174,7 +174,7 @@ func (w *World) latch(c protocol.Protocol, r *Request, deadline time.Time) answe
 	if caller.Counts {
 		_, err = latch.CountDown(context.Background(), id, deadline, deadline.Add(ticks(patience)))
 	} else {
-		_, _, err = latch.Set(context.Background(), id, counts, ticks(w.TTL), deadline)
+		_, _, err = latch.Set(context.Background(), id, countDowns, ticks(w.TTL), deadline)
 	}
 	if err != nil {
 		return result(0, err)

@@ -22,8 +22,8 @@ func (x *search) exclusion(t *state) error {
 				continue
 			}
 			weight += d.Weight
-			if c.Kind == protocol.Semaphore && weight > counts {
-				return fmt.Errorf("permits: %d are taken of %d", weight, counts)
+			if c.Kind == protocol.Semaphore && weight > mostPermits {
+				return fmt.Errorf("permits: %d are taken of %d", weight, mostPermits)
 			}
 			if c.Kind != protocol.Semaphore &&
 				c.conflict(d, c.Shared || a.mode != whole, d.Shared || b.mode != whole) {
@@ -103,8 +103,8 @@ func judgeLatch(t *state, latch *memory.Record) error {
 			counted++
 		}
 	}
-	if latch.Count+int64(counted) != counts {
-		return fmt.Errorf("latch: %d have counted down, and %d of %d are left", counted, latch.Count, counts)
+	if latch.Count+int64(counted) != countDowns {
+		return fmt.Errorf("latch: %d have counted down, and %d of %d are left", counted, latch.Count, countDowns)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (x *search) clock() time.Time { return x.now }
 
 func (x *search) start() *state {
 	x.now = begin
-	out := &state{now: first, permits: counts, server: &server{
+	out := &state{now: first, permits: mostPermits, server: &server{
 		Server: memory.NewAt(protocol.Features{Queue: !x.NoQueue}, x.clock)}}
 	for i := range x.Callers {
 		_, _ = out.server.Connect(x.World.Name).Listen(context.Background(), x)

@@ -17,7 +17,7 @@ type World struct {
 	Life  int64 // of a place without a sign of life
 	Slow  bool  // a request or an answer may take until the next tick
 	Late  int   // how many requests at most are late at one moment
-	Depth int   // how many moves at most; 0: until there is nothing new
+	Depth int   // states that take more moves to reach are not visited; 0: all are
 
 	Masters int  // of a quorum; 0: one server
 	Forgets bool // one master of the quorum forgets all, and again once all count
@@ -54,12 +54,13 @@ type Caller struct {
 const Tick = time.Second
 
 const (
-	tick     = Tick
-	patience = 1 // ticks: a caller waits so long for an answer, and an ask takes no effect later
-	most     = 5 // callers
-	counts   = 2 // how many must count down
-	block    = 2 // how many tokens a grant reserves for a caller that retains
-	first    = 9 // the tick at which a world begins: what counts from none of its ticks is long over
+	tick        = Tick
+	patience    = 1 // ticks: a caller waits so long for an answer, and an ask takes no effect later
+	most        = 5 // callers
+	mostPermits = 2 // of a semaphore, and it has so many at first
+	countDowns  = 2 // of a latch
+	block       = 2 // how many tokens a grant reserves for a caller that retains
+	first       = 9 // the tick at which a world begins: what counts from none of its ticks is long over
 )
 
 // begin is the first moment of each world.

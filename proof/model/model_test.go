@@ -423,9 +423,9 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 // stories, or of the one in HOLDFAST_STORY, as proof/explore prints it.
 func TestScriptsInSmallWorlds(t *testing.T) {
 	name, code, one := strings.Cut(os.Getenv("HOLDFAST_STORY"), "|")
-	worlds, walks := explore.Worlds(false), uint64(4)
+	worlds, walks := explore.SmallWorlds(), uint64(4)
 	if one || os.Getenv("HOLDFAST_PROOF") == "1" {
-		worlds, walks = append(worlds, explore.Worlds(true)...), 40
+		worlds, walks = append(worlds, explore.LargeWorlds()...), 40
 	}
 	for _, w := range worlds {
 		kept := slices.ContainsFunc(w.Callers, func(c explore.Caller) bool { return c.Keep > 0 })

@@ -272,11 +272,7 @@ func TestSlotOnItsWay(t *testing.T) {
 			if err := harness.Checked(t, lease); err != nil {
 				t.Fatalf("the holder, after the slot arrived: %v", err)
 			}
-			select {
-			case <-waiter.Done:
-				t.Fatalf("the waiter got in beside the holder: %v", waiter.Err)
-			default:
-			}
+			stillWaits(t, waiter)
 			harness.Release(t, lease)
 			harness.HandBack(t, waiter.Got(t))
 		})
