@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
@@ -200,9 +201,7 @@ func TestDigests(t *testing.T) {
 	if os.Getenv("UPDATE_DIGESTS") == "" {
 		t.Fatal("digests.go is out of date: UPDATE_DIGESTS=1 go test ./internal/quorum")
 	}
-	if err := os.WriteFile("digests.go", []byte(text+"}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile("digests.go", []byte(text+"}\n"), 0o644))
 }
 
 // Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing

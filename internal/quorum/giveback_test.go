@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
@@ -262,9 +263,7 @@ func TestLateGiveBackLeavesConfirmedHold(t *testing.T) {
 		},
 		"downgraded": func(t *testing.T, p *Protocol, s wire.Store, _ int64) *resource {
 			answer, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			wantStatus(t, "downgrade", answer, protocol.Held)
 			until(t, "it shares", func() bool { return strings.HasPrefix(storedHold(t, s, 1), "3rs") })
 			return readerOf(p, "")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
@@ -216,9 +217,7 @@ func TestInspectTellsOnePage(t *testing.T) {
 	}
 	for page := range 7 {
 		in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: page})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != ticketID(5) ||
 			len(in.Nodes[0].Inspection.Holds) != min(page, 5) {
 			t.Errorf("a page of %d: %+v", page, in)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/fatal"
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
@@ -58,9 +59,7 @@ func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)
 	}
 	h.later++
 	a := next.askNode(h.n, int64(n), h.next+h.later)
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
+	fatal.If(t, a.err)
 	return a
 }
 
@@ -72,9 +71,7 @@ func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Dura
 		d.keep = time.Now().Add(keep)
 	}
 	was, by, err := h.n.freeHold(d, time.Now().Add(enough))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return was, by
 }
 
@@ -84,9 +81,7 @@ func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	all := &renewalRound{tally: tally{p: h.p}, deadline: time.Now().Add(enough),
 		renewals: []protocol.Renewal{{Resource: h.r, Ticket: newAsk(n).Ticket, Token: h.token, TTL: ttl}}}
 	a := all.askNode(h.n)
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
+	fatal.If(t, a.err)
 	return a
 }
 
