@@ -112,25 +112,25 @@ func TestBreakEndsHoldOfToken(t *testing.T) {
 // twice, makes it one, prolongs it or leaves a place. A release of an earlier round leaves it.
 func TestRemainderOfBreakIsNoHold(t *testing.T) {
 	h := breakAtOne(t)
-	before := h.all(t)
+	before := h.stored(t)
 	for range 2 {
 		asked := newAsk(1)
 		for what, a := range map[string]*reply{
-			"ask":         h.asks(t, h.r, 1, nil),
-			"ask to wait": h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }),
+			"ask":         h.ask(t, h.r, 1, nil),
+			"ask to wait": h.ask(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }),
 			"downgrade":   h.r.downgradeAt(h.n, &asked),
 		} {
 			if a.status != 'R' || a.by != "breaker" {
 				t.Errorf("%s: got %q by %v", what, a.status, a.by)
 			}
 		}
-		h.frees(t, 1, 'q', 0, 0)
-		h.frees(t, 1, 'w', 0, 0)
-		h.frees(t, 1, 'p', endless, 0)
-		h.breaks(t, 7)
-		h.frees(t, 8, 'b', endless, 0) // what never came
+		h.free(t, 1, 'q', 0, 0)
+		h.free(t, 1, 'w', 0, 0)
+		h.free(t, 1, 'p', endless, 0)
+		h.breakHold(t, 7)
+		h.free(t, 8, 'b', endless, 0) // what never came
 	}
-	if after := h.all(t); !maps.Equal(after, before) || len(after) != 1 {
+	if after := h.stored(t); !maps.Equal(after, before) || len(after) != 1 {
 		t.Errorf("got %q, was %q", after, before)
 	}
 	if places := command(t, h.server, "EXISTS", waitersKey); places != int64(0) {
@@ -147,25 +147,25 @@ func TestBreakTakenBackRestoresHold(t *testing.T) {
 			h := breakAtOne(t)
 			left := map[int]bool{}
 			for _, n := range order {
-				h.breaks(t, n)
+				h.breakHold(t, n)
 				left[n] = true
 			}
 			for _, n := range order {
-				if got := h.all(t); got[holdField(1)] != "" || h.remainder(t) == "" {
+				if got := h.stored(t); got[holdField(1)] != "" || h.remainder(t) == "" {
 					t.Fatalf("before %d is taken back: %q", n, got)
 				}
-				h.frees(t, n, 'b', endless, 0)
+				h.free(t, n, 'b', endless, 0)
 				if delete(left, n); len(left) == 0 {
 					break
 				}
 			}
-			if got := h.all(t); len(got) != 1 || got[holdField(1)] != h.held {
+			if got := h.stored(t); len(got) != 1 || got[holdField(1)] != h.held {
 				t.Errorf("got %q, want %q", got, h.held)
 			}
 			if ttl := command(t, h.server, "PTTL", stateKey).(int64); ttl <= 0 {
 				t.Errorf("the key lives for %d ms", ttl)
 			}
-			if a := h.renews(t, 1, time.Minute); a.letters != "1" {
+			if a := h.renew(t, 1, time.Minute); a.letters != "1" {
 				t.Errorf("a renewal is told %q", a.letters)
 			}
 		})
@@ -179,19 +179,19 @@ func TestReleaseOfBrokenHoldIsFinal(t *testing.T) {
 	for name, keep := range map[string]time.Duration{"at once": 0, "min hold": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			h := breakAtOne(t)
-			if was, by := h.frees(t, 1, 'f', endless, keep); was != 'R' || by != "breaker" {
+			if was, by := h.free(t, 1, 'f', endless, keep); was != 'R' || by != "breaker" {
 				t.Errorf("got %c by %q", was, by)
 			}
-			after := h.all(t)
+			after := h.stored(t)
 			if remainder := h.remainder(t); (remainder != "") != (keep > 0) || len(after) > 1 ||
-				keep > 0 && expiryOf(t, remainder) > time.Now().Add(keep+enough).UnixMilli() {
+				keep > 0 && expiryOf(t, remainder).After(time.Now().Add(keep+enough)) {
 				t.Errorf("got %q", after)
 			}
-			h.breaks(t, 7)
-			h.breaks(t, 8)
-			h.frees(t, 7, 'b', endless, 0)
-			h.frees(t, 8, 'b', endless, 0)
-			if again := h.all(t); !maps.Equal(again, after) {
+			h.breakHold(t, 7)
+			h.breakHold(t, 8)
+			h.free(t, 7, 'b', endless, 0)
+			h.free(t, 8, 'b', endless, 0)
+			if again := h.stored(t); !maps.Equal(again, after) {
 				t.Errorf("got %q, was %q", again, after)
 			}
 		})

@@ -101,7 +101,7 @@ func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
 						all := storedFields(t, s)
 						remainder := all[brokenField(1)]
 						return all[holdField(1)] == "" && (remainder == "" || keep > 0 &&
-							expiryOf(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
+							expiryOf(t, remainder).Before(time.Now().Add(keep+enough))) &&
 							(masters[i] != 'b' || all[holdField(2)] != "")
 					})
 				}
@@ -140,8 +140,7 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 							t.Errorf("master %d has ended the hold", i+1)
 						}
 					case 'r', 'b':
-						inAMinute := time.Now().Add(time.Minute).UnixMilli()
-						if hold != "" || remainder == "" || expiryOf(t, remainder) > inAMinute {
+						if hold != "" || remainder == "" || expiryOf(t, remainder).After(time.Now().Add(time.Minute)) {
 							t.Errorf("master %d has %q", i+1, all)
 						}
 					}
@@ -267,8 +266,8 @@ func TestHolderOfBrokenHoldIsToldTwice(t *testing.T) {
 			t.Fatal(name, done, err)
 		}
 	}
-	until(t, "it is told twice", func() bool { _, breaks := h.of(1); return breaks >= 2 })
-	if _, breaks := h.of(3); breaks != 0 {
+	until(t, "it is told twice", func() bool { _, breaks := h.toldTo(1); return breaks >= 2 })
+	if _, breaks := h.toldTo(3); breaks != 0 {
 		t.Error("told")
 	}
 }
@@ -283,8 +282,8 @@ func TestForeignMessagesAreDropped(t *testing.T) {
 		commandAll(t, servers, "PUBLISH", p.channel, text)
 	}
 	commandAll(t, servers, "PUBLISH", p.channel, "3N"+string(ticketID(2))+"0") // each master's messages come in order
-	until(t, "the last were heard", func() bool { nudges, _ := h.of(2); return len(nudges) == 3 })
-	if nudges, breaks := h.of(1); len(nudges) != 0 || breaks != 0 {
+	until(t, "the last were heard", func() bool { nudges, _ := h.toldTo(2); return len(nudges) == 3 })
+	if nudges, breaks := h.toldTo(1); len(nudges) != 0 || breaks != 0 {
 		t.Errorf("told: %v, %d times", nudges, breaks)
 	}
 }
@@ -293,7 +292,7 @@ func TestForeignMessagesAreDropped(t *testing.T) {
 func untilTold(t *testing.T, h *heard, n int, least, most time.Duration) {
 	t.Helper()
 	until(t, "the waiter is told", func() bool {
-		nudges, _ := h.of(n)
+		nudges, _ := h.toldTo(n)
 		return len(nudges) > 0 && nudges[len(nudges)-1] >= least && nudges[len(nudges)-1] < most
 	})
 }

@@ -57,8 +57,8 @@ func (h *heard) Nudge(id protocol.ID, after time.Duration) {
 	h.nudges[id] = append(h.nudges[id], after)
 }
 
-// of returns when an id was told to ask, each time, and how often its hold was said to be broken.
-func (h *heard) of(n int) (nudges []time.Duration, breaks int) {
+// toldTo returns when an id was told to ask, each time, and how often that its hold was broken.
+func (h *heard) toldTo(n int) (nudges []time.Duration, breaks int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.nudges[ticketID(n)], h.breaks[ticketID(n)]

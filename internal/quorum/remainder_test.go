@@ -27,7 +27,7 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 	t.Helper()
 	servers := startMasters(t)
 	h := &atOne{p: newClient(t, servers, ticketID(0))}
-	h.r = h.of(owner)
+	h.r = h.ownedBy(owner)
 	held := tryAsk(t, h.r, 1)
 	wantStatus(t, "hold", held, protocol.Held)
 	h.token = held.Token
@@ -45,13 +45,13 @@ func heldAtOne(t *testing.T, owner string) *atOne {
 	return h
 }
 
-func (h *atOne) of(owner string) *resource {
+func (h *atOne) ownedBy(owner string) *resource {
 	return h.p.bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner,
 		TTL: time.Minute, Life: time.Minute})
 }
 
-// asks asks the master alone, with larger tokens than before.
-func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)) *reply {
+// ask asks the master alone, with larger tokens than before.
+func (h *atOne) ask(t *testing.T, r *resource, n int, change func(*acquisition)) *reply {
 	t.Helper()
 	next := &acquisition{r: r, ask: newAsk(n), outcome: newOutcome()}
 	if change != nil {
@@ -63,8 +63,8 @@ func (h *atOne) asks(t *testing.T, r *resource, n int, change func(*acquisition)
 	return a
 }
 
-// frees gives an id back at the master alone.
-func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Duration) (was byte, by string) {
+// free gives an id back at the master alone.
+func (h *atOne) free(t *testing.T, n int, how byte, round int64, keep time.Duration) (was byte, by string) {
 	t.Helper()
 	d := &cleanup{resource: h.r, id: ticketID(n), round: round, how: how}
 	if keep > 0 {
@@ -75,8 +75,8 @@ func (h *atOne) frees(t *testing.T, n int, how byte, round int64, keep time.Dura
 	return was, by
 }
 
-// renews renews a hold at the master alone.
-func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
+// renew renews a hold at the master alone.
+func (h *atOne) renew(t *testing.T, n int, ttl time.Duration) *reply {
 	t.Helper()
 	all := &renewalRound{tally: tally{p: h.p}, deadline: time.Now().Add(enough),
 		renewals: []protocol.Renewal{{Resource: h.r, Ticket: newAsk(n).Ticket, Token: h.token, TTL: ttl}}}
@@ -85,26 +85,26 @@ func (h *atOne) renews(t *testing.T, n int, ttl time.Duration) *reply {
 	return a
 }
 
-func (h *atOne) breaks(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breakOf(h.token)) }
+func (h *atOne) breakHold(t *testing.T, n int) { breakNode(t, h.r, h.n.index, n, breakOf(h.token)) }
 
 // remainder returns what is left of the hold at the master.
 func (h *atOne) remainder(t *testing.T) string {
 	t.Helper()
-	return h.all(t)[brokenField(1)]
+	return h.stored(t)[brokenField(1)]
 }
 
-// all returns what the master keeps of the name.
-func (h *atOne) all(t *testing.T) map[string]string {
+// stored returns what the master keeps of the name.
+func (h *atOne) stored(t *testing.T) map[string]string {
 	t.Helper()
 	return storedFields(t, h.server)
 }
 
-// broken returns a hold of owner "o" that the master alone has made a remainder of, for the Break
-// with id 7.
+// breakAtOne returns a hold of owner "o" that the master alone has made a remainder of, for the
+// Break with id 7.
 func breakAtOne(t *testing.T) *atOne {
 	t.Helper()
 	h := heldAtOne(t, "o")
-	h.breaks(t, 7)
+	h.breakHold(t, 7)
 	return h
 }
 
@@ -129,11 +129,11 @@ func TestRemainderExcludesAsHold(t *testing.T) {
 			least := 30 * time.Second // of the remainder
 			var beside *reply
 			if c.beside {
-				beside = h.asks(t, h.of(c.former), 2, func(t *acquisition) { t.ask.TTL = 3 * time.Minute })
+				beside = h.ask(t, h.ownedBy(c.former), 2, func(t *acquisition) { t.ask.TTL = 3 * time.Minute })
 				least = 2 * time.Minute // of the hold
 			}
-			h.breaks(t, 7)
-			a := h.asks(t, h.of(c.asks), 3, nil)
+			h.breakHold(t, 7)
+			a := h.ask(t, h.ownedBy(c.asks), 3, nil)
 			switch {
 			case a.holds() != c.enters:
 				t.Fatalf("got %c, want to enter: %v", a.status, c.enters)
@@ -146,8 +146,8 @@ func TestRemainderExcludesAsHold(t *testing.T) {
 			case a.holders != 1 || a.remaining < least || a.remaining > 2*least:
 				t.Errorf("%d hold for %v, want %v or more", a.holders, a.remaining, least)
 			}
-			h.frees(t, 1, 'f', endless, 0)
-			if a := h.asks(t, h.of(c.asks), 3, nil); a.holds() == c.beside {
+			h.free(t, 1, 'f', endless, 0)
+			if a := h.ask(t, h.ownedBy(c.asks), 3, nil); a.holds() == c.beside {
 				t.Errorf("once the holder has stopped: got %c", a.status)
 			}
 		})
@@ -159,16 +159,17 @@ func TestRemainderExcludesAsHold(t *testing.T) {
 func TestMinHoldOfOwnerLetsOwnerIn(t *testing.T) {
 	for _, other := range []string{"o", "p"} {
 		h := heldAtOne(t, "o")
-		if !h.asks(t, h.of("o"), 3, nil).holds() {
+		if !h.ask(t, h.ownedBy("o"), 3, nil).holds() {
 			t.Fatal("not beside its owner")
 		}
-		h.frees(t, 1, 'f', endless, 30*time.Second)
-		if a := h.asks(t, h.of(other), 4, nil); a.holds() != (other == "o") {
+		h.free(t, 1, 'f', endless, 30*time.Second)
+		if a := h.ask(t, h.ownedBy(other), 4, nil); a.holds() != (other == "o") {
 			t.Errorf("%q, beside a hold of \"o\": %c", other, a.status)
 		}
-		h.frees(t, 3, 'f', endless, 10*time.Second)
-		h.frees(t, 4, 'f', endless, 0)
-		if a := h.asks(t, h.of(other), 4, nil); a.holds() || !onlyRemainders(a.holder) || a.remaining < 15*time.Second {
+		h.free(t, 3, 'f', endless, 10*time.Second)
+		h.free(t, 4, 'f', endless, 0)
+		a := h.ask(t, h.ownedBy(other), 4, nil)
+		if a.holds() || !onlyRemainders(a.holder) || a.remaining < 15*time.Second {
 			t.Errorf("%q, beside what is left: %+v", other, a)
 		}
 	}
@@ -180,19 +181,19 @@ func TestRemainderReleasedByHolderEnds(t *testing.T) {
 	t.Run("with the next ask", func(t *testing.T) {
 		h := breakAtOne(t)
 		for range 2 {
-			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: ticketID(1), Block: 1} })
-			if !a.holds() || len(h.all(t)) != 1 {
-				t.Errorf("got %c, %q", a.status, h.all(t))
+			a := h.ask(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: ticketID(1), Block: 1} })
+			if !a.holds() || len(h.stored(t)) != 1 {
+				t.Errorf("got %c, %q", a.status, h.stored(t))
 			}
 		}
-		if h.frees(t, 7, 'b', endless, 0); len(h.all(t)) != 1 || storedHold(t, h.server, 3) == "" {
-			t.Errorf("taken back: %q", h.all(t))
+		if h.free(t, 7, 'b', endless, 0); len(h.stored(t)) != 1 || storedHold(t, h.server, 3) == "" {
+			t.Errorf("taken back: %q", h.stored(t))
 		}
 	})
 	t.Run("as a try that failed", func(t *testing.T) {
 		h := breakAtOne(t)
-		if was, _ := h.frees(t, 1, 'q', endless, 0); was != '0' || h.remainder(t) != "" {
-			t.Errorf("got %c, %q", was, h.all(t))
+		if was, _ := h.free(t, 1, 'q', endless, 0); was != '0' || h.remainder(t) != "" {
+			t.Errorf("got %c, %q", was, h.stored(t))
 		}
 	})
 }
@@ -274,7 +275,7 @@ func TestRenewalRepairs(t *testing.T) {
 				tokensOf(got) != tokensOf(want) {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			if left := time.Until(time.UnixMilli(expiryOf(t, got))); left > c.ends || left < c.ends-8*time.Second {
+			if left := time.Until(expiryOf(t, got)); left > c.ends || left < c.ends-8*time.Second {
 				t.Errorf("for another %v, want %v", left, c.ends)
 			}
 		})

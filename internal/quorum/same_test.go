@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-const same = "it is the same server as node "
+const isSameServer = "it is the same server as node "
 
 // startSame makes a protocol, behind gates, whose nodes are these servers and count.
 func startSame(t *testing.T, servers ...wire.Store) (all []*gate, p *Protocol, logged *logger) {
@@ -37,7 +37,7 @@ func wantSame(t *testing.T, what string, err error) {
 // twins returns how many nodes do not count, as another is the same server.
 func twins(nodes []protocol.Node) (n int) {
 	for _, node := range nodes {
-		if !node.Counts && strings.HasPrefix(node.Why, same) {
+		if !node.Counts && strings.HasPrefix(node.Why, isSameServer) {
 			n++
 		}
 	}
@@ -65,7 +65,7 @@ func TestOneServerIsNoMajority(t *testing.T) {
 	if nodes := mustStatus(t, p); twins(nodes) != 2 {
 		t.Errorf("got %v", nodes)
 	}
-	if logged.count(same) != 2 || logged.count("does not count") != 2 {
+	if logged.count(isSameServer) != 2 || logged.count("does not count") != 2 {
 		t.Errorf("got %s", logged)
 	}
 	waitQuiet(t, p)
@@ -148,10 +148,10 @@ func TestNodeThatBecomesAnotherDoesNotCount(t *testing.T) {
 		}
 		all[2].atRequest(nil)
 		waitQuiet(t, p)
-		if nodes := mustStatus(t, p); twins(nodes) != 1 || nodes[1].Why != same+"1" {
+		if nodes := mustStatus(t, p); twins(nodes) != 1 || nodes[1].Why != isSameServer+"1" {
 			t.Errorf("got %v", nodes)
 		}
-		if got := logged.count(same); got != again+1 {
+		if got := logged.count(isSameServer); got != again+1 {
 			t.Errorf("told %d times: %s", got, logged)
 		}
 		all[1].leadTo(servers[1])

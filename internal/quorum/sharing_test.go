@@ -131,8 +131,8 @@ func TestWaiterOlderThanClocksIsFirst(t *testing.T) {
 		}
 	}
 	mustFree(t, mutexOf(other), 1)
-	until(t, "the first is told by all", func() bool { nudges, _ := h.of(3); return len(nudges) == 3 })
-	if nudges, _ := h.of(3); nudges[0] != 0 || nudges[2] != 0 {
+	until(t, "the first is told by all", func() bool { nudges, _ := h.toldTo(3); return len(nudges) == 3 })
+	if nudges, _ := h.toldTo(3); nudges[0] != 0 || nudges[2] != 0 {
 		t.Errorf("the first is told to ask in %v", nudges)
 	}
 }

@@ -75,12 +75,12 @@ func untilFree(t *testing.T, servers []wire.Store, n int) {
 	})
 }
 
-// expiryOf returns when a hold, or what is left of it, ends at its master, in its ms.
-func expiryOf(t *testing.T, value string) int64 {
+// expiryOf returns when a hold, or what is left of it, ends at its master.
+func expiryOf(t *testing.T, value string) time.Time {
 	t.Helper()
 	if len(value) < payloadAt {
 		t.Fatalf("no hold: %q", value)
 	}
 	at, _ := wire.Number(value[endAt:firstAt])
-	return at
+	return time.UnixMilli(at)
 }
