@@ -36,50 +36,47 @@ func doBreak(t *testing.T, p *Protocol, token int64, dead int) (done bool, err e
 // is as it was. A hold that a majority does not know is nobody's lease.
 func TestBreakIsDoneByMajority(t *testing.T) {
 	saidBy := map[byte]string{'h': "by:7:breakerof:22:", 'r': "by:2:byof:44:"} // 'r' was broken before, and by both now
-	for masters, want := range map[string]string{
-		"hhh": "done", "hhd": "done", "h-h": "done", "hht": "done", "hhr": "done",
-		"h--": "none", "---": "none", "--d": "none", "rrr": "done", "rrh": "done", "r--": "none", "tth": "none",
-		"hdd": "failed", "h-d": "failed", "ddd": "failed", "r-d": "failed",
-		"hhhdd": "done", "hhh--": "done", "hh---": "none", "hhd--": "failed", "hhddd": "failed", "hhdd-": "failed",
-	} {
-		t.Run(masters, func(t *testing.T) {
-			servers, p := arrangeMasters(t, masters, "3mx")
-			var before []map[string]string
-			for _, s := range servers {
-				before = append(before, storedFields(t, s))
+	eachArrangement(t, map[string]string{
+		"done":   "hhh hhd h-h hht hhr rrr rrh hhhdd hhh--",
+		"none":   "h-- --- --d r-- tth hh---",
+		"failed": "hdd h-d ddd r-d hhd-- hhddd hhdd-",
+	}, func(t *testing.T, masters, want string) {
+		servers, p := arrangeMasters(t, masters, "3mx")
+		var before []map[string]string
+		for _, s := range servers {
+			before = append(before, storedFields(t, s))
+		}
+		done, err := doBreak(t, p, 7, strings.Count(masters, "d"))
+		got := "none"
+		var failure *protocol.Failure
+		switch {
+		case done && err == nil:
+			got = "done"
+		case !done && errors.As(err, &failure) && errors.As(err, new(*NoMajority)):
+			got = "failed"
+			if marked := strings.ContainsAny(masters, "hr"); failure.Unknown != marked {
+				t.Errorf("it may have taken effect: %v, want %v", failure.Unknown, marked)
 			}
-			done, err := doBreak(t, p, 7, strings.Count(masters, "d"))
-			got := "none"
-			var failure *protocol.Failure
-			switch {
-			case done && err == nil:
-				got = "done"
-			case !done && errors.As(err, &failure) && errors.As(err, new(*NoMajority)):
-				got = "failed"
-				if marked := strings.ContainsAny(masters, "hr"); failure.Unknown != marked {
-					t.Errorf("it may have taken effect: %v, want %v", failure.Unknown, marked)
-				}
-			case err != nil:
-				got = err.Error()
+		case err != nil:
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %s, want %s: %v", got, want, err)
+		}
+		waitQuiet(t, p)
+		for i, s := range servers {
+			all := storedFields(t, s)
+			hold, remainder := all[holdField(1)], all[brokenField(1)]
+			was := cmp.Or(before[i][holdField(1)], before[i][brokenField(1)])
+			ok := maps.Equal(all, before[i])
+			if said := saidBy[masters[i]]; want == "done" && said != "" {
+				ok = hold == "" && remainder[:payloadAt] == was[:payloadAt] && strings.Contains(remainder, said)
 			}
-			if got != want {
-				t.Errorf("got %s, want %s: %v", got, want, err)
+			if !ok {
+				t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 			}
-			waitQuiet(t, p)
-			for i, s := range servers {
-				all := storedFields(t, s)
-				hold, remainder := all[holdField(1)], all[brokenField(1)]
-				was := cmp.Or(before[i][holdField(1)], before[i][brokenField(1)])
-				ok := maps.Equal(all, before[i])
-				if said := saidBy[masters[i]]; want == "done" && said != "" {
-					ok = hold == "" && remainder[:payloadAt] == was[:payloadAt] && strings.Contains(remainder, said)
-				}
-				if !ok {
-					t.Errorf("master %d has %q, had %q", i+1, all, before[i])
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // Any token of the hold's block will do, and no other. A second Break changes nothing but that it

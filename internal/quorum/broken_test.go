@@ -58,6 +58,15 @@ func arrangeMasters(t *testing.T, masters, mode string) (servers []wire.Store, p
 	return servers, p
 }
 
+// eachArrangement runs a test for each arrangement of masters, which are given by what is wanted.
+func eachArrangement[W comparable](t *testing.T, by map[W]string, test func(t *testing.T, masters string, want W)) {
+	for want, arrangements := range by {
+		for masters := range strings.FieldsSeq(arrangements) {
+			t.Run(masters, func(t *testing.T) { test(t, masters, want) })
+		}
+	}
+}
+
 // brokenBy reports whether an error says that a caller with this label broke the hold.
 func brokenBy(by string, err error) bool {
 	var broken *protocol.Broken
@@ -81,47 +90,44 @@ func wantOutcome(t *testing.T, want, said string, err error) {
 // A hold is given back where a majority had it. Where any master says else that it was broken, it
 // was: a second question finds nothing there, and must not take that for given back.
 func TestFreeOfBrokenHoldTellsByMajority(t *testing.T) {
-	for masters, want := range map[string]string{
-		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
-		"rrh": "broken", "bbh": "broken", "rrr": "broken", "rrd": "broken", "r-h": "broken", "rdh": "broken",
-		"rdd": "broken",
-		"---": "none", "--d": "none", "ddh": "failed",
-		"hhhrr": "given back", "rrrhh": "broken", "rrhhd": "broken", "rhh--": "broken", "rrhdd": "broken",
-	} {
-		t.Run(masters, func(t *testing.T) {
-			for _, keep := range []time.Duration{0, 30 * time.Second} {
-				servers, p := arrangeMasters(t, masters, "3mx")
-				was, err := tryFree(t, mutexOf(p), 1, keep)
-				wantOutcome(t, want, map[bool]string{true: "given back", false: "none"}[was], err)
-				for i, s := range servers {
-					if masters[i] == 'd' {
-						continue
-					}
-					until(t, "the master was told", func() bool {
-						all := storedFields(t, s)
-						remainder := all[brokenField(1)]
-						return all[holdField(1)] == "" && (remainder == "" || keep > 0 &&
-							expiryOf(t, remainder).Before(time.Now().Add(keep+enough))) &&
-							(masters[i] != 'b' || all[holdField(2)] != "")
-					})
+	eachArrangement(t, map[string]string{
+		"given back": "hhr hhh hhd hdh hd- hhhrr",
+		"broken":     "rrh bbh rrr rrd r-h rdh rdd rrrhh rrhhd rhh-- rrhdd",
+		"none":       "--- --d",
+		"failed":     "ddh",
+	}, func(t *testing.T, masters, want string) {
+		for _, keep := range []time.Duration{0, 30 * time.Second} {
+			servers, p := arrangeMasters(t, masters, "3mx")
+			was, err := tryFree(t, mutexOf(p), 1, keep)
+			wantOutcome(t, want, map[bool]string{true: "given back", false: "none"}[was], err)
+			for i, s := range servers {
+				if masters[i] == 'd' {
+					continue
 				}
+				until(t, "the master was told", func() bool {
+					all := storedFields(t, s)
+					remainder := all[brokenField(1)]
+					return all[holdField(1)] == "" && (remainder == "" || keep > 0 &&
+						expiryOf(t, remainder).Before(time.Now().Add(keep+enough))) &&
+						(masters[i] != 'b' || all[holdField(2)] != "")
+				})
 			}
-		})
-	}
+		}
+	})
 }
 
 // A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master
 // says that the hold was broken, it was; then nothing is given back before its holder has stopped.
 // A master where it was broken is not told of it again.
 func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
-	for masters, want := range map[string]string{
-		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
-		"rrh": "broken", "bbh": "broken", "brr": "broken", "r-h": "broken", "rrd": "broken",
-		"rhd": "failed", "---": "gone",
-		"hhhrr": "held", "rrrhh": "broken", "r--hh": "broken", "rhhdd": "failed",
-	} {
+	eachArrangement(t, map[string]string{
+		"held":   "hhr hhb rhh hth thr hhhrr",
+		"broken": "rrh bbh brr r-h rrd rrrhh r--hh",
+		"failed": "rhd rhhdd",
+		"gone":   "---",
+	}, func(t *testing.T, masters, want string) {
 		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
-			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
+			t.Run(ttl.String(), func(t *testing.T) {
 				servers, p := arrangeMasters(t, masters, "3mx")
 				renewal := renewalOf(mutexOf(p), 1, 7)
 				renewal.TTL = ttl
@@ -147,7 +153,7 @@ func TestRenewalOfBrokenHoldTellsByMajority(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 // Names of one command are told apart, also what is said of each.
@@ -183,73 +189,71 @@ func TestRenewalsOfManyNamesAreToldApart(t *testing.T) {
 
 // A downgrade of what was broken says so.
 func TestDowngradeOfBrokenHoldTellsByMajority(t *testing.T) {
-	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken",
-		"---": "busy", "rhd": "failed",
-		"hhhrr": "held", "rrrhh": "broken"} {
-		t.Run(masters, func(t *testing.T) {
-			_, p := arrangeMasters(t, masters, "3rx")
-			for range 2 {
-				answer, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
-				said := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
-				wantOutcome(t, want, said, err)
-			}
-		})
-	}
+	eachArrangement(t, map[string]string{
+		"held":   "hhr hhhrr",
+		"broken": "rrh rrd r-h rrrhh",
+		"busy":   "---",
+		"failed": "rhd",
+	}, func(t *testing.T, masters, want string) {
+		_, p := arrangeMasters(t, masters, "3rx")
+		for range 2 {
+			answer, err := readerOf(p, "").Downgrade(t.Context(), newAsk(1))
+			said := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
+			wantOutcome(t, want, said, err)
+		}
+	})
 }
 
 // A caller that is kept out is told the holder's token where it is known, whether it waits or not,
 // and none where only remainders are left.
 func TestBusyTellsTokenOfMajority(t *testing.T) {
 	one, two := holdField(1), holdField(2)
-	for want, arrangements := range map[struct {
+	type holder struct {
 		who       string // empty: nobody
 		token, or int64  // it depends on who answers first
-	}]string{
+	}
+	eachArrangement(t, map[holder]string{
 		{one, 7, 7}: "hhh hhd",
 		{one, 7, 0}: "hht hhhtt",
 		{one, 0, 0}: "htt ttt httdd",
 		{two, 8, 8}: "bbb bbd bbbdd",
 		{"", 0, 0}:  "rrr rrd rrh",
-	} {
-		for masters := range strings.FieldsSeq(arrangements) {
-			t.Run(masters, func(t *testing.T) {
-				for _, ask := range []func(int) protocol.Ask{newAsk, newJoin} {
-					_, p := arrangeMasters(t, masters, "3mx")
-					got := mustAsk(t, mutexOf(p), ask(3))
-					if wantStatus(t, "ask", got, protocol.Busy); got.Token != want.token && got.Token != want.or ||
-						got.Holder.Owner != want.who || got.Holders != 1 {
-						t.Errorf("got %+v, want %q with token %d", got, want.who, want.token)
-					}
-				}
-			})
+	}, func(t *testing.T, masters string, want holder) {
+		for _, ask := range []func(int) protocol.Ask{newAsk, newJoin} {
+			_, p := arrangeMasters(t, masters, "3mx")
+			got := mustAsk(t, mutexOf(p), ask(3))
+			if wantStatus(t, "ask", got, protocol.Busy); got.Token != want.token && got.Token != want.or ||
+				got.Holder.Owner != want.who || got.Holders != 1 {
+				t.Errorf("got %+v, want %q with token %d", got, want.who, want.token)
+			}
 		}
-	}
+	})
 }
 
 // The remainder that a break leaves at a majority keeps others out until the holder has stopped or
 // its time is over, also while a master does not answer; at a minority it keeps nobody from what a
 // majority agrees on.
 func TestRemainderAtMajorityKeepsOthersOut(t *testing.T) {
-	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true,
-		"rrr--": false, "rr---": true, "rrrdd": false} {
-		t.Run(masters, func(t *testing.T) {
-			_, p := arrangeMasters(t, masters, "3mx")
-			answer := tryAsk(t, mutexOf(p), 3)
-			if held := answer.Status == protocol.Held; held != enters {
-				t.Fatalf("got %+v", answer)
-			}
-			if enters {
-				return
-			}
-			if _, err := mutexOf(p).Ask(t.Context(), newAsk(1)); !brokenBy("by", err) {
-				t.Errorf("its holder asks: %v", err)
-			}
-			if _, err := tryFree(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
-				t.Errorf("release: %v", err)
-			}
-			until(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
-		})
-	}
+	eachArrangement(t, map[bool]string{
+		false: "rrr rr- rrd rrr-- rrrdd",
+		true:  "r-- rr---",
+	}, func(t *testing.T, masters string, enters bool) {
+		_, p := arrangeMasters(t, masters, "3mx")
+		answer := tryAsk(t, mutexOf(p), 3)
+		if held := answer.Status == protocol.Held; held != enters {
+			t.Fatalf("got %+v", answer)
+		}
+		if enters {
+			return
+		}
+		if _, err := mutexOf(p).Ask(t.Context(), newAsk(1)); !brokenBy("by", err) {
+			t.Errorf("its holder asks: %v", err)
+		}
+		if _, err := tryFree(t, mutexOf(p), 1, 0); !brokenBy("by", err) {
+			t.Errorf("release: %v", err)
+		}
+		until(t, "it is free", func() bool { return tryAsk(t, mutexOf(p), 3).Status == protocol.Held })
+	})
 }
 
 // A process that listens is told that its hold was broken: when a majority says so, and once more,

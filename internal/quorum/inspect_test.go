@@ -33,59 +33,55 @@ func mustInspect(t *testing.T, p *Protocol, name string) (in protocol.Inspection
 // value of another program at the key is told of each node, and of the name where no majority can
 // be (trap 28).
 func TestInspectTellsByMajority(t *testing.T) {
-	for masters, want := range map[string]string{
-		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7",
-		"tth": "held 0",
-		"ttd": "held 0", "h--": "", "---": "", "--d": "", "-dd": "",
-		"hhr": "held 7", "hrr": "broken by by 7", "rrr": "broken by by 7", "rd-": "broken by by 7",
-		"r-h": "broken by by 7",
-		"hrd": "held 7", "bbh": "broken by by 7, held 8", "r--": "",
-		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "broken by by 7", "hhhrr": "held 7",
-		"fhh": "held 7", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": "",
-	} {
-		t.Run(masters, func(t *testing.T) {
-			_, p := arrangeMasters(t, masters, "3mx")
-			in := mustInspect(t, p, "x")
-			var told []string
-			if in.Foreign != nil {
-				told = append(told, "foreign")
+	eachArrangement(t, map[string]string{
+		"held 7":                 "hhh hh- hhd h-d hdd thh hhr hrd hhd-- rrhhd hhhrr fhh",
+		"held 0":                 "tth ttd",
+		"":                       "h-- --- --d -dd r-- hh--- k-- fh-",
+		"broken by by 7":         "hrr rrr rd- r-h rrhh-",
+		"broken by by 7, held 8": "bbh",
+		"foreign":                "ffh fff oho",
+	}, func(t *testing.T, masters, want string) {
+		_, p := arrangeMasters(t, masters, "3mx")
+		in := mustInspect(t, p, "x")
+		var told []string
+		if in.Foreign != nil {
+			told = append(told, "foreign")
+		}
+		for _, h := range in.Holds {
+			text := "held"
+			if h.State == protocol.HoldBroken {
+				text = "broken by " + h.By
 			}
-			for _, h := range in.Holds {
-				text := "held"
-				if h.State == protocol.HoldBroken {
-					text = "broken by " + h.By
-				}
-				told = append(told, fmt.Sprint(text, " ", h.Token))
-				if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
-					t.Errorf("%s ends in %v", text, left)
-				}
+			told = append(told, fmt.Sprint(text, " ", h.Token))
+			if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
+				t.Errorf("%s ends in %v", text, left)
 			}
-			if got := strings.Join(told, ", "); got != want {
-				t.Errorf("got %q, want %q", got, want)
+		}
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if in.HoldCount != len(in.Holds) || in.QueueCount != 0 || len(in.Nodes) != len(masters) {
+			t.Errorf("got %+v", in)
+		}
+		for i, n := range in.Nodes {
+			knows := 0
+			switch masters[i] {
+			case 'h', 't', 'r':
+				knows = 1
+			case 'b':
+				knows = 2
 			}
-			if in.HoldCount != len(in.Holds) || in.QueueCount != 0 || len(in.Nodes) != len(masters) {
-				t.Errorf("got %+v", in)
+			dead, other := masters[i] == 'd', n.Inspection.Foreign
+			if foreign := strings.ContainsRune("fok", rune(masters[i])); foreign != (other != nil) ||
+				foreign && (other.Node != nodeName(i) || other.Key != stateKey || other.Name != "x") {
+				t.Errorf("master %d (%c): foreign: %+v", i+1, masters[i], other)
 			}
-			for i, n := range in.Nodes {
-				knows := 0
-				switch masters[i] {
-				case 'h', 't', 'r':
-					knows = 1
-				case 'b':
-					knows = 2
-				}
-				dead, other := masters[i] == 'd', n.Inspection.Foreign
-				if foreign := strings.ContainsRune("fok", rune(masters[i])); foreign != (other != nil) ||
-					foreign && (other.Node != nodeName(i) || other.Key != stateKey || other.Name != "x") {
-					t.Errorf("master %d (%c): foreign: %+v", i+1, masters[i], other)
-				}
-				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows ||
-					n.Name != nodeName(i) {
-					t.Errorf("master %d (%c): %+v", i+1, masters[i], n)
-				}
+			if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows ||
+				n.Name != nodeName(i) {
+				t.Errorf("master %d (%c): %+v", i+1, masters[i], n)
 			}
-		})
-	}
+		}
+	})
 }
 
 // A hold ends when fewer than a majority keep it.
@@ -245,29 +241,25 @@ func lookAgain(t *testing.T, r *resource) (standing protocol.Standing) {
 func TestLookTellsByMajority(t *testing.T) {
 	party := protocol.Party{Owner: holdField(1), Unnamed: true}
 	beside := protocol.Party{Owner: holdField(2), Label: "by", Unnamed: true}
-	for want, arrangements := range map[protocol.Standing]string{
+	eachArrangement(t, map[protocol.Standing]string{
 		{Holder: party, Token: 7, Since: 7, Holders: 1}:  "hhh ehh thh -hh hhd ehd htd hhb",
 		{Holder: beside, Token: 8, Since: 8, Holders: 1}: "bbh bbd bbr",
 		{Holders: 1}: "rrr rrh rr-",
 		{}:           "eht htt ttt h-- r--",
-	} {
-		for masters := range strings.FieldsSeq(arrangements) {
-			t.Run(masters, func(t *testing.T) {
-				_, p := arrangeMasters(t, masters, "3mx")
-				for range 5 {
-					var got protocol.Standing
-					until(t, "all that live answer in time", func() bool {
-						began := time.Now()
-						got = lookAgain(t, mutexOf(p))
-						return time.Since(began) < time.Second
-					})
-					if got.Server = 0; got != want {
-						t.Fatalf("got %+v, want %+v", got, want)
-					}
-				}
+	}, func(t *testing.T, masters string, want protocol.Standing) {
+		_, p := arrangeMasters(t, masters, "3mx")
+		for range 5 {
+			var got protocol.Standing
+			until(t, "all that live answer in time", func() bool {
+				began := time.Now()
+				got = lookAgain(t, mutexOf(p))
+				return time.Since(began) < time.Second
 			})
+			if got.Server = 0; got != want {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
 		}
-	}
+	})
 }
 
 // When a majority keeps something else under the name, every request says so, in whatever order
