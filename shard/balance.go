@@ -327,16 +327,17 @@ func (r *run) plan(holds []lockinfo.Hold, end context.CancelFunc) (*snapshot, pl
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endPlan = end
-	running, barred := map[int]bool{}, map[int]bool{}
+	has, barred := map[int]bool{}, map[int]bool{}
 	for i, h := range r.holdings {
-		running[i], barred[i] = h.isRunning(), true
+		// One that is on its way counts, or the process would take another one in its place.
+		has[i], barred[i] = h.lease.Err() == nil, true
 	}
 	for i, until := range r.barred {
 		if barred[i] = time.Now().Before(until); !barred[i] {
 			delete(r.barred, i)
 		}
 	}
-	s := newSnapshot(r.self.id, r.seen, holds, running, barred)
+	s := newSnapshot(r.self.id, r.seen, holds, has, barred)
 	return s, s.planFor(r.self.id)
 }
 

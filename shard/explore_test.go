@@ -68,17 +68,13 @@ func (w *small) next(s smallState, path map[smallState]bool, done *[]smallMove) 
 
 // isCalm reports whether nothing happens any more.
 func (w *small) isCalm(s smallState) bool {
-	quiet := *w
-	quiet.quiet = true
-	_, moves, _ := quiet.next(s, nil, &[]smallMove{})
+	_, moves, _ := w.next(s, nil, &[]smallMove{})
 	return !moves
 }
 
 // calmEnd returns what is wrong if nothing more happens from outside, and what the processes did
 // until then. They may do it in any order that is fair; this is one that comes to an end.
 func (x *smallSearch) calmEnd(s smallState) (done []smallMove, err error) {
-	x.quiet = true
-	defer func() { x.quiet = false }()
 	for path := map[smallState]bool{}; !x.calm[s]; {
 		path[s] = true
 		t, moves, err := x.next(s, path, &done)
@@ -168,14 +164,14 @@ func smallWorlds(large bool) []small {
 		return w
 	}
 	var (
-		timers   = func(w *small) { w.timers = 1 }
+		plain    = func(*small) {}
 		weights  = func(w *small) { w.weights = []int8{1, 2} }
-		restarts = func(w *small) { w.restart, w.events, w.bound, w.timers = true, int8(3*w.processes), 2, 1 }
-		returns  = func(w *small) { w.returns, w.timers = true, 1 }
+		restarts = func(w *small) { w.restart, w.events, w.bound = true, int8(3*w.processes), 2 }
+		returns  = func(w *small) { w.returns = true }
 	)
 	if !large {
 		return []small{
-			world("two", 2, 3, timers),
+			world("two", 2, 3, plain),
 			world("three come", 3, 2, func(w *small) { w.stays, w.depth = true, 14 }),
 			world("weights", 2, 3, weights),
 			world("returns nil", 2, 2, returns),
@@ -184,11 +180,10 @@ func smallWorlds(large bool) []small {
 	}
 	more := func(change func(w *small)) func(w *small) { return func(w *small) { change(w); w.events++ } }
 	return []small{
-		world("two, four events", 2, 4, more(timers)),
-		world("three", 3, 2, timers),
-		world("three of three", 3, 3, timers),
-		world("three of three, four events", 3, 3, more(func(*small) {})),
-		world("three of four", 3, 4, func(*small) {}),
+		world("two, four events", 2, 4, more(plain)),
+		world("three, four events", 3, 2, more(plain)),
+		world("three of three, four events", 3, 3, more(plain)),
+		world("three of four", 3, 4, plain),
 		world("weights", 3, 3, weights),
 		world("returns nil", 2, 3, more(returns)),
 		world("restart of all", 3, 4, restarts),

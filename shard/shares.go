@@ -116,16 +116,16 @@ type snapshot struct {
 	rank   []int            // of each shard in the order in which shards are given
 }
 
-// newSnapshot takes the shards that the member itself runs for its own. It leaves out those that
-// the member may not take now: they are barred.
-func newSnapshot(id string, seen view, holds []lockinfo.Hold, running, barred map[int]bool) *snapshot {
+// newSnapshot takes the shards that the member itself has for its own. It leaves out those that the
+// member may not take now: they are barred.
+func newSnapshot(id string, seen view, holds []lockinfo.Hold, has, barred map[int]bool) *snapshot {
 	s := &snapshot{seen, holds, make([]owner, len(holds)), map[string][]int{}, nil, make([]int, len(holds))}
 	for i, hold := range holds {
 		o, ours := parseOwner(hold.Owner)
 		s.owners[i] = o
 		isMember := slices.ContainsFunc(seen.members, func(m member) bool { return m.id == o.id })
 		switch {
-		case running[i]:
+		case has[i]:
 			s.of[id] = append(s.of[id], i)
 		case barred[i]:
 		case ours && !hold.Remainder() && isMember && o.id != id:

@@ -23,9 +23,6 @@ const (
 // Nobody waits for a shard that no member lacks, or plans what a member must keep. If nothing more
 // happens from outside, in any state, the processes can come to their shares, and are quiet then. A
 // shard moves a few times at most after an event, and at most twice in a restart of all.
-//
-// Timers that end plans are counted. If one came amid each give-back, and who gave were always
-// faster to take the next shard, a shard could move for ever.
 type small struct {
 	name      string
 	processes int
@@ -36,9 +33,7 @@ type small struct {
 	restart   bool   // the events are a restart of all, one by one, each once all is settled
 	stays     bool   // nobody leaves or dies
 	returns   bool   // a function may return nil
-	timers    int8   // how many plans at most end by a timer, after an event
 	depth     int    // how many moves at most; 0: until there is nothing new
-	quiet     bool   // all comes to its end: timers are not counted
 }
 
 // A smallState is one of a small world. A process is named by its age, and tokens count from 1, so
@@ -49,7 +44,6 @@ type smallState struct {
 	queue     [mostShards][mostProcesses]int8
 	moved     [mostShards]int8 // so often since the last event, or since the restart began
 	events    int8             // up to now
-	timers    int8             // that ended a plan since then
 }
 
 type smallHold struct {
@@ -162,12 +156,10 @@ func (w *small) apply(s smallState, m smallMove) (t smallState, err error) {
 		err = w.ask(&t, p, true)
 	case m.kind == reminding && p.phase == asked && w.waitsForHolder(&s, p):
 		w.remind(&t, p)
-		w.countTimer(&s, &t, p)
 	case m.kind == offering && !w.isGiving(&s, p) && w.running(&s, p) > w.shareOf(p).ceiling:
 		t.tellOthers(p)
 	case m.kind == parting && p.phase == asked:
 		w.endPlan(&t, p)
-		w.countTimer(&s, &t, p)
 	}
 	if t != s {
 		w.tidy(&t)
@@ -191,16 +183,6 @@ func (w *small) moveShard(s *smallState, p *process, m smallMove) {
 		w.release(s, m.shard)
 	case m.kind == ending && p.life == leaving && (wanted || !s.hasMembers()):
 		w.release(s, m.shard)
-	}
-}
-
-// countTimer counts a timer that ended a plan. Too many in a row change nothing.
-func (w *small) countTimer(before, s *smallState, p *process) {
-	if w.quiet || p.phase == asked {
-		return
-	}
-	if s.timers++; s.timers > w.timers {
-		*s = *before
 	}
 }
 
@@ -276,7 +258,7 @@ func (w *small) ask(s *smallState, p *process, kick bool) error {
 
 // plan makes the plan of a process by what it has read, and judges it.
 func (w *small) plan(s *smallState, p *process, look [mostShards]smallHold) (*snapshot, plan, error) {
-	holds, running, barred := make([]lockinfo.Hold, w.shards), map[int]bool{}, map[int]bool{}
+	holds, has, barred := make([]lockinfo.Hold, w.shards), map[int]bool{}, map[int]bool{}
 	for i := range holds {
 		if h := look[i]; h.owner != 0 {
 			o := owner{w.shards, 1, nameOf(h.owner), int64(h.moves), nobody}
@@ -286,10 +268,10 @@ func (w *small) plan(s *smallState, p *process, look [mostShards]smallHold) (*sn
 			holds[i] = lockinfo.Hold{State: lockinfo.StateHeld, Owner: o.String(), Token: int64(h.token)}
 		}
 		mine := s.holds[i].owner == p.id
-		running[i], barred[i] = mine && !s.holds[i].ending, mine || p.barred[i]
+		has[i], barred[i] = mine, mine || p.barred[i]
 	}
 	seen := view{members: w.membersFor(p)}
-	shot := newSnapshot(nameOf(p.id), seen, holds, running, barred)
+	shot := newSnapshot(nameOf(p.id), seen, holds, has, barred)
 	plan := shot.planFor(nameOf(p.id))
 	shares := sharesOf(w.shards, seen.members, nil, nil)
 	for _, i := range plan.free {
@@ -395,7 +377,6 @@ func (w *small) happen(s *smallState, m smallMove) {
 	default:
 		return
 	}
-	s.timers = 0
 	if s.events++; !w.restart || s.events <= int8(w.processes)+1 {
 		s.moved = [mostShards]int8{}
 	}
