@@ -92,6 +92,7 @@ function applyUpdate(update) {
   state.causes = causesOf(rows, state.base);
   if (state.live) takeSample();
   alarm("#deadlocks", state.causes.stuck.size, state.causes.circle.size);
+  alarm("#", [...rows.values()].some(isBad), false);
   lost = false;
   arrange();
   view.refresh(changed);
@@ -159,7 +160,7 @@ const say = text => { by("said").textContent = text; };
 const scroll = by("scroll"), body = document.querySelector("#locks tbody");
 const spacers = [0, 1].map(() => make("tr", { class: "spacer", "aria-hidden": "true" }, make("td", { colspan: "9" })));
 const elements = new Map();
-let order = [], selected;
+let order = [], selected, unseen; // unseen is the name that was opened, until its row is shown
 
 const oldest = row => row.holds[0];
 const end = row => oldest(row) ? Date.parse(row.at) + 1000 * oldest(row).remaining_seconds : undefined;
@@ -243,7 +244,7 @@ function sum() {
   lead(unknown, "unknown", "bad", r => r.state === "unknown");
   if (worst) {
     const wait = longest(worst);
-    parts.push(make("span", { class: wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
+    parts.push(make("span", { class: isBad(causeOf(worst)?.row ?? worst) ? "bad" : wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
   } else if (!late && !broken && !unknown && !cycles) parts.push(make("span", { class: "good" }, "nothing waits"));
   if (by("sum").contains(document.activeElement) || by("sum").matches(":hover") && by("sum").textContent) return;
   by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
@@ -252,7 +253,7 @@ function sum() {
 // showPulse draws how many waited since the page was opened.
 function showPulse() {
   const now = state.samples.at(-1);
-  by("pulse").hidden = !rows.size || !state.samples.some(s => s.n);
+  by("pulse").hidden = !rows.size || state.samples.every(s => s.n === now.n && s.bad === now.bad);
   if (by("pulse").hidden) return;
   by("pulse").replaceChildren(make("p", {}, make("b", {}, now.n.toLocaleString()), now.n === 1 ? " waiter" : " waiters", ...now.bad ? [make("span", { class: "bad" }, ", ", make("b", {}, now.bad.toLocaleString()), " behind trouble")] : []),
     strip(state.samples, state.begun, serverNow(), Math.max));
@@ -275,8 +276,8 @@ function showCauses() {
     const some = (c.cycle ?? []).slice(0, 4), around = (c.cycle?.length <= 4 ? [...some, some[0]] : some).flatMap((r, i) => [i ? " → " : "", oldest(r) ? who(oldest(r)) : "nobody"]);
     card.replaceChildren(make("span", { class: "who" }, ...c.cycle ? [(known ? "Deadlock of " : "Possible deadlock of ") + c.cycle.length] : [make("b", {}, shown(c.row.name))]),
       word ? make("span", { class: bad ? "tag bad" : "tag warn" }, word) : "",
-      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? ", " + h.host + "/" + h.pid : ""] : ["nobody holds it"]),
-      make("span", { class: "blocks" }, "blocks ", make("b", {}, c.waiters.toLocaleString()), (c.waiters === 1 ? " waiter" : " waiters") + (c.names.length > 1 ? " in " + many(c.names.length, "name") : "") + " for ", make("span", { class: "for" }, age((serverNow() - c.since) / 1000))));
+      make("span", { class: c.cycle ? "what whole" : "what" }, ...c.cycle ? [...around, c.cycle.length > 4 ? " → …" : ""] : h ? ["held by ", make("b", {}, who(h)), c.row.holders > 1 ? " +" + (c.row.holders - 1) : h.label && h.host ? make("span", { class: "more" }, ", " + h.host + "/" + h.pid) : ""] : ["nobody holds it"]),
+      make("span", { class: "blocks" }, "blocks ", make("b", {}, c.waiters.toLocaleString()), make("span", { class: "more" }, (c.waiters === 1 ? " waiter" : " waiters") + (c.names.length > 1 ? " in " + many(c.names.length, "name") : "")), " for ", make("span", { class: "for" }, age((serverNow() - c.since) / 1000))));
     card.setAttribute("aria-label", card.title = [...card.children].map(e => e.textContent).join(", "));
     if (!cards[i]) by("cards").append(card);
   });
@@ -339,7 +340,17 @@ function draw() {
     before = tr;
   });
   markMore();
+  follow();
   tick();
+}
+
+// follow shows the row of the name that was opened, once: what the reader scrolls to stays.
+function follow() {
+  const at = unseen && !phone.matches ? order.findIndex(r => r.name === unseen) : -1;
+  if (at < 0) return;
+  unseen = undefined;
+  const top = at * height();
+  if (top < scroll.scrollTop || top + 2 * height() > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = Math.max(0, top - scroll.clientHeight / 2);
 }
 
 // markMore shows that rows follow below.
@@ -510,7 +521,7 @@ const view = panel(by("panel"), by("asking"), state, say);
 
 function route() {
   const hash = location.hash.slice(1);
-  selected = view.open(hash);
+  unseen = selected = view.open(hash);
   document.querySelector("main").classList.toggle("open", !by("panel").hidden);
   document.querySelector("main").classList.toggle("wide", ["waits", "changes", "servers", "deadlocks"].includes(hash));
   for (const a of document.querySelectorAll("nav a")) {

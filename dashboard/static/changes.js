@@ -1,7 +1,7 @@
 import { strip } from "./strip.js";
 import { age, clock, link, make, many, nameLink, processLink, shown, table } from "./view.js";
 
-const mostShown = 100, mostFirst = 4; // the first are those in trouble
+const mostShown = 100, mostFirst = 3; // the first are those in trouble
 
 const label = hold => hold?.label ? shown(hold.label) : hold?.host ? shown(hold.host + "/" + hold.pid) : "somebody";
 const lasted = (hold, at) => hold?.since ? " for " + age((Date.parse(at) - Date.parse(hold.since)) / 1000) : "";
@@ -102,9 +102,12 @@ export function changesOf(state) {
   };
   const first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
   const counts = [make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened), ...["held", "freed", "late", "broken"].flatMap(part)];
+  // What became late before the page was opened is no change, and still the first that matters.
+  const late = text || event ? [] : state.causes.causes.filter(c => c.row.late).slice(0, mostFirst).map(c => make("p", { class: "now" }, make("span", { class: "tag bad" }, "late now"), " ", nameLink(c.row),
+    make("span", { class: "faint" }, " blocks " + many(c.waiters, "waiter"))));
   return [make("div", { class: "top" }, make("p", { class: "lead" }, ...counts.flatMap((c, i) => i + 1 < counts.length ? [make("span", {}, c, ","), " "] : [c])),
     strip(all.map(c => ({ at: Date.parse(c.at), n: 1, bad: +(eventOf(c) === "late"), warn: +(eventOf(c) === "broken") })), state.begun, state.now(), (a, b) => a + b)),
-  first.length ? make("section", { class: "card first" }, make("h3", {}, "Around the trouble"), lines(first, false, "Around the trouble")) : null,
+  first.length || late.length ? make("section", { class: "card first" }, make("h3", {}, "Around the trouble"), ...late, first.length ? lines(first, false, "Around the trouble") : null) : null,
   make("section", { class: "card" }, list.length ? lines(list) : make("p", {}, "No change matches the filters."), make("p", { class: "faint" }, bounds + left(state.omitted + Math.max(0, list.length - mostShown))))];
 }
 

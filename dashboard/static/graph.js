@@ -182,13 +182,16 @@ function lack(lock) {
 export function chainOf(why, now, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
   const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why it is waited for")];
+  // A way without a fork goes straight down: an arrow leads from each hold to the one that it waits for.
+  const straight = why.links.every((l, i) => l.depth === i);
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },
     make("div", {}, who(l.hold), " (", processLink(l.hold), ") holds ", nameLink(l),
-      ...l.hold.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
+      ...l.hold.since ? [" ", make("span", { class: "faint more" }, "for " + age((now - Date.parse(l.hold.since)) / 1000))] : [],
       ...l.hold.late || !l.waits.length ? [" ", make("span", { class: l.hold.late ? "tag bad" : "tag" }, [l.hold.late ? "late" : "", l.waits.length ? "" : "root cause"].filter(w => w).join(", "))] : [],
       ...l.waits.flatMap(w => [make("br"), make("span", { class: "faint" }, w.perhaps ? "and perhaps waits for" : "and waits for"), " ", nameLink(w),
         ...w.waiter.since ? [" ", make("span", { class: "faint" }, "for " + age((now - Date.parse(w.waiter.since)) / 1000))] : [],
         ...w.holds === "above" ? [make("br"), make("strong", { class: "bad" }, "It is held above.")] : w.holds === "elsewhere" ? [make("span", { class: "faint" }, ", as above")] : []])))]));
+  if (straight) way.classList.add("straight");
   if (why.cyclic && why.links.length > 1) way.classList.add("closed");
   out.push(way);
   if (why.omitted) out.push(make("p", { class: "faint" }, "And " + many(why.omitted, "more hold") + "."));

@@ -278,10 +278,15 @@ export function panel(box, dialog, state, say) {
     const list = (heading, all, cells) => [make("h3", {}, heading + " (" + all.length + ")"),
       all.length ? table(heading, ["Name", "Kind", "For", "Label"], all.map(cells), "even") : make("p", { class: "faint" }, "None.")];
     const since = x => x.since ? age((state.now() - Date.parse(x.since)) / 1000) : "?";
+    // Below a name stands what it blocks, or behind which root cause it is.
+    const placed = u => {
+      const row = [...state.rows.values()].find(r => r.name === u.name && r.name_base64 === u.name_base64), cause = row && state.causes.of.get(row.id);
+      return make("span", {}, nameLink(u), ...!cause ? [] : [make("br"), make("span", { class: cause.row.late ? "bad" : "faint" }, ...cause.row === row ? ["blocks " + many(cause.waiters, "waiter")] : ["behind ", nameLink(cause.row)])]);
+    };
     const longest = (all, of) => all.length ? age(Math.max(...all.map(u => (state.now() - Date.parse(of(u).since)) / 1000))) : "–";
     return [figures([["Holds", found.holds.length.toLocaleString()], ["Oldest hold", longest(found.holds, u => u.hold)],
-      ["Waits", found.waits.length.toLocaleString()], ["Longest wait", longest(found.waits, u => u.waiter)]]), ...list("Holds", found.holds, u => [nameLink(u), u.kind ?? "", since(u.hold), shown(u.hold.label)]),
-      ...list("Waits", found.waits, u => [nameLink(u), u.kind ?? "", since(u.waiter), shown(u.waiter.label)])];
+      ["Waits", found.waits.length.toLocaleString()], ["Longest wait", longest(found.waits, u => u.waiter)]]), ...list("Holds", found.holds, u => [placed(u), u.kind ?? "", since(u.hold), shown(u.hold.label)]),
+      ...list("Waits", found.waits, u => [placed(u), u.kind ?? "", since(u.waiter), shown(u.waiter.label)])];
   }
 
   // deadlocks shows the cycles that the last poll tells, and what a search finds.
@@ -297,7 +302,7 @@ export function panel(box, dialog, state, say) {
           "Callers of the same processes or owners " + (stuck.size ? "have waited for each other for " + age(lasted(cycles[0])) + ". " + end : "wait for each other. Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
         verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
       ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
-      figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
+      !contended.length ? null : figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
         ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible deadlocks" : "Deadlocks", cycles.length.toLocaleString(), "cycles of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
       make("section", { class: "card" }, make("h3", {}, "Search"),
         make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Deadlocks are reported by callers (WithDeadlockCheck), and possible ones guessed from process and owner."),
@@ -324,9 +329,9 @@ export function panel(box, dialog, state, say) {
   // cycleCard shows a cycle, and has what ends it.
   function cycleCard(graph, narrow) {
     const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
-    const act = e => state.canBreak ? make("button", { type: "button", class: e === youngest && !graph.edges.some(e => e.perhaps) ? "danger full" : "danger", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, narrow ? "Break…" : "Break hold…") :
+    const act = e => state.canBreak ? make("button", { type: "button", class: e !== youngest ? "quiet" : graph.edges.some(e => e.perhaps) ? "danger" : "danger full", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, narrow ? "Break…" : "Break hold…") :
       link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
-    const steps = make("ol", { class: narrow ? "steps closed" : "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag" }, "youngest hold")] : [],
+    const steps = make("ol", { class: narrow ? "steps closed" : "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag warn" }, "youngest hold" + (since(e) ? ", " + age((state.now() - since(e)) / 1000) : ""))] : [],
       make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));
     return make("section", { class: graph.edges.some(e => e.stuck) ? "card loop" : "card loop less" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
   }

@@ -16,5 +16,5 @@ export function strip(list, from, now, add) {
   const out = svg("svg", { class: "strip", viewBox: "0 0 " + 5 * slots + " " + tall, preserveAspectRatio: "none", "shape-rendering": "crispEdges", "aria-hidden": "true" },
     ...bars.flatMap((b, i) => [["some", high(b.n, 4)], ["warn", high(b.bad + b.warn, 4)], ["bad", high(b.bad, 4)], ["", b.n ? 0 : 1]].filter(([, h]) => h)
       .map(([kind, h]) => svg("rect", { x: 5 * i, width: 5, y: tall - h, height: h, class: kind }))));
-  return make("figure", { class: now - from < 1000 * fewest ? "pulse young" : "pulse" }, out, make("figcaption", {}, make("span", {}, age(slots * step / 1000) + " ago"), make("span", {}, "at most " + top.toLocaleString()), make("span", {}, "now")));
+  return make("figure", { class: now - from < 1000 * fewest ? "pulse young" : "pulse" }, out, make("figcaption", {}, make("span", {}, age(slots * step / 1000) + " ago"), make("span", {}, "peak " + top.toLocaleString()), make("span", {}, "now")));
 }

@@ -131,7 +131,7 @@ func TestPhoneHasRoomForAll(t *testing.T) {
 		b.open(hash)
 		if hash == "" {
 			b.shows("leader node-a")
-			b.shows("blocks 3 waiters")
+			b.shows("blocks 3 for ")
 			b.picture("phone")
 		}
 		if hash == "#waits" {
