@@ -82,6 +82,7 @@ func (r *request) lease(
 	ctx context.Context, client *holdfast.Client, h handle, patience bool, notices *notices, status *statusLine,
 ) (*holdfast.Lease, error) {
 	var held *holdfast.HeldError
+	began := time.Now()
 	mustWait := func(_ *holdfast.Lease, err error) bool {
 		return errors.As(err, &held) || patience && errors.Is(err, holdfast.ErrUnavailable)
 	}
@@ -93,7 +94,12 @@ func (r *request) lease(
 			}
 			defer status.show(client, held)()
 		}
-		return h.lock(ctx)
+		lease, err := h.lock(ctx)
+		var over *holdfast.WaitError
+		if errors.As(err, &over) && over.Held == nil { // it was over before the server was asked again
+			over.Held, over.Waited = held, time.Since(began)
+		}
+		return lease, err
 	}, mustWait)
 }
 
