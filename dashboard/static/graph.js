@@ -65,7 +65,7 @@ function box(name, x, y, kind, root, now, cause) {
 // legend tells what the kinds of arrows mean that are drawn.
 export function legend(edges) {
   const line = (kind, text) => make("span", {}, svg("svg", { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" }, svg("path", { class: "edge" + kind, d: "M0 4H28" })), text);
-  return make("p", { class: "legend faint" }, edges.some(e => !e.perhaps) ? line("", "reported by the caller (WithDeadlockCheck)") : "", edges.some(e => e.perhaps) ? line(" perhaps", "guessed from the same process") : "");
+  return make("p", { class: "legend faint" }, edges.some(e => !e.perhaps) ? line("", "reported by the waiter") : "", edges.some(e => e.perhaps) ? line(" perhaps", "guessed from the same process") : "");
 }
 
 // placesOf gives each name a layer, one behind those that its holders wait for, and a row in it.
@@ -159,12 +159,12 @@ export function noteOf(lock, why, now, behind, late) {
       " Break one hold, or evict one waiter.", late ? " " : "", late, make("br"), open("#deadlocks", "See which hold to break"));
   }
   if (waits && roots.length) {
-    return note(late || roots[0].hold.late ? "bad" : "", "The root cause", ": ", who(roots[0].hold), " holds ", nameLink(roots[0]), ", and is not known to wait for anything.", roots[0].hold.late ? " It is late." : "",
+    return note(late || roots[0].hold.late ? "bad" : "", "The root cause", ": ", who(roots[0].hold), " holds ", nameLink(roots[0]), ", and waits for nothing, as far as is known.", roots[0].hold.late ? " It is late." : "",
       roots.length > 1 ? " So is " + many(roots.length - 1, "other holder") + "." : "", late ? " " : "", late, make("br"), open("#lock=" + address(roots[0]), "Open ", shown(roots[0].name)));
   }
   const short = lack(lock), slow = behind && now - behind.since >= 1000 * long;
-  if (!behind && !late && !short) return lock.waiters && lock.holds.length ? make("p", { class: "faint" }, "The holder is not known to wait for anything.") : null;
-  return note(late ? "bad" : slow ? "warn" : "", behind ? "Root cause. " : "", late, short, behind && !late && !short ? lock.holds.length ? "The holder is not known to wait for anything." : "Nobody holds it." : "");
+  if (!behind && !late && !short) return lock.waiters && lock.holds.length ? make("p", { class: "faint" }, "The holder waits for nothing, as far as is known.") : null;
+  return note(late ? "bad" : slow ? "warn" : "", behind ? "Root cause. " : "", late, short, behind && !late && !short ? lock.holds.length ? "The holder waits for nothing, as far as is known." : "Nobody holds it." : "");
 }
 
 // lack says what the first waiter lacks, if that is not the whole name.

@@ -259,7 +259,7 @@ export function panel(box, dialog, state, say) {
       found.omitted ? make("p", { class: "note" }, found.names.length + " of " + (found.names.length + found.omitted) + " such names are drawn: cycles first, then what belongs to the longest waits.") : null,
       make("section", { class: "card" }, narrow ? treeOf(found, state.now(), state.causes.of, round) : pictureOf(found, state.now(), state.causes.of, round, box.clientWidth - 48),
         others ? make("p", { class: "faint" }, many(others, "more root cause") + " without a chain. ", make("button", { type: "button", class: "plain", onclick: state.showRoots }, "Show all root causes")) : null),
-      narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "In words"), sentencesOf(found))];
+      narrow ? null : make("details", { class: "card", open: worded, ontoggle: e => { worded = e.target.open; } }, make("summary", {}, "As sentences"), sentencesOf(found))];
   }
 
   function masters(list) {
@@ -302,10 +302,10 @@ export function panel(box, dialog, state, say) {
           "Callers of the same processes or owners " + (stuck.size ? "have waited for each other for " + age(lasted(cycles[0])) + ". " + end : "wait for each other. Busy processes do so for a moment. If it lasts a minute, it is red here.")) :
         verdict("good", "No deadlock is seen.", "In the last poll no callers wait for each other, as far as they, their processes and owners tell."),
       ...cycles.slice(0, mostCycles).map(c => cycleCard(graphOf(state.causes, c), narrow)),
-      !contended.length ? null : figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
+      !waits.length && !cycles.length ? null : figures([["Contended names", contended.length.toLocaleString(), "in the last poll"], ["Waits reported", (waits.length - perhaps).toLocaleString(), "by holders themselves"],
         ["Waits guessed", perhaps.toLocaleString(), "from process or owner"], [cycles.length && !known.size ? "Possible deadlocks" : "Deadlocks", cycles.length.toLocaleString(), "cycles of such waits", stuck.size ? "bad" : cycles.length ? "warn" : ""]]),
       make("section", { class: "card" }, make("h3", {}, "Search"),
-        make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Deadlocks are reported by callers (WithDeadlockCheck), and possible ones guessed from process and owner."),
+        make("p", { class: "faint" }, "A search reads all names anew, and may take 10 seconds. Waiters report deadlocks. Possible ones are guessed from process and owner."),
         make("p", {}, make("button", { type: "button", class: "quiet", disabled: searched.asking, onclick: search }, "Search for deadlocks")),
         searched.asking ? make("p", { role: "status" }, "Searching…") : null, searched.error ? make("p", { class: "bad" }, shown(searched.error)) : null,
         found ? make("p", {}, make("strong", {}, list.length ? found.deadlocks.length + " found, " + found.possible.length + " possible." : "None was found."), make("span", { class: "faint" }, " That was at " + clock(searched.at) + ".")) : null,
@@ -331,7 +331,7 @@ export function panel(box, dialog, state, say) {
     const since = e => Date.parse(graph.names[e.from].holds[0]?.since) || 0, youngest = graph.edges.reduce((a, b) => since(b) > since(a) ? b : a);
     const act = e => state.canBreak ? make("button", { type: "button", class: e !== youngest ? "quiet" : graph.edges.some(e => e.perhaps) ? "danger" : "danger full", "aria-label": "Break hold… of " + graph.names[e.from].name, onclick: () => breakHold(graph.names[e.from]) }, narrow ? "Break…" : "Break hold…") :
       link("#lock=" + address(graph.names[e.from]), "Open", "Open " + graph.names[e.from].name);
-    const steps = make("ol", { class: narrow ? "steps closed" : "steps" }, ...graph.edges.map(e => make("li", {}, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag warn" }, "youngest hold" + (since(e) ? ", " + age((state.now() - since(e)) / 1000) : ""))] : [],
+    const steps = make("ol", { class: narrow ? "steps closed" : "steps" }, ...graph.edges.map(e => make("li", { class: e === youngest ? "least" : false }, make("div", {}, make("strong", {}, e.label ? shown(e.label) : "somebody"), " holds ", nameLink(graph.names[e.from]), ...e === youngest ? [" ", make("span", { class: "tag warn" }, "youngest hold" + (since(e) ? ", " + age((state.now() - since(e)) / 1000) : ""))] : [],
       make("br"), make("span", { class: "faint" }, e.perhaps ? "and perhaps waits for " : "and waits for "), nameLink(graph.names[e.to]), graph.edges.length > 1 && e === graph.edges.at(-1) ? make("span", { class: "bad", title: "the first name of the cycle", "aria-label": ", the first name" }, " ↺") : ""), act(e))));
     return make("section", { class: graph.edges.some(e => e.stuck) ? "card loop" : "card loop less" }, narrow ? null : pictureOf(graph, state.now(), state.causes.of, true), steps);
   }

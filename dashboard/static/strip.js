@@ -15,6 +15,7 @@ export function strip(list, from, now, add) {
   const top = Math.max(1, ...bars.map(b => b.n)), high = (n, least) => n ? Math.max(least, tall * n / top / 1.2) : 0;
   const out = svg("svg", { class: "strip", viewBox: "0 0 " + 5 * slots + " " + tall, preserveAspectRatio: "none", "shape-rendering": "crispEdges", "aria-hidden": "true" },
     ...bars.flatMap((b, i) => [["some", high(b.n, 4)], ["warn", high(b.bad + b.warn, 4)], ["bad", high(b.bad, 4)], ["", b.n ? 0 : 1]].filter(([, h]) => h)
-      .map(([kind, h]) => svg("rect", { x: 5 * i, width: 5, y: tall - h, height: h, class: kind }))));
+      .map(([kind, h]) => svg("rect", { x: 5 * i, width: 5, y: tall - h, height: h, class: kind }))),
+    svg("path", { class: "edge", d: bars.map((b, i) => (i ? "V" : "M0 ") + (tall - high(b.n, 4)) + "H" + 5 * (i + 1)).join("") }));
   return make("figure", { class: now - from < 1000 * fewest ? "pulse young" : "pulse" }, out, make("figcaption", {}, make("span", {}, age(slots * step / 1000) + " ago"), make("span", {}, "peak " + top.toLocaleString()), make("span", {}, "now")));
 }
