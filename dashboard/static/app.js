@@ -240,12 +240,14 @@ function sum() {
   };
   lead(cycles, (state.causes.known.size ? "deadlock" : "possible deadlock") + (cycles === 1 ? "" : "s"), "bad");
   lead(late, "late", "bad", r => r.late);
-  lead(broken, "broken", all.some(r => r.state === "broken" && r.waiters) ? "bad" : "warn", r => r.state === "broken");
+  const blocking = all.some(r => r.state === "broken" && r.waiters), showBroken = () => lead(broken, "broken", blocking ? "bad" : "", r => r.state === "broken");
+  if (blocking) showBroken();
   lead(unknown, "unknown", "bad", r => r.state === "unknown");
   if (worst) {
     const wait = longest(worst);
     parts.push(make("span", { class: isBad(causeOf(worst)?.row ?? worst) ? "bad" : wait >= long ? "warn" : "" }, "longest wait ", make("a", { href: "#lock=" + address(worst) }, make("b", {}, age(wait)))));
   } else if (!late && !broken && !unknown && !cycles) parts.push(make("span", { class: "good" }, "nothing waits"));
+  if (!blocking) showBroken(); // it can wait
   if (by("sum").contains(document.activeElement) || by("sum").matches(":hover") && by("sum").textContent) return;
   by("sum").replaceChildren(...parts.flatMap((p, i) => i ? [", ", p] : [p]));
 }

@@ -73,7 +73,7 @@ let text = "", event = "", troubled = false, choose;
 
 // changeFilters are the fields that say which changes are shown.
 export function changeFilters(onchange) {
-  const name = make("input", { type: "search", placeholder: "Name or holder", autocomplete: "off", value: text });
+  const name = make("input", { type: "search", placeholder: "Name, holder", autocomplete: "off", value: text });
   const kind = make("select", {}, make("option", { value: "" }, "Every change"), ...Object.entries(events).map(([value, [word]]) => make("option", { value, selected: value === event }, word)));
   const bad = make("input", { type: "checkbox", checked: troubled });
   const take = () => { [text, event, troubled] = [name.value.trim().toLowerCase(), kind.value, bad.checked]; onchange(); };
@@ -100,7 +100,9 @@ export function changesOf(state) {
     const n = all.filter(c => eventOf(c) === of).length;
     return n ? [make("button", { type: "button", class: of === "held" ? "" : strong[of], "aria-pressed": String(event === of), onclick: () => choose(of) }, make("b", {}, n.toLocaleString()), " " + events[of][0])] : [];
   };
-  const first = text || event || troubled ? [] : all.filter(isTrouble).slice(-mostFirst);
+  // The end of a trouble alone says nothing, so what became late last is there too.
+  const trouble = text || event || troubled ? [] : all.filter(isTrouble), last = trouble.slice(-mostFirst), began = trouble.findLast(c => c.event === "late");
+  const first = began && !last.includes(began) ? [began, ...last] : last;
   const counts = [make("span", {}, make("b", {}, all.length.toLocaleString()), " " + (all.length === 1 ? "change" : "changes") + " since " + opened), ...["held", "freed", "late", "broken"].flatMap(part)];
   // What became late before the page was opened is no change, and still the first that matters.
   const late = text || event ? [] : state.causes.causes.filter(c => c.row.late).slice(0, mostFirst).map(c => make("p", { class: "now" }, make("span", { class: "tag bad" }, "late now"), " ", nameLink(c.row),

@@ -181,7 +181,7 @@ function lack(lock) {
 // chainOf shows the way from a name to its root cause, or what waits behind a root cause.
 export function chainOf(why, now, behind) {
   if (!why.links.some(l => l.waits.length)) return behind?.names.length > 1 ? [make("h3", {}, "What waits behind it"), treeOf(behind.graph, now)] : [];
-  const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why it is waited for")];
+  const out = [make("h3", {}, why.cyclic ? "Who waits for whom" : "Why others wait")];
   // A way without a fork goes straight down: an arrow leads from each hold to the one that it waits for.
   const straight = why.links.every((l, i) => l.depth === i);
   const way = nest("The way to the root cause", why.links.map(l => [l.depth, make("li", { class: l.waits.length ? why.cyclic ? "sick" : "" : "root" + (l.hold.late ? " sick" : "") },

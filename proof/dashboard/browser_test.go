@@ -67,7 +67,8 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.shows("scheduler")
 	b.shows("leader node-a")
 	b.shows("3/5 semaphore")
-	b.shows("9 names, 3 contended, 1 broken, longest wait")
+	b.shows("9 names, 3 contended, longest wait")
+	b.shows(", 1 broken")
 	b.until(`document.querySelectorAll(".cause").length === 1 &&
 		/^invoice:1001, held by billing, .+, blocks 3 waiters in 3 names for /.test(document.querySelector(".cause").ariaLabel)`)
 	b.shows("blocks 3")

@@ -69,7 +69,7 @@ func TestEveryStateIsShownWhole(t *testing.T) {
 		b.whole("#" + panel)
 	}
 	b.run(chromedp.Evaluate(`location.hash = ""; [...document.querySelectorAll("tr.row button")][0].click()`, nil))
-	b.shows("1 broken, ")
+	b.shows(", 1 broken")
 	if names := b.names(); !strings.HasPrefix(names, "order:42 read broken ") { // which blocks nobody
 		t.Errorf("what is waited for does not come first, then what is broken: %s", names)
 	}
