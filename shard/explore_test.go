@@ -181,10 +181,7 @@ func smallWorlds(large bool) []small {
 	more := func(change func(w *small)) func(w *small) { return func(w *small) { change(w); w.events++ } }
 	return []small{
 		world("two, four events", 2, 4, more(plain)),
-		world("three, four events", 3, 2, more(plain)),
-		world("three of three, four events", 3, 3, more(plain)),
-		world("three of four", 3, 4, plain),
-		world("weights", 3, 3, weights),
+		world("three", 3, 3, plain),
 		world("returns nil", 2, 3, more(returns)),
 		world("restart of all", 3, 4, restarts),
 	}
