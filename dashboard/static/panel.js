@@ -132,7 +132,7 @@ export function panel(box, dialog, state, say) {
     if (l.holders === 1 && l.holds.length) facts.push(["held", "handed over"].includes(l.holds[0].state) ? ", held by " : ", last held by ", ...heldBy(l.holds[0], l.holders));
     return [
       make("p", { class: "facts" }, ...facts), l.permits !== undefined ? permits(l) : null,
-      numbers(l, cause), note, ...atOnce ? told : [],
+      ...atOnce ? [note, ...told, numbers(l, cause)] : [numbers(l, cause), note],
       l.state === "broken" ? brokenNote(l) : why && !late ? make("p", { class: "note" + (trouble(of) === 2 ? " bad" : "") }, why) : null,
       ...chainOf(l.why, state.now(), cause),
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
@@ -145,7 +145,7 @@ export function panel(box, dialog, state, say) {
     const since = at => (state.now() - Date.parse(at)) / 1000, h = l.holds[0];
     if (!h) return null;
     return figures([h.since ? ["Held for", age(since(h.since)), "since " + clock(new Date(h.since))] : null, h.late && h.renewed ? ["Late for", age(lateFor(h, state.now())), "last renewed " + age(since(h.renewed)) + " ago", "bad"] : ["Time left", age(h.remaining_seconds - since(l.at)), "of " + age(h.ttl_seconds)],
-      l.masters?.length ? null : ["Waiters", (cause?.row ?? l).waiters.toLocaleString(), cause?.names.length > 1 ? "blocks " + cause.waiters + " in " + many(cause.names.length, "name") : ""],
+      l.masters?.length ? null : cause?.names.length > 1 ? ["Blocks", many(cause.waiters, "waiter"), "in " + many(cause.names.length, "name") + ", " + cause.row.waiters.toLocaleString() + " of them here", h.late ? "bad" : ""] : ["Waiters", (cause?.row ?? l).waiters.toLocaleString()],
       l.waiting_since ? ["Longest wait", age(since(l.waiting_since))] : null]);
   }
 
