@@ -74,10 +74,7 @@ func (c *cluster) Refresh(ctx context.Context, _ string) error {
 			n := newNode(rdb)
 			mu.Lock()
 			defer mu.Unlock()
-			nodes[rdb.Options().Addr] = n
-			if address := rdb.NodeAddress(); address != "" {
-				nodes[address] = n
-			}
+			nodes[rdb.Options().Addr], nodes[rdb.NodeAddress()] = n, n
 			return nil
 		})
 	}()
@@ -96,14 +93,20 @@ func (c *cluster) Refresh(ctx context.Context, _ string) error {
 	return nil
 }
 
-// addAnnounced adds what a node may announce if its user named it by another address. As go-redis
-// does, it takes the port of the node for 0, and its host for a loopback one.
+// addAnnounced adds what those nodes announce that the user named by another address. Of the others
+// go-redis tells what it dials in place of a loopback host, or of port 0: it is the same for these.
 func addAnnounced(nodes map[string]*node) {
-	for address, n := range maps.Clone(nodes) {
-		host, port, _ := net.SplitHostPort(address)
-		for _, other := range []string{net.JoinHostPort(host, "0"), "127.0.0.1:" + port, "[::1]:" + port} {
-			if nodes[other] == nil && !net.ParseIP(host).IsLoopback() {
-				nodes[other] = n
+	known := maps.Clone(nodes)
+	for announced, n := range known {
+		host, port, _ := net.SplitHostPort(announced)
+		dialedHost, dialedPort, _ := net.SplitHostPort(n.rdb.Options().Addr)
+		for address, other := range known {
+			h, p, _ := net.SplitHostPort(address)
+			if alias := net.JoinHostPort(host, p); h == dialedHost && nodes[alias] == nil {
+				nodes[alias] = other
+			}
+			if alias := net.JoinHostPort(h, port); p == dialedPort && nodes[alias] == nil {
+				nodes[alias] = other
 			}
 		}
 	}

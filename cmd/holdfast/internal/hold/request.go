@@ -94,9 +94,9 @@ func (r *request) lease(
 			}
 			defer status.show(client, held)()
 		}
+		late := ctx.Err() != nil // so the server is not asked again, and what it said first is the last answer
 		lease, err := h.lock(ctx)
-		var over *holdfast.WaitError
-		if errors.As(err, &over) && over.Held == nil { // it was over before the server was asked again
+		if over := (*holdfast.WaitError)(nil); late && errors.As(err, &over) {
 			over.Held, over.Waited = held, time.Since(began)
 		}
 		return lease, err
