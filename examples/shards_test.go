@@ -1,5 +1,6 @@
 package examples_test
 
+// The imports of docs/shards.md, word for word; those below are of the tests.
 import (
 	"context"
 	"errors"

@@ -279,8 +279,9 @@ export function panel(box, dialog, state, say) {
       all.length ? table(heading, ["Name", "Kind", "For", "Label"], all.map(cells), "even") : make("p", { class: "faint" }, "None.")];
     const since = x => x.since ? age((state.now() - Date.parse(x.since)) / 1000) : "?";
     // Below a name stands what it blocks, or behind which root cause it is.
+    const rows = new Map([...state.rows.values()].map(r => [address(r), r]));
     const placed = u => {
-      const row = [...state.rows.values()].find(r => r.name === u.name && r.name_base64 === u.name_base64), cause = row && state.causes.of.get(row.id);
+      const row = rows.get(address(u)), cause = row && state.causes.of.get(row.id);
       return make("span", {}, nameLink(u), ...!cause ? [] : [make("br"), make("span", { class: cause.row.late ? "bad" : "faint" }, ...cause.row === row ? ["blocks " + many(cause.waiters, "waiter")] : ["behind ", nameLink(cause.row)])]);
     };
     const longest = (all, of) => all.length ? age(Math.max(...all.map(u => (state.now() - Date.parse(of(u).since)) / 1000))) : "–";

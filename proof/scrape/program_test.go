@@ -82,7 +82,8 @@ func TestProgram(t *testing.T) {
 	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), &config),
 		harness.Locker(t, os.Getenv(serverAddr), &config)}
 	set := shard.New(harness.Locker(t, os.Getenv(serverAddr), nil), "shards", 4) // not counted
-	registry.MustRegister(observer, promholdfast.NewShardCollector(set),         // each scrape lists all names
+	registry.MustRegister(observer, promholdfast.NewShardCollector(set),
+		// Each scrape lists all names.
 		promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond, Worst: 10}))
 	work, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
